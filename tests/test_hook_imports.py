@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ctx.worker import starting
-from ctx.worker.bell import Bell
+from ctx.worker import spawn
+from ctx.worker.wake_pipe import WakePipe
 from tests.agents.claude_code.running import WORDS, Hooks, command
 from tests.conftest import Ctx
 
@@ -48,7 +48,7 @@ TOLD = {"ctx.agents.claude_code.notices"}
 """What is loaded beside for what a person reads."""
 ASKING = {*ANSWERING, "ctx.agents.claude_code.asking"}
 """The worker is asked, also where there is none."""
-STARTING = {"ctx.worker", "ctx.worker.starting"}
+STARTING = {"ctx.worker", "ctx.worker.spawn"}
 """What is loaded beside where a process is started."""
 COMPOSING = {
     *CONTEXT,
@@ -144,9 +144,9 @@ def test_an_event_that_is_kept(hooks: Hooks, word: str) -> None:
 
 @pytest.mark.parametrize("word", ["post-tool-use", "stop"])
 def test_a_worker_that_is_woken(hooks: Hooks, word: str) -> None:
-    bell = Bell(str(hooks.home / "worker.wake"))
+    bell = WakePipe(str(hooks.home / "worker.wake"))
     modules = loaded(hooks, word)
-    assert bell.has_rung()
+    assert bell.was_written()
     bell.close()
     assert ours(modules) == CAPTURING
     assert modules - CAPTURING <= of_library(hooks, "os")
@@ -154,7 +154,7 @@ def test_a_worker_that_is_woken(hooks: Hooks, word: str) -> None:
 
 def test_a_worker_that_is_missing(hooks: Hooks) -> None:
     """Somebody has started one just now, so that this hook need not."""
-    (hooks.home / starting.MARK).touch()
+    (hooks.home / spawn.MARK).touch()
     del hooks.environment["CTX_WORKER_AUTOSTART"]
     modules = loaded(hooks, "post-tool-use")
     assert ours(modules) == CAPTURING | STARTING

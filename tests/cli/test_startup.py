@@ -99,7 +99,7 @@ def test_without_a_model_nothing_of_models_is_loaded(repo: Path, words: list[str
 
 
 def test_without_a_model_the_worker_loads_nothing_of_models() -> None:
-    listed = "import sys, ctx.worker.run, ctx.worker.serving; print(*sys.modules)"
+    listed = "import sys, ctx.worker.run, ctx.worker.event_loop; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", listed], capture_output=True, text=True, check=True
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ctx.cli.output import plain
 from ctx.errors import ContentRefused
-from ctx.llm.model import Request
+from ctx.llm.protocol import Request
 from ctx.packs import prompt
 from ctx.packs.pack import PromptPack
 from ctx.packs.prompt import Frame

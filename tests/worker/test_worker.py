@@ -224,7 +224,7 @@ def test_one_that_takes_too_much_is_replaced(workers: Workers) -> None:
         " from ctx.layout import UserStore; from ctx.ids import CLI_SESSION; import sys;"
         " place = Surroundings(sys.argv[1], UserStore(sys.argv[1]), {}, (), CLI_SESSION);"
         " print(run.run(place, lambda: open_memory(place, writing=True),"
-        " run.Limits(60, 1, young_s=0), {}))"
+        " run.WorkerLimits(60, 1, young_s=0), {}))"
     )
     workers.home.mkdir(mode=0o700)
     report(workers.home, wakes=False)

@@ -103,7 +103,7 @@ def is_ledger(path: str) -> bool:
 def ledger_holds(path: str, needle: Needle) -> int | None:
     """How many rows of a ledger hold it; None where it cannot be read."""
     try:
-        return ledger.holding(path, needle)
+        return ledger.count_matching(path, needle)
     except CtxError:
         return None
 

@@ -14,34 +14,34 @@ from typing import Any, Literal, NamedTuple
 from ctx import clock
 from ctx.config.resolve import Config
 from ctx.errors import ConfigInvalid, CtxError, ModelFailure
-from ctx.llm.addresses import checked, is_encrypted, is_on_this_machine, same_server, shown
-from ctx.llm.model import Backend, BackendName
-from ctx.llm.tries import Patience
-from ctx.llm.wire import Refused, Wire
+from ctx.llm.http_client import HttpClient, RequestRefused
+from ctx.llm.protocol import Backend, BackendName
+from ctx.llm.retry import RetryPolicy
+from ctx.llm.server_url import check, display, is_encrypted, is_on_this_machine, same_server
 
 NAMES: tuple[BackendName, ...] = ("llama_cpp", "openai", "anthropic", "claude_cli")
 """Those that a person can name."""
 
 _ANTHROPIC = "https://api.anthropic.com"
 _USUAL_KEYS: Mapping[str, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
-_GLANCE = Patience(silence_s=0.5, retries=0, connect_s=0.5)
+_DETECTION = RetryPolicy(silence_s=0.5, retries=0, connect_s=0.5)
 """To find out what a server speaks: one on this machine answers at once."""
-_LOOK = Patience(silence_s=1.5, retries=0, connect_s=1.0)
+_PROBE = RetryPolicy(silence_s=1.5, retries=0, connect_s=1.0)
 """For whoever only wants to know whether it is there."""
-_REMEMBERED_S = 60.0
+_CACHE_S = 60.0
 
-_glances: dict[str, tuple[float, BackendName | None]] = {}
+_protocols: dict[str, tuple[float, BackendName | None]] = {}
 """What servers were found to speak, and when."""
 
 
-class Chosen(NamedTuple):
+class BackendChoice(NamedTuple):
     """A backend, and who says that it is the one."""
 
     name: str
     by: Literal["person", "server"]
 
 
-class Survey(NamedTuple):
+class BackendSurvey(NamedTuple):
     """Which model would be asked, whether it is there, and what else there would be."""
 
     setting: str
@@ -60,7 +60,7 @@ class Survey(NamedTuple):
     """What a person could name, in words. It is never used unless it is."""
 
 
-def configured(config: Config, variables: Mapping[str, str], home: str) -> Backend | None:
+def configured_backend(config: Config, variables: Mapping[str, str], home: str) -> Backend | None:
     """The model that a person's settings name; None where they name none, or `auto` finds none.
 
     `variables` is the whole environment: a program is run with it, and a key may be in it.
@@ -69,25 +69,29 @@ def configured(config: Config, variables: Mapping[str, str], home: str) -> Backe
         case "off":
             return None
         case "auto":
-            found, _ = _found(config)
+            found, _ = _auto_backend(config)
             if found is None:
                 return None
-            chosen, patience = Chosen(found, "server"), _patience(config)
-            return _made(chosen, "", config, variables, home, patience)
+            chosen, policy = BackendChoice(found, "server"), _retry_policy(config)
+            return _make_backend(chosen, "", config, variables, home, policy)
         case name:
-            return named(name, "", config, variables, home)
+            return named_backend(name, "", config, variables, home)
 
 
-def named(name: str, url: str, config: Config, variables: Mapping[str, str], home: str) -> Backend:
+def named_backend(
+    name: str, url: str, config: Config, variables: Mapping[str, str], home: str
+) -> Backend:
     """A backend that somebody named, an address, or both; the rest is as the settings say.
 
     Where only an address is named, its server is asked what it speaks.
     """
-    chosen = Chosen(name, "person") if name else Chosen(_spoken_at(url), "server")
-    return _made(chosen, url, config, variables, home, _patience(config))
+    chosen = (
+        BackendChoice(name, "person") if name else BackendChoice(_require_protocol(url), "server")
+    )
+    return _make_backend(chosen, url, config, variables, home, _retry_policy(config))
 
 
-def survey(config: Config, variables: Mapping[str, str], home: str) -> Survey:
+def survey_backends(config: Config, variables: Mapping[str, str], home: str) -> BackendSurvey:
     """A look at everything, which spends nothing. Only a program that hangs takes long.
 
     Where no model is to be asked, no connection is made either.
@@ -95,21 +99,21 @@ def survey(config: Config, variables: Mapping[str, str], home: str) -> Survey:
     setting = config.choice("llm.backend")
     others = tuple(_others(setting, variables, config.text("llm.command")))
     if setting == "off":
-        return Survey(setting, "off", others=others)
-    chosen = Chosen(setting, "person")
+        return BackendSurvey(setting, "off", others=others)
+    chosen = BackendChoice(setting, "person")
     if setting == "auto":
-        found, why = _found(config)
+        found, why = _auto_backend(config)
         if found is None:
-            return Survey(setting, "none", problem=why, others=others)
-        chosen = Chosen(found, "server")
+            return BackendSurvey(setting, "none", problem=why, others=others)
+        chosen = BackendChoice(found, "server")
     name = chosen.name
     backend: Backend | None = None
     try:
-        backend = _made(chosen, "", config, variables, home, _LOOK)
-        seen = backend.look()
+        backend = _make_backend(chosen, "", config, variables, home, _PROBE)
+        capabilities = backend.probe()
     except CtxError as error:
         where = backend.where if backend else ""
-        return Survey(
+        return BackendSurvey(
             setting,
             "silent",
             name,
@@ -121,24 +125,32 @@ def survey(config: Config, variables: Mapping[str, str], home: str) -> Survey:
     finally:
         if backend is not None:
             backend.close()
-    model = seen.model or backend.model
-    return Survey(
-        *(setting, "answers", name, backend.where, model, seen.context_tokens, seen.detail),
+    model = capabilities.model or backend.model
+    return BackendSurvey(
+        *(
+            setting,
+            "answers",
+            name,
+            backend.where,
+            model,
+            capabilities.context_tokens,
+            capabilities.detail,
+        ),
         others=others,
     )
 
 
-def _patience(config: Config) -> Patience:
-    return Patience(config.number("llm.timeout_seconds"), config.integer("llm.retries"))
+def _retry_policy(config: Config) -> RetryPolicy:
+    return RetryPolicy(config.number("llm.timeout_seconds"), config.integer("llm.retries"))
 
 
-def _made(
-    chosen: Chosen,
+def _make_backend(
+    chosen: BackendChoice,
     url: str,
     config: Config,
     variables: Mapping[str, str],
     home: str,
-    patience: Patience,
+    policy: RetryPolicy,
 ) -> Backend:
     name, model = chosen.name, config.text("llm.model")
     if name == "claude_cli":
@@ -146,25 +158,25 @@ def _made(
             raise ConfigInvalid(
                 "claude_cli is a program, and has no address.", hint="Leave out --server."
             )
-        from ctx.llm.claude_cli.client import ClaudeCli
+        from ctx.llm.claude_cli.claude_backend import ClaudeCli
 
         folder = os.path.join(home, "llm", "claude")
-        return ClaudeCli(config.text("llm.command"), model, folder, variables, patience)
-    address = checked(url, "What --server names") if url else _address(name, config)
+        return ClaudeCli(config.text("llm.command"), model, folder, variables, policy)
+    address = check(url, "What --server names") if url else _address(name, config)
     key = key_for(chosen, address, config, variables)
     match name:
         case "llama_cpp":
-            from ctx.llm.llama_cpp.server import LlamaCpp
+            from ctx.llm.llama_cpp.llama_backend import LlamaCpp
 
-            return LlamaCpp(address, model, key, patience, os.path.join(home, "llm"))
+            return LlamaCpp(address, model, key, policy, os.path.join(home, "llm"))
         case "openai":
-            from ctx.llm.openai import OpenAi
+            from ctx.llm.openai_backend import OpenAi
 
-            return OpenAi(address, model, key, patience)
+            return OpenAi(address, model, key, policy)
         case "anthropic":
-            from ctx.llm.anthropic import Anthropic
+            from ctx.llm.anthropic_backend import Anthropic
 
-            return Anthropic(address, model, key, patience)
+            return Anthropic(address, model, key, policy)
     raise ConfigInvalid(
         f"{name!r} is no backend.", hint=f"There are {', '.join(NAMES)}; `off` asks nobody."
     )
@@ -177,13 +189,15 @@ def _address(name: str, config: Config) -> str:
     ):
         # The address that is set, or the default, is another server's.
         return _ANTHROPIC
-    return checked(config.text("llm.server_url"))
+    return check(config.text("llm.server_url"))
 
 
-def key_for(chosen: Chosen, address: str, config: Config, variables: Mapping[str, str]) -> str:
+def key_for(
+    chosen: BackendChoice, address: str, config: Config, variables: Mapping[str, str]
+) -> str:
     """The key that is sent to a server; empty where none is for it."""
     name, own = chosen.name, config.text("llm.api_key_env")
-    if own and _is_the_configured(name, address, config):
+    if own and _is_configured_server(name, address, config):
         if not variables.get(own):
             raise ModelFailure(
                 f"{own} is not set here, and `llm.api_key_env` says that it holds the key.",
@@ -201,7 +215,7 @@ def key_for(chosen: Chosen, address: str, config: Config, variables: Mapping[str
     return key
 
 
-def _is_the_configured(name: str, address: str, config: Config) -> bool:
+def _is_configured_server(name: str, address: str, config: Config) -> bool:
     """Whether this is the server that the settings are about."""
     if config.choice("llm.backend") not in (name, "auto", "off"):
         return False
@@ -210,72 +224,72 @@ def _is_the_configured(name: str, address: str, config: Config) -> bool:
     return same_server(address, _address(name, config))
 
 
-def _found(config: Config) -> tuple[BackendName | None, str]:
+def _auto_backend(config: Config) -> tuple[BackendName | None, str]:
     """What `auto` chooses, or why nothing: a model on this machine, or none."""
     address = config.text("llm.server_url")
     try:
-        checked(address)
+        check(address)
     except ConfigInvalid as error:
         return None, error.message
     if not is_on_this_machine(address):
         return None, "llm.server_url is on another machine, which may cost money."
-    spoken = _glance(address)
+    protocol = _cached_protocol(address)
     # What listens at the default address by chance is not taken for a model.
-    if spoken == "llama_cpp" or (spoken and _is_set("llm.server_url", config)):
-        return spoken, ""
-    return None, f"no model answers at {shown(address)}."
+    if protocol == "llama_cpp" or (protocol and _is_set("llm.server_url", config)):
+        return protocol, ""
+    return None, f"no model answers at {display(address)}."
 
 
-def _spoken_at(url: str) -> BackendName:
+def _require_protocol(url: str) -> BackendName:
     """What a server speaks that a person has named. It is asked without a key."""
-    checked(url, "What --server names")
-    if spoken := _glance(url):
-        return spoken
+    check(url, "What --server names")
+    if protocol := _cached_protocol(url):
+        return protocol
     raise ModelFailure(
-        f"Nothing at {shown(url)} says what it speaks.",
-        detail=_why_not(url),
+        f"Nothing at {display(url)} says what it speaks.",
+        detail=_connection_problem(url),
         hint="Start it, or say what it is: `--backend openai`, `anthropic` or `llama_cpp`.",
     )
 
 
-def _glance(url: str) -> BackendName | None:
+def _cached_protocol(url: str) -> BackendName | None:
     """What the server at an address speaks; remembered for a minute."""
-    at, spoken = _glances.get(url, (0.0, None))
-    if url not in _glances or clock.monotonic() - at > _REMEMBERED_S:
-        spoken = _spoken(url)
-        _glances[url] = clock.monotonic(), spoken
-    return spoken
+    at, protocol = _protocols.get(url, (0.0, None))
+    if url not in _protocols or clock.monotonic() - at > _CACHE_S:
+        protocol = _detect_protocol(url)
+        _protocols[url] = clock.monotonic(), protocol
+    return protocol
 
 
-def _spoken(url: str) -> BackendName | None:
-    wire = Wire("The server", url.rstrip("/").removesuffix("/v1"), {}, _GLANCE)
+def _detect_protocol(url: str) -> BackendName | None:
+    http = HttpClient("The server", url.rstrip("/").removesuffix("/v1"), {}, _DETECTION)
     try:
-        if _is_llama_cpp(_said(wire, "/props")):
+        if _is_llama_cpp(_get_or_none(http, "/props")):
             return "llama_cpp"
-        models = _said(wire, "/v1/models")
+        models = _get_or_none(http, "/v1/models")
         is_list = isinstance(models, dict) and isinstance(models.get("data"), list)
         return "openai" if is_list else None
     finally:
-        wire.close()
+        http.close()
 
 
-def _why_not(url: str) -> str:
+def _connection_problem(url: str) -> str:
     """What keeps a server from saying it, if it is more than that it does not know the question."""
-    wire = Wire("The server", url, {}, _GLANCE)
+    http = HttpClient("The server", url, {}, _DETECTION)
     try:
-        wire.get("")
-    except Refused:
+        http.get("")
+    except RequestRefused:
         return ""
     except ModelFailure as failure:
         return failure.message
     finally:
-        wire.close()
+        http.close()
     return ""
 
 
-def _said(wire: Wire, path: str) -> Any:
+def _get_or_none(http: HttpClient, path: str) -> Any:
     try:
-        return wire.get(path)
+        return http.get(path)
     except ModelFailure:
         return None
 
@@ -289,10 +303,10 @@ def _is_set(name: str, config: Config) -> bool:
 
 
 def _others(setting: str, variables: Mapping[str, str], command: str) -> list[str]:
-    from ctx.llm.claude_cli import program
+    from ctx.llm.claude_cli import child_process
 
     found = []
-    if setting != "claude_cli" and program.found(command, variables):
+    if setting != "claude_cli" and child_process.find_program(command, variables):
         found.append("claude_cli (Claude Code is on the PATH)")
     for name, variable in _USUAL_KEYS.items():
         if setting != name and variables.get(variable):

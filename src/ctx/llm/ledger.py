@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.errors import BudgetExceeded, CtxError, DatabaseFailure, DiskFailure
-from ctx.llm.model import BackendName, Usage
 from ctx.llm.prices import Prices
+from ctx.llm.protocol import BackendName, Usage
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import execute_script, explained, shown, size_of, transaction
 from ctx.sqlite.truth import check_truth, open_truth, read_truth
@@ -37,13 +37,13 @@ APPLICATION_ID = 0x6374786C  # "ctxl"
 
 _BUSY_MS = 30_000
 """A hundred processes may stand in line."""
-_MAKING_MS = 60_000
+_CREATION_MS = 60_000
 """So long a ledger may be without anything in it, at its beginning."""
 _MOST_TOKENS = 10_000_000
 """No model takes so much in one request: a server that reports more reports nonsense."""
 _MOST_MICROS = 10**12
 _LONGEST_NAME = 200
-_LEAST_PART = 4
+_SMALLEST_SHARE = 4
 """A request has at least so small a part of the tokens that we estimate for it."""
 
 _SCHEMA = """
@@ -75,11 +75,11 @@ OPEN, DONE, REFUSED, FAILED = "open", "done", "refused", "failed"
 out; over, and nobody said what it used."""
 
 
-class DaySpent(BudgetExceeded):
+class DailyCapReached(BudgetExceeded):
     """The cap of the day is reached."""
 
 
-class SessionSpent(BudgetExceeded):
+class SessionCapReached(BudgetExceeded):
     """The cap of a session is reached, whatever is left of the day's."""
 
 
@@ -100,7 +100,7 @@ class Purpose(NamedTuple):
     project: str | None = None
 
 
-class To(NamedTuple):
+class ModelTarget(NamedTuple):
     """Who is asked."""
 
     backend: BackendName
@@ -122,8 +122,8 @@ class Ledger:
         self.path = path
         self._open: set[int] = set()
         """The calls of this process of which nothing was said so far."""
-        with _told(path):
-            _refuse_what_was_emptied(path)
+        with _explain_ledger_errors(path):
+            _refuse_emptied_file(path)
             self._connection = open_truth(
                 path, application_id=APPLICATION_ID, migrations=_MIGRATIONS, busy_ms=_BUSY_MS
             )
@@ -144,18 +144,20 @@ class Ledger:
                 )
         self._connection.close()
 
-    def begin(self, number: int) -> None:
+    def note_open(self, number: int) -> None:
         self._open.add(number)
 
-    def end(self, number: int) -> None:
+    def note_closed(self, number: int) -> None:
         self._open.discard(number)
 
     @property
     def connection(self) -> Connection:
         return self._connection
 
-    def meter(self, purpose: Purpose, to: To, caps: Caps, prices: Prices) -> "CappedMeter":
-        return CappedMeter(self, purpose, to, caps, prices)
+    def meter(
+        self, purpose: Purpose, target: ModelTarget, caps: Caps, prices: Prices
+    ) -> "CappedMeter":
+        return CappedMeter(self, purpose, target, caps, prices)
 
     def counted_on(self, day: str) -> int:
         """What counts of a day, `2026-11-15`."""
@@ -169,7 +171,7 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        with _told(self.path), explained(self.path), transaction(self._connection):
+        with _explain_ledger_errors(self.path), explained(self.path), transaction(self._connection):
             yield self._connection
 
 
@@ -181,12 +183,12 @@ def counted_on(connection: Connection, day: str) -> int:
 @contextmanager
 def reading(path: str) -> Iterator[Connection | None]:
     """The ledger for whoever only looks; None where no model was ever asked."""
-    with _told(path):
-        _refuse_what_was_emptied(path)
+    with _explain_ledger_errors(path):
+        _refuse_emptied_file(path)
     if not os.path.exists(path) or not size_of(path):
         yield None
         return
-    with _told(path), explained(path):
+    with _explain_ledger_errors(path), explained(path):
         connection = read_truth(path, application_id=APPLICATION_ID, migrations=_MIGRATIONS)
         try:
             yield connection
@@ -194,7 +196,7 @@ def reading(path: str) -> Iterator[Connection | None]:
             connection.close()
 
 
-def trouble(path: str) -> CtxError | None:
+def problem(path: str) -> CtxError | None:
     """What is wrong with the ledger, and what to do; nothing where there is none yet."""
     try:
         with reading(path) as connection:
@@ -204,36 +206,40 @@ def trouble(path: str) -> CtxError | None:
                 found = check_truth(path)
     except CtxError as error:
         return error
-    return DatabaseFailure(f"{shown(path)}: {found[0]}", hint=_anew(path)) if found else None
+    return (
+        DatabaseFailure(f"{shown(path)}: {found[0]}", hint=_start_over_hint(path))
+        if found
+        else None
+    )
 
 
-def holding(path: str, needle: Needle) -> int:
+def count_matching(path: str, needle: Needle) -> int:
     """How many calls have a name in which something stands that is to go."""
     with reading(path) as connection:
-        return len(_named_so(connection, needle)) if connection else 0
+        return len(_matching_rows(connection, needle)) if connection else 0
 
 
 def scrub(path: str, needle: Needle) -> None:
     """Take it out of the names, also where SQLite would keep it. What was used stays as it is."""
     with Ledger(path) as opened:
         with opened.writing() as connection:
-            for number, *names in _named_so(connection, needle):
+            for number, *names in _matching_rows(connection, needle):
                 connection.execute(
                     "UPDATE calls SET session = ?, project = ?, place = ?, model = ? WHERE id = ?",
                     (*(each and needle.name(each) for each in names), number),
                 )
-        with _told(path), explained(path):
+        with _explain_ledger_errors(path), explained(path):
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _named_so(connection: Connection, needle: Needle) -> list[tuple[Any, ...]]:
+def _matching_rows(connection: Connection, needle: Needle) -> list[tuple[Any, ...]]:
     rows = connection.execute("SELECT id, session, project, place, model FROM calls")
     return [row for row in rows if any(each and needle.is_in(each) for each in row[1:])]
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _explain_ledger_errors(path: str) -> Iterator[None]:
     """What is wrong with the ledger, and what follows from that."""
     try:
         yield
@@ -241,23 +247,23 @@ def _told(path: str) -> Iterator[None]:
         hint = error.hint
         # What helps a store does not help here.
         if "`ctx store" in (hint or ""):
-            hint = _anew(path)
+            hint = _start_over_hint(path)
         message = f"{error.message} It is the ledger of models: no model is asked without it."
         raise type(error)(message, hint=hint) from error
 
 
-def _refuse_what_was_emptied(path: str) -> None:
+def _refuse_emptied_file(path: str) -> None:
     """A file without anything in it is being made; one that is not new has lost what it had."""
     try:
         found = os.stat(path)
     except OSError:
         return
     is_empty = stat.S_ISREG(found.st_mode) and not found.st_size and not size_of(f"{path}-wal")
-    if is_empty and clock.wall_ms() - found.st_mtime * 1000 > _MAKING_MS:
-        raise DatabaseFailure(f"{shown(path)} is empty.", hint=_anew(path))
+    if is_empty and clock.wall_ms() - found.st_mtime * 1000 > _CREATION_MS:
+        raise DatabaseFailure(f"{shown(path)} is empty.", hint=_start_over_hint(path))
 
 
-def _anew(path: str) -> str:
+def _start_over_hint(path: str) -> str:
     name = shlex.quote(shown(path))
     return f"`mv {name} {name}.damaged` begins a new one; what was used today is not known then."
 
@@ -266,38 +272,38 @@ class CappedMeter:
     """Allows calls of one purpose as long as the caps do."""
 
     def __init__(
-        self, ledger: Ledger, purpose: Purpose, to: To, caps: Caps, prices: Prices
+        self, ledger: Ledger, purpose: Purpose, target: ModelTarget, caps: Caps, prices: Prices
     ) -> None:
         self._ledger = ledger
         self._purpose = purpose
-        self._to = to
+        self._target = target
         self._caps = caps
         self._prices = prices
 
-    def reserve(self, tokens: int, estimate: int) -> "Call":
+    def reserve(self, tokens: int, estimate: int) -> "LedgerCall":
         purpose, caps = self._purpose, self._caps
         with self._ledger.writing() as connection:
             # In the transaction: whoever stood in line past midnight asks on the new day.
             at = clock.iso(clock.now_ms())
             used = self._ledger.counted_on(at[:10])
             if used + tokens > caps.day:
-                raise _too_much("day", caps.day, used, tokens)
+                raise _cap_error("day", caps.day, used, tokens)
             if caps.session is not None and purpose.session:
                 used = self._ledger.counted_in(purpose)
                 if used + tokens > caps.session:
-                    raise _too_much("session", caps.session, used, tokens)
+                    raise _cap_error("session", caps.session, used, tokens)
             row = connection.execute(
                 "INSERT INTO calls (at, purpose, session, project, backend, place, model, state,"
                 " counted, reserved, estimate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (at, *purpose, *self._to, OPEN, tokens, tokens, estimate),
+                (at, *purpose, *self._target, OPEN, tokens, tokens, estimate),
             )
             number = row.lastrowid
         assert number is not None
-        self._ledger.begin(number)
-        return Call(self._ledger, number, self._prices)
+        self._ledger.note_open(number)
+        return LedgerCall(self._ledger, number, self._prices)
 
 
-class Call:
+class LedgerCall:
     """One request, for which tokens are set aside.
 
     What cannot be written down about it, because the disk is full, is left as it is: it counts in
@@ -311,7 +317,7 @@ class Call:
         self._began = clock.monotonic()
 
     def settle(self, usage: Usage, model: str) -> None:
-        if not _can_be_true(usage):
+        if not _is_plausible(usage):
             return
         # A server may call its model anything.
         model = model[:_LONGEST_NAME].encode("utf-8", "replace").decode("utf-8")
@@ -326,12 +332,12 @@ class Call:
                 " model = coalesce(nullif(?, ''), model), input_tokens = ?, output_tokens = ?,"
                 " cached_tokens = ?, cost_micros = ?, duration_ms = ? WHERE id = ? AND state = ?",
                 (
-                    *(DONE, usage.tokens, _LEAST_PART, model),
+                    *(DONE, usage.tokens, _SMALLEST_SHARE, model),
                     *(usage.input_tokens, usage.output_tokens, cached, cost, took_ms),
                     *(self._number, OPEN),
                 ),
             )
-            self._ledger.end(self._number)
+            self._ledger.note_closed(self._number)
 
     def exceed(self, tokens: int) -> None:
         with suppress(CtxError), self._ledger.writing() as connection:
@@ -346,22 +352,22 @@ class Call:
                 "UPDATE calls SET state = ?, counted = 0 WHERE id = ? AND state = ?",
                 (REFUSED, self._number, OPEN),
             )
-            self._ledger.end(self._number)
+            self._ledger.note_closed(self._number)
 
 
-def _can_be_true(usage: Usage) -> bool:
+def _is_plausible(usage: Usage) -> bool:
     """Whether what a server says is an answer. It may be any number, and even no number."""
-    told = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+    counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
     # Exact: JSON's `true` is an int to isinstance.
-    return all(type(each) is int and 0 <= each <= _MOST_TOKENS for each in told)
+    return all(type(each) is int and 0 <= each <= _MOST_TOKENS for each in counts)
 
 
-def _too_much(what: str, cap: int, used: int, wanted: int) -> BudgetExceeded:
-    error = SessionSpent if what == "session" else DaySpent
-    of = {"day": "today", "session": "in this session"}[what]
+def _cap_error(what: str, cap: int, used: int, wanted: int) -> BudgetExceeded:
+    error = SessionCapReached if what == "session" else DailyCapReached
+    when = {"day": "today", "session": "in this session"}[what]
     setting = {"day": "llm.daily_token_cap", "session": "llm.session_token_cap"}[what]
     return error(
-        f"The model may use {cap:,} tokens a {what}: {used:,} are used or set aside {of}, and this"
-        f" may take {wanted:,}.",
+        f"The model may use {cap:,} tokens a {what}: {used:,} are used or reserved {when}, and"
+        f" this request may take {wanted:,}.",
         hint=f"`ctx cost` shows what they went into; `ctx config set {setting} N` allows more.",
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.errors import ConfigInvalid
-from ctx.llm.model import Usage
+from ctx.llm.protocol import Usage
 
 
 class Price(NamedTuple):

@@ -1,0 +1,58 @@
+"""Asking again where that may help: what a try that failed means, and how long to wait."""
+
+import random
+from typing import NamedTuple
+
+from ctx.errors import BudgetExceeded, ModelFailure
+
+_LONGEST_WAIT_S = 60.0
+"""Between the tries of one question, in all."""
+
+
+class RetryPolicy(NamedTuple):
+    silence_s: float
+    """How long a model may say nothing."""
+    retries: int
+    connect_s: float = 5.0
+    pause_s: float = 0.5
+    """Before the second try, about; twice as long before each further one."""
+
+
+class AttemptFailed(Exception):
+    """One try: what is to be told, whether it counts, and when to try again, if at all."""
+
+    def __init__(
+        self, failure: ModelFailure, *, counts: bool, may_repeat: bool, wait_s: float = 0.0
+    ) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+        self.counts = counts
+        self.may_repeat = may_repeat
+        self.wait_s = wait_s
+
+
+class Backoff:
+    """The pauses between the tries of one question."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._left = policy.retries
+        self._pause_s = policy.pause_s
+        self._left_s = _LONGEST_WAIT_S
+
+    def pause_after(self, failed: AttemptFailed) -> float | None:
+        """How long to wait now; None where that is no use any more."""
+        # Those who were refused together are not to come back together.
+        pause = max(failed.wait_s, self._pause_s * random.uniform(0.5, 1.0))
+        if not failed.may_repeat or not self._left or pause > self._left_s:
+            return None
+        self._left -= 1
+        self._left_s -= pause
+        self._pause_s *= 2
+        return pause
+
+
+def with_cause(error: BudgetExceeded, failure: ModelFailure | None) -> BudgetExceeded:
+    """That a further try is not allowed, with what made it necessary."""
+    if failure is None:
+        return error
+    return type(error)(error.message, hint=error.hint, detail=failure.message)
