@@ -38,10 +38,10 @@ ANSWERING = {
     "ctx.context.contexts",
     "ctx.disk",
     "ctx.errors",
-    "ctx.hook_files.shown",
+    "ctx.hook_files.start_receipts",
     "ctx.ids",
     "ctx.layout",
-    "ctx.repositories",
+    "ctx.repository_names",
 }
 CONTEXT = {*ANSWERING, "ctx.agents.claude_code.session_context"}
 TOLD = {"ctx.agents.claude_code.notices"}
@@ -71,7 +71,7 @@ WHERE = {"ctx.context.where_you_were"}
 CONFIGURED = {
     *COMPOSING,
     "ctx.config",
-    "ctx.config.files",
+    "ctx.config.config_files",
     "ctx.config.resolve",
     "ctx.config.schema",
     "ctx.config.setting",
@@ -82,7 +82,7 @@ IN_PROJECT = {
     "ctx.interrupts",
     "ctx.narrative",
     "ctx.narrative.roles",
-    "ctx.narrative.scan",
+    "ctx.narrative.narrative_scan",
     "ctx.objects",
     "ctx.objects.heads",
     "ctx.objects.refs",

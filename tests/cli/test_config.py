@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ctx.config import schema
+from ctx.config.project_template import project_template
 from ctx.config.setting import Setting, as_toml
-from ctx.config.template import project_template
 from tests.conftest import Ctx
 
 

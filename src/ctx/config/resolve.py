@@ -7,7 +7,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
-from ctx.config import files, schema, setting
+from ctx.config import config_files, schema, setting
 from ctx.config.setting import Setting, Value
 from ctx.errors import ConfigInvalid, UsageError
 
@@ -29,7 +29,7 @@ class Source(NamedTuple):
     layer: Layer
     label: str
     """The file, the variable or the flag."""
-    file: files.ConfigFile | None = None
+    file: config_files.ConfigFile | None = None
     key: tuple[str, str] = ("", "")
     """In the file; it may be an older name of the setting."""
 
@@ -110,9 +110,9 @@ def survey(
 ) -> Config:
     """The configuration as far as it can be understood, with every problem."""
     reading = _Reading()
-    reading.read_file(files.Place("user", user_file))
+    reading.read_file(config_files.Place("user", user_file))
     if project_file is not None:
-        reading.read_file(files.Place("project", project_file))
+        reading.read_file(config_files.Place("project", project_file))
     reading.read_environment(environment)
     reading.read_overrides(overrides)
     values = {name: found.default for name, found in schema.SETTINGS.items()}
@@ -128,9 +128,9 @@ class _Reading:
         self.warnings: list[str] = []
         self.problems: list[ConfigInvalid] = []
 
-    def read_file(self, place: files.Place) -> None:
+    def read_file(self, place: config_files.Place) -> None:
         try:
-            file = files.read(place)
+            file = config_files.read(place)
         except ConfigInvalid as problem:
             self.problems.append(problem)
             return
@@ -160,7 +160,7 @@ class _Reading:
             )
 
     def _read_section(
-        self, layer: Layer, file: files.ConfigFile, section: str, table: Mapping[str, object]
+        self, layer: Layer, file: config_files.ConfigFile, section: str, table: Mapping[str, object]
     ) -> list[Ignored]:
         """Take what is known; return the keys that are ignored, each with the reason."""
         ignored: list[Ignored] = []

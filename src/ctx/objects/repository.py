@@ -18,11 +18,11 @@ from ctx.objects.commits import Head
 from ctx.objects.heads import Heads
 from ctx.objects.loose import LooseStore
 from ctx.objects.model import Commit
+from ctx.objects.read_limits import WorkLimit
 from ctx.objects.refs import Refs
 from ctx.objects.replaced import Replaced
-from ctx.objects.staged import StagedStore
+from ctx.objects.staged_objects import StagedStore
 from ctx.objects.store import Layered, Object, read_typed
-from ctx.objects.work_limit import WorkLimit
 
 
 class CommittedStore(LooseStore):

@@ -14,7 +14,7 @@ from ctx.codebase import code_at_hand
 from ctx.codebase.code_at_hand import AtHand
 from ctx.codebase.index_state import IndexState
 from ctx.layout import STORE_NAME
-from ctx.narrative import index
+from ctx.narrative import narrative_index
 from ctx.packs import files
 from ctx.packs.pack import Signal
 from ctx.search import entities
@@ -87,7 +87,7 @@ def _sections(memory: Memory, asked: Question) -> list[Passage]:
         return []
     project = memory.beside.project
     wanted = sorted(asked.weights, key=lambda term: -asked.weights[term])
-    sections = index.search(project.narrative_index, project.narrative, wanted, _MOST)
+    sections = narrative_index.search(project.narrative_index, project.narrative, wanted, _MOST)
     return [
         Passage(
             "narrative",

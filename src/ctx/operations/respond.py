@@ -21,7 +21,7 @@ from ctx.llm.protocol import Stop, Usage
 from ctx.memory import lookups, model
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence, Node, Redaction
-from ctx.narrative import log, naming, roles, streams
+from ctx.narrative import document_names, log_files, roles, streams
 from ctx.operations import document
 from ctx.operations.add_note import of_task_and_project
 from ctx.project import anchors
@@ -150,8 +150,8 @@ def write_to_log(memory: Memory, kept: Kept) -> str | None:
     if memory.beside is None:
         return None
     at = clock.now_ms()
-    path = naming.log_path(at, within=streams.folder_of(roles.MAIN_STREAM, memory.session))
-    said = log.note(kept.node.content, at, memory.who.author, memory.session, [TAG])
+    path = document_names.log_path(at, within=streams.folder_of(roles.MAIN_STREAM, memory.session))
+    said = log_files.note(kept.node.content, at, memory.who.author, memory.session, [TAG])
     with document.new_files(memory) as create:
         create(path, document.fitting(redact(said).text))
     return document.shown_path(path)

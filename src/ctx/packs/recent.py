@@ -39,13 +39,13 @@ def excerpt(folder: str | None, task: Node | None, days: int, now_ms: int, room:
     if not folder or days <= 0:
         return Lately(at_hand, "")
     # Most projects have no narrative, and to load what reads it takes longer than to look at it.
-    from ctx.narrative import log
+    from ctx.narrative import log_files
 
     parts: list[str] = []
-    for date in _last_days(log.days(folder), days, now_ms):
+    for date in _last_days(log_files.days(folder), days, now_ms):
         if room < _LEAST:
             break
-        said = log.day(folder, date).strip()
+        said = log_files.day(folder, date).strip()
         part = _fitted(said.replace("# ", "## ", 1), room - 2)
         if part:
             parts.append(part)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.narrative import naming
+from ctx.narrative import document_names
 
 NOON = 1_768_910_700_000  # 2026-01-20T12:05:00Z
 
@@ -34,36 +34,41 @@ NOON = 1_768_910_700_000  # 2026-01-20T12:05:00Z
     ],
 )
 def test_slugs(title: str, slug: str) -> None:
-    assert naming.slug(title) == slug
+    assert document_names.slug(title) == slug
 
 
 @given(st.text(max_size=80))
 def test_a_slug_is_a_name_everywhere(title: str) -> None:
-    slug = naming.slug(title)
+    slug = document_names.slug(title)
     assert 0 < len(slug) <= 40
     assert len(slug.encode()) <= 120
     assert slug == slug.lower() == unicodedata.normalize("NFC", slug)
-    assert naming.slug(slug) == slug
+    assert document_names.slug(slug) == slug
     assert not re.search(r"[/\\\s.\0]|^-|-$|--", slug)
-    path = naming.task_path(7, title)
-    assert naming.number_of(path) == "task_0007"
-    assert naming.number_of(naming.decision_path(12345, title, "feature/x")) == "12345"
+    path = document_names.task_path(7, title)
+    assert document_names.number_of(path) == "task_0007"
+    assert (
+        document_names.number_of(document_names.decision_path(12345, title, "feature/x")) == "12345"
+    )
 
 
 def test_paths() -> None:
     end = "[0-9a-hjkmnp-tv-z]{4}"
-    assert re.fullmatch(f"tasks/task_0043-retry-{end}.md", naming.task_path(43, "Retry"))
+    assert re.fullmatch(f"tasks/task_0043-retry-{end}.md", document_names.task_path(43, "Retry"))
     assert re.fullmatch(
         f"feature/net/decisions/0007-retry-{end}.md",
-        naming.decision_path(7, "Retry", "feature/net"),
+        document_names.decision_path(7, "Retry", "feature/net"),
     )
-    assert re.fullmatch(f"log/2026-01-20-1205-{end}.md", naming.log_path(NOON))
-    assert naming.log_path(NOON, "ab12", "feature/net") == "feature/net/log/2026-01-20-1205-ab12.md"
-    assert naming.log_path(-(10**20), "ab12") == "log/1970-01-01-0000-ab12.md"
-    assert naming.log_path(10**20, "ab12") == "log/9999-12-31-2359-ab12.md"
-    assert len({naming.task_path(1, "x") for _ in range(50)}) > 45
-    assert naming.token("a") == naming.token("a") != naming.token("b")
-    assert re.fullmatch(end, naming.token("a"))
+    assert re.fullmatch(f"log/2026-01-20-1205-{end}.md", document_names.log_path(NOON))
+    assert (
+        document_names.log_path(NOON, "ab12", "feature/net")
+        == "feature/net/log/2026-01-20-1205-ab12.md"
+    )
+    assert document_names.log_path(-(10**20), "ab12") == "log/1970-01-01-0000-ab12.md"
+    assert document_names.log_path(10**20, "ab12") == "log/9999-12-31-2359-ab12.md"
+    assert len({document_names.task_path(1, "x") for _ in range(50)}) > 45
+    assert document_names.token("a") == document_names.token("a") != document_names.token("b")
+    assert re.fullmatch(end, document_names.token("a"))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +91,7 @@ def test_paths() -> None:
     ],
 )
 def test_numbers(path: str, number: str | None) -> None:
-    assert naming.number_of(path) == number
+    assert document_names.number_of(path) == number
 
 
 @pytest.fixture
@@ -114,9 +119,9 @@ def narrative(tmp_path: Path) -> Path:
 
 
 def test_the_next_number_counts_all_streams(narrative: Path, tmp_path: Path) -> None:
-    assert naming.next_number(str(narrative), "task") == 4
-    assert naming.next_number(str(narrative), "decision") == 5
-    assert naming.next_number(str(tmp_path / "nowhere"), "task") == 1
+    assert document_names.next_number(str(narrative), "task") == 4
+    assert document_names.next_number(str(narrative), "decision") == 5
+    assert document_names.next_number(str(tmp_path / "nowhere"), "task") == 1
 
 
 @pytest.mark.parametrize(
@@ -157,4 +162,4 @@ def test_the_next_number_counts_all_streams(narrative: Path, tmp_path: Path) -> 
     ],
 )
 def test_what_people_may_mean(narrative: Path, text: str, paths: list[str]) -> None:
-    assert naming.find(str(narrative), text) == paths
+    assert document_names.find(str(narrative), text) == paths

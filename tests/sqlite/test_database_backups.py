@@ -9,7 +9,7 @@ import pytest
 
 from ctx import clock
 from ctx.errors import DatabaseFailure, DiskFailure
-from ctx.sqlite import backups
+from ctx.sqlite import database_backups
 
 MOMENT = 1_768_903_200_000
 DAY = 86_400_000
@@ -43,7 +43,7 @@ def test_a_backup_is_a_whole_private_file(path: str, now: list[int]) -> None:
         writing.execute("INSERT INTO t VALUES (1)")
         writing.execute("BEGIN IMMEDIATE")
         writing.execute("INSERT INTO t VALUES (2)")
-        made = backups.make(path)
+        made = database_backups.make(path)
     assert made.name == "store-20260120T100000Z.db"
     assert made.at == "2026-01-20T10:00:00Z"
     assert count(made.path) == 101
@@ -56,20 +56,20 @@ def test_the_newest_comes_first_and_the_oldest_go(path: str, now: list[int]) -> 
     made = []
     for day in range(5):
         now[0] = MOMENT + day * DAY
-        made.append(backups.make(path))
-    assert backups.daily(path) == made[::-1]
-    backups.rotate(path, 2)
-    assert backups.daily(path) == [made[4], made[3]]
-    backups.rotate(path, 0)
-    assert backups.daily(path) == [made[4]]
+        made.append(database_backups.make(path))
+    assert database_backups.daily(path) == made[::-1]
+    database_backups.rotate(path, 2)
+    assert database_backups.daily(path) == [made[4], made[3]]
+    database_backups.rotate(path, 0)
+    assert database_backups.daily(path) == [made[4]]
 
 
 def test_all_kinds_are_known(path: str, now: list[int]) -> None:
-    backups.make(path)
+    database_backups.make(path)
     for name in ("backup-20260121T100000Z", "backup-v003-20260119T100000Z", "backup-odd", "other"):
         Path(f"{path}.{name}").write_bytes(b"x")
-    Path(backups.folder_for(path), "settings.json.20260120T100000Z").touch()
-    assert [(each.name, each.why) for each in backups.every(path)] == [
+    Path(database_backups.folder_for(path), "settings.json.20260120T100000Z").touch()
+    assert [(each.name, each.why) for each in database_backups.every(path)] == [
         ("store.db.backup-20260121T100000Z", "by hand"),
         ("store-20260120T100000Z.db", "daily"),
         ("store.db.backup-v003-20260119T100000Z", "before migration"),
@@ -81,9 +81,9 @@ def test_what_is_damaged_is_not_backed_up(path: str) -> None:
     data[4096 * 3 : 4096 * 8] = b"\xff" * (4096 * 5)
     Path(path).write_bytes(data)
     with pytest.raises(DatabaseFailure, match="damaged"):
-        backups.make(path)
-    assert backups.daily(path) == []
-    assert os.listdir(backups.folder_for(path)) == []
+        database_backups.make(path)
+    assert database_backups.daily(path) == []
+    assert os.listdir(database_backups.folder_for(path)) == []
 
 
 def test_a_disk_with_little_room_is_left_alone(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,6 +95,6 @@ def test_a_disk_with_little_room_is_left_alone(path: str, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(os, "statvfs", lambda _: Full)
     with pytest.raises(DiskFailure, match="too little room"):
-        backups.make(path)
+        database_backups.make(path)
     monkeypatch.setattr(os, "statvfs", real)
-    assert backups.daily(path) == []
+    assert database_backups.daily(path) == []

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ctx.errors import DatabaseFailure
-from ctx.sqlite import replace as replacing
+from ctx.sqlite import replace_database as replacing
 from ctx.sqlite import truth
 from ctx.sqlite.connection import explained, transaction
-from ctx.sqlite.replace import can_be_opened, replace
+from ctx.sqlite.replace_database import can_be_opened, replace
 from tests.faults import Disk, Stopped
 from tests.sqlite.databases import beside, content, open_truth, rows, write
 

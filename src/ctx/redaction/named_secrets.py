@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
 
-from ctx.redaction.page import Page, Span
 from ctx.redaction.randomness import is_placeholder, is_random
+from ctx.redaction.scan_text import Page, Span
 
 RANK = 1
 NEARBY_RANK = 2

@@ -12,7 +12,7 @@ from ctx import clock, disk
 from ctx.ids import ObjectId
 from ctx.objects.loose import LooseStore
 from ctx.objects.repository import Repository
-from ctx.objects.staged import StagedStore
+from ctx.objects.staged_objects import StagedStore
 from ctx.objects.store import Object
 
 Rewritten = Callable[[Object], Object | None]

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.redaction.page import Page, Span
 from ctx.redaction.randomness import is_placeholder, is_varied, wordiness
+from ctx.redaction.scan_text import Page, Span
 
 RANK = 0
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from ctx import disk, terms
 from ctx.errors import CtxError, IndexCorrupt
-from ctx.narrative import roles, scan
-from ctx.narrative.scan import Seen
+from ctx.narrative import narrative_scan, roles
+from ctx.narrative.narrative_scan import Seen
 from ctx.narrative.sections import sections
 from ctx.sqlite.connection import (
     closed_on_failure,
@@ -147,7 +147,7 @@ def _refresh(connection: Connection, database: str, folder: str) -> None:
         known = dict(connection.execute("SELECT path, stamp FROM documents"))
         present = {
             seen.path: _stamp(seen)
-            for seen, why_not in scan.files(folder)
+            for seen, why_not in narrative_scan.files(folder)
             if why_not is None and roles.place(seen.path).role not in _NODES
         }
         changed = [path for path, stamp in present.items() if known.get(path) != stamp]
@@ -176,7 +176,7 @@ def _forget(connection: Connection, path: str) -> None:
 
 
 def _read(connection: Connection, folder: str, path: str, stamp: str) -> None:
-    data = scan.read(folder, path)
+    data = narrative_scan.read(folder, path)
     if data is None:
         return
     connection.execute("INSERT INTO documents VALUES (?, ?)", (path, stamp))

@@ -8,7 +8,7 @@ import os
 from typing import NamedTuple
 
 from ctx import disk
-from ctx.narrative import documents, naming, roles, scan
+from ctx.narrative import document_format, document_names, narrative_scan, roles
 from ctx.narrative.blocks import below
 
 _OURS = "<!-- Made by ctx from the files in decisions/: what is changed here is lost. -->"
@@ -24,10 +24,10 @@ class _Decision(NamedTuple):
 def decisions(folder: str) -> str:
     """The page: the newest decision first, those without a number last."""
     found = []
-    for seen in scan.documents(folder):
+    for seen in narrative_scan.documents(folder):
         if roles.place(seen.path).role != "decision" or _is_about_the_folder(seen.path):
             continue
-        data = scan.read(folder, seen.path)
+        data = narrative_scan.read(folder, seen.path)
         if data is not None:
             found.append(_decision(seen.path, data.decode("utf-8", "replace")))
     found.sort(key=lambda each: (int(each.number or 0), each.created, each.path), reverse=True)
@@ -38,14 +38,14 @@ def decisions(folder: str) -> str:
 def write_decisions(folder: str) -> bool:
     """Bring the page up to date. False where it is already, or where it is not ours."""
     page = decisions(folder).encode("utf-8", "replace")
-    full = os.path.join(folder, scan.PROJECTION)
+    full = os.path.join(folder, narrative_scan.PROJECTION)
     if os.path.lexists(full):
-        present = scan.read(folder, scan.PROJECTION)
+        present = narrative_scan.read(folder, narrative_scan.PROJECTION)
         if present is None or not present.startswith(_OURS.encode()) or present == page:
             return False
     elif page.endswith(b"None yet.\n"):
         return False
-    with disk.explained(f"writing {scan.PROJECTION}"):
+    with disk.explained(f"writing {narrative_scan.PROJECTION}"):
         # Derived: a crash loses nothing that is not made again.
         disk.replace(full, page, durable_name=False)
     return True
@@ -56,8 +56,8 @@ def _is_about_the_folder(path: str) -> bool:
 
 
 def _decision(path: str, text: str) -> _Decision:
-    document = documents.parse(text)
-    number = naming.number_of(path) or ""
+    document = document_format.parse(text)
+    number = document_names.number_of(path) or ""
     title = document.title or os.path.basename(path)
     facts = [f"[{path}](<{path}>)", (document.created or "")[:10], ", ".join(document.tags)]
     parts = [

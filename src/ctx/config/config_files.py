@@ -42,7 +42,7 @@ class ConfigFile:
     def at(self, *key: str) -> str:
         """`.ctx/config.toml:12`, where a key stands."""
         if self._lines is None:
-            from ctx.config.lines import key_lines
+            from ctx.config.toml_lines import key_lines
 
             self._lines = key_lines(self.text)
         line = self._lines.get(key)

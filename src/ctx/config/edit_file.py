@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from ctx import disk, interrupts, locks
-from ctx.config import files, schema, setting
+from ctx.config import config_files, schema, setting
 from ctx.config.setting import Setting, Value
 from ctx.errors import ConfigInvalid, LockConflict
 
@@ -32,21 +32,21 @@ class Change(NamedTuple):
     changed: bool
 
 
-def set_value(place: files.Place, known: Setting, value: Value) -> Change:
+def set_value(place: config_files.Place, known: Setting, value: Value) -> Change:
     """Write a value that the schema has accepted."""
     return _change(place, known, value)
 
 
-def unset(place: files.Place, known: Setting) -> Change:
+def unset(place: config_files.Place, known: Setting) -> Change:
     return _change(place, known, None)
 
 
-def _change(place: files.Place, known: Setting, value: Value | None) -> Change:
+def _change(place: config_files.Place, known: Setting, value: Value | None) -> Change:
     path = _real_path(place)
     if value is None and not os.path.exists(path):
         return Change(known.name, None, None, path, changed=False)
     with disk.explained(f"changing {place.label}"), _alone_in(os.path.dirname(path)):
-        file = files.read(place)
+        file = config_files.read(place)
         text, tables = (file.text, file.tables) if file else ("", {})
         table = tables.get(known.section, {})
         if not isinstance(table, dict):
@@ -158,7 +158,7 @@ def _keys(known: Setting) -> set[str]:
     return {known.key} | older
 
 
-def _real_path(place: files.Place) -> str:
+def _real_path(place: config_files.Place) -> str:
     """A dotfile manager keeps the file elsewhere and puts a link here: the link stays.
 
     A link in a clone may lead anywhere, so nothing is written through one.

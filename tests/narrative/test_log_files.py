@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from ctx.errors import UsageError
-from ctx.narrative import documents, log
-from ctx.narrative.log import Entry
+from ctx.narrative import document_format, log_files
+from ctx.narrative.log_files import Entry
 
 PARSER = MarkdownIt("commonmark")
 NOON = 1_768_910_700_000  # 2026-01-20T12:05:00Z
@@ -29,7 +29,7 @@ ENTRY = Entry(
 
 
 def test_an_entry() -> None:
-    assert log.render(ENTRY) == (
+    assert log_files.render(ENTRY) == (
         "# Retry with jitter\n"
         "\n"
         "<!-- metadata:\n"
@@ -61,10 +61,10 @@ def test_an_entry() -> None:
 
 
 def test_an_entry_with_next_to_nothing() -> None:
-    assert log.render(Entry("T", NOON, "", "", "", [])) == (
+    assert log_files.render(Entry("T", NOON, "", "", "", [])) == (
         "# T\n\n<!-- metadata:\ncreated: 2026-01-20T12:05:00Z\nupdated: 2026-01-20T12:05:00Z\n-->\n"
     )
-    assert 'author: "?"' in log.render(Entry("T", NOON, "\udcff", "", "", []))
+    assert 'author: "?"' in log_files.render(Entry("T", NOON, "\udcff", "", "", []))
 
 
 PIECES = st.sampled_from(
@@ -84,7 +84,7 @@ ANYTHING = st.lists(PIECES | st.text(max_size=3), max_size=10).map("".join)
 def test_words_cannot_leave_their_place(
     title: str, message: str, lines: list[str], author: str
 ) -> None:
-    text = log.render(Entry(title, NOON, author, "cli", message, [("Changes", lines)]))
+    text = log_files.render(Entry(title, NOON, author, "cli", message, [("Changes", lines)]))
     tokens = PARSER.parse(text)
     flat = [inner for token in tokens for inner in (token.children or [])]
     headings = [token.tag for token in tokens if token.type == "heading_open"]
@@ -101,7 +101,7 @@ def test_words_cannot_leave_their_place(
     if lines:
         last = text.rpartition("## Changes\n\n")[2]
         assert last.count("\n") == len(lines)
-    assert documents.parse(text).created == "2026-01-20T12:05:00Z"
+    assert document_format.parse(text).created == "2026-01-20T12:05:00Z"
 
 
 @pytest.mark.parametrize(
@@ -114,21 +114,23 @@ def test_words_cannot_leave_their_place(
     ],
 )
 def test_a_note(text: str, title: str, body: str) -> None:
-    made = log.note(text, NOON, "A Person", "cli", ["note", "area:net"])
-    found = documents.parse(made)
+    made = log_files.note(text, NOON, "A Person", "cli", ["note", "area:net"])
+    found = document_format.parse(made)
     assert (found.title, found.body) == (title, body)
     assert found.tags == ("note", "area:net")
-    assert documents.entry(made, "author") == "A Person"
-    assert documents.entry(made, "session") == "cli"
-    assert documents.entry(made, "other") == ""
+    assert document_format.entry(made, "author") == "A Person"
+    assert document_format.entry(made, "session") == "cli"
+    assert document_format.entry(made, "other") == ""
 
 
 @pytest.fixture
 def narrative(tmp_path: Path) -> Path:
     folder = tmp_path / "narrative"
     for path, text in {
-        "log/2026-01-20-1205-bbbb.md": log.render(ENTRY._replace(message="", sections=[])),
-        "log/2026-01-20-0905-aaaa.md": log.note("Why?\n\n## More\n```\nopen", NOON, "", "", []),
+        "log/2026-01-20-1205-bbbb.md": log_files.render(ENTRY._replace(message="", sections=[])),
+        "log/2026-01-20-0905-aaaa.md": log_files.note(
+            "Why?\n\n## More\n```\nopen", NOON, "", "", []
+        ),
         "feature/net/log/2026-01-20-1000-cccc.md": "<!-- metadata: session: s-1 -->\n<!-- open",
         "log/2026-01-20.md": "# By hand\n\ntext\n",
         "log/2026-01-21-1000-dddd.md": "# Next\n",
@@ -144,7 +146,7 @@ def narrative(tmp_path: Path) -> Path:
 
 
 def test_a_day(narrative: Path) -> None:
-    assert log.day(str(narrative), "2026-01-20") == (
+    assert log_files.day(str(narrative), "2026-01-20") == (
         "# 2026-01-20\n"
         "\n"
         "## By hand\n"
@@ -169,12 +171,12 @@ def test_a_day(narrative: Path) -> None:
         "\n"
         "*A Person \\<person@example.org>, session cli*\n"
     )
-    assert log.days(str(narrative)) == ["2026-01-20", "2026-01-21"]
+    assert log_files.days(str(narrative)) == ["2026-01-20", "2026-01-21"]
 
 
 def test_days_without_a_log(narrative: Path, tmp_path: Path) -> None:
-    assert log.day(str(narrative), "2025-01-01") == ""
-    assert log.days(str(tmp_path / "nowhere")) == []
+    assert log_files.day(str(narrative), "2025-01-01") == ""
+    assert log_files.days(str(tmp_path / "nowhere")) == []
     for text in ("yesterday", "2026-13-01", "2026-01-32", "../../etc", "2026-01-20\n"):
         with pytest.raises(UsageError, match="is not a day"):
-            log.day(str(narrative), text)
+            log_files.day(str(narrative), text)

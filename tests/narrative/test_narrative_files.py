@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctx.errors import ContentRefused, DiskFailure, PathRefused
-from ctx.narrative import files
+from ctx.narrative import narrative_files
 from tests.faults import NO_SPACE, Disk, Stopped
 
 PATH = "feature/net/tasks/task_0001-x-ab12.md"
@@ -47,7 +47,7 @@ def everything(folder: Path) -> list[str]:
 
 
 def test_a_new_document_is_whole_and_private(narrative: Path) -> None:
-    files.create(str(narrative), PATH, TEXT)
+    narrative_files.create(str(narrative), PATH, TEXT)
     made = narrative / PATH
     assert made.read_text() == TEXT
     assert everything(narrative) == [PATH]
@@ -68,7 +68,7 @@ def test_what_is_there_is_left_alone(narrative: Path, tmp_path: Path, kind: str)
         case "folder":
             there.mkdir()
     with pytest.raises(PathRefused, match=r"x\.md is there already"):
-        files.create(str(narrative), "x.md", "ours")
+        narrative_files.create(str(narrative), "x.md", "ours")
     assert outside.read_text() == "theirs"
     assert os.listdir(narrative) == ["x.md"]
 
@@ -81,16 +81,16 @@ def test_nothing_is_written_outside(narrative: Path, tmp_path: Path, path: str) 
     outside.mkdir()
     (narrative / "linked").symlink_to(outside)
     with pytest.raises(PathRefused):
-        files.create(str(narrative), path, "ours")
-    assert files.replace(str(narrative), path, "ours", seen=b"") is False
+        narrative_files.create(str(narrative), path, "ours")
+    assert narrative_files.replace(str(narrative), path, "ours", seen=b"") is False
     assert os.listdir(outside) == []
     assert sorted(os.listdir(tmp_path)) == ["home", "narrative", "outside"]
 
 
 def test_what_is_not_text_is_refused(narrative: Path) -> None:
     with pytest.raises(ContentRefused):
-        files.create(str(narrative), "x.md", "\ud800")
-    files.create(str(narrative), "x.md", b"\xff".decode("utf-8", "surrogateescape"))
+        narrative_files.create(str(narrative), "x.md", "\ud800")
+    narrative_files.create(str(narrative), "x.md", b"\xff".decode("utf-8", "surrogateescape"))
     assert (narrative / "x.md").read_bytes() == b"\xff"
 
 
@@ -99,10 +99,10 @@ def test_without_hard_links(narrative: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "link", refused)
-    files.create(str(narrative), PATH, TEXT)
+    narrative_files.create(str(narrative), PATH, TEXT)
     assert (narrative / PATH).read_text() == TEXT
     with pytest.raises(PathRefused, match="already"):
-        files.create(str(narrative), PATH, "other")
+        narrative_files.create(str(narrative), PATH, "other")
     assert (narrative / PATH).read_text() == TEXT
     assert everything(narrative) == [PATH]
 
@@ -118,7 +118,7 @@ def test_stopping_anywhere_leaves_a_whole_document_or_none(
         disk = LinkingDisk(stop_at, power_loss=power_loss)
         done = False
         with disk.installed(), contextlib.suppress(Stopped):
-            files.create(str(folder), PATH, TEXT)
+            narrative_files.create(str(folder), PATH, TEXT)
             done = True
         if power_loss:
             disk.lose_power()
@@ -139,7 +139,7 @@ def test_a_refusal_leaves_nothing_behind(tmp_path: Path) -> None:
         (folder / "tasks").mkdir(parents=True)
         with LinkingDisk(number - 3, refuse_with=NO_SPACE).installed():
             try:
-                files.create(str(folder), "tasks/x.md", TEXT)
+                narrative_files.create(str(folder), "tasks/x.md", TEXT)
             except DiskFailure as error:
                 assert "disk is full while writing the narrative file tasks/x.md" in error.message
         assert everything(folder) in ([], ["tasks/x.md"], _temporary(folder))
@@ -154,15 +154,15 @@ def test_a_document_is_replaced_as_it_was_seen(narrative: Path) -> None:
     path = narrative / "x.md"
     path.write_text("old")
     path.chmod(0o640)
-    assert files.replace(str(narrative), "x.md", "new", seen=b"old")
+    assert narrative_files.replace(str(narrative), "x.md", "new", seen=b"old")
     assert path.read_text() == "new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert not files.replace(str(narrative), "x.md", "newer", seen=b"old")
+    assert not narrative_files.replace(str(narrative), "x.md", "newer", seen=b"old")
     assert path.read_text() == "new"
     before = path.stat().st_mtime_ns
-    assert files.replace(str(narrative), "x.md", "new", seen=b"new")
+    assert narrative_files.replace(str(narrative), "x.md", "new", seen=b"new")
     assert path.stat().st_mtime_ns == before
-    assert not files.replace(str(narrative), "gone.md", "new", seen=b"")
+    assert not narrative_files.replace(str(narrative), "gone.md", "new", seen=b"")
     assert os.listdir(narrative) == ["x.md"]
 
 
@@ -176,7 +176,7 @@ def test_an_edit_while_we_write_wins(narrative: Path, monkeypatch: pytest.Monkey
         path.write_text("theirs")
 
     monkeypatch.setattr(os, "chmod", saved_meanwhile)
-    assert not files.replace(str(narrative), "x.md", "ours", seen=b"old")
+    assert not narrative_files.replace(str(narrative), "x.md", "ours", seen=b"old")
     assert path.read_text() == "theirs"
     assert os.listdir(narrative) == ["x.md"]
 
@@ -193,7 +193,7 @@ def test_a_document_that_goes_while_we_write(
         return lstat(name)
 
     monkeypatch.setattr(os, "lstat", removed_meanwhile)
-    assert not files.replace(str(narrative), "x.md", "ours", seen=b"old")
+    assert not narrative_files.replace(str(narrative), "x.md", "ours", seen=b"old")
     monkeypatch.undo()
     assert os.listdir(narrative) == []
 
@@ -209,7 +209,7 @@ def test_stopping_a_replacement_leaves_the_old_or_the_new(
         path.write_text("old")
         disk = LinkingDisk(stop_at, power_loss=power_loss)
         with disk.installed(), contextlib.suppress(Stopped):
-            done = files.replace(str(narrative), "x.md", "new", seen=b"old")
+            done = narrative_files.replace(str(narrative), "x.md", "new", seen=b"old")
         if power_loss:
             disk.lose_power()
         assert path.read_text() in (("new",) if done else ("old", "new"))

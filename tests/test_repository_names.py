@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx import layout, repositories
+from ctx import layout, repository_names
 from ctx.checkouts import find_checkout
 from tests.conftest import git
 
@@ -23,7 +23,7 @@ def name(folder: Path, home: str) -> str | None:
 def record(folder: Path, home: str) -> None:
     checkout = find_checkout(str(folder))
     assert checkout
-    repositories.record(home, checkout.common_dir, layout.new_name(home, checkout))
+    repository_names.record(home, checkout.common_dir, layout.new_name(home, checkout))
 
 
 @pytest.fixture

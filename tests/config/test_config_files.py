@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.config import files
-from ctx.config.files import LARGEST_FILE, Place
+from ctx.config import config_files
+from ctx.config.config_files import LARGEST_FILE, Place
 from ctx.config.resolve import load
 from ctx.errors import ConfigInvalid
 
@@ -23,12 +23,12 @@ def place(tmp_path: Path) -> Place:
 
 def refused(place: Place) -> str:
     with pytest.raises(ConfigInvalid) as raised:
-        files.read(place)
+        config_files.read(place)
     return raised.value.message
 
 
 def test_no_file_is_no_error(place: Place) -> None:
-    assert files.read(place) is None
+    assert config_files.read(place) is None
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_not_permitted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_byte_order_mark_is_no_part_of_the_text(place: Place) -> None:
     Path(place.path).write_bytes(b"\xef\xbb\xbf[gc]\nkeep_days = 3\n")
-    file = files.read(place)
+    file = config_files.read(place)
     assert file is not None
     assert file.tables == {"gc": {"keep_days": 3}}
     assert file.at("gc", "keep_days") == ".ctx/config.toml:2"

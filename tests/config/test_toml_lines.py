@@ -8,7 +8,7 @@ import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.config.lines import Path, key_lines
+from ctx.config.toml_lines import Path, key_lines
 from tests.config.documents import Document, documents
 
 

@@ -5,8 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ctx.errors import ContentRefused
-from ctx.narrative import documents
-from ctx.narrative.documents import Document, content, parse, render, rewritten, tidy
+from ctx.narrative import document_format
+from ctx.narrative.document_format import Document, content, parse, render, rewritten, tidy
 
 DOCUMENT = """\
 # Retries
@@ -207,7 +207,7 @@ PIECES = st.sampled_from(
     ]
 )  # fmt: skip
 TEXTS = st.lists(PIECES | st.text(max_size=3), max_size=14).map("".join)
-SOUND = TEXTS.filter(lambda text: text == documents._readable(text))
+SOUND = TEXTS.filter(lambda text: text == document_format._readable(text))
 TITLES = SOUND.map(lambda text: " ".join(text.replace("\r", "\n").split("\n")))
 ITEMS = st.lists(SOUND.filter(bool), max_size=3).map(tuple)
 TIMES = st.sampled_from(["2026-01-20T10:00:00Z", "soon", "x # y", '"'])

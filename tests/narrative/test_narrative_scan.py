@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ctx.errors import DiskFailure
-from ctx.narrative import scan, snapshots
-from ctx.narrative.scan import Seen
+from ctx.narrative import narrative_scan, narrative_snapshots
+from ctx.narrative.narrative_scan import Seen
 
 LARGEST = 4 * 1024 * 1024
 
@@ -63,15 +63,15 @@ DOCUMENTS = [
 
 
 def test_what_people_edit_is_found(narrative: Path) -> None:
-    found = list(scan.documents(str(narrative)))
+    found = list(narrative_scan.documents(str(narrative)))
     assert [seen.path for seen in found] == DOCUMENTS
     status = (narrative / "README.md").stat()
     assert found[0] == Seen("README.md", status.st_mtime_ns, 4, status.st_ino)
-    assert list(scan.documents(str(narrative / "nowhere"))) == []
+    assert list(narrative_scan.documents(str(narrative / "nowhere"))) == []
 
 
 def test_a_commit_keeps_the_log_too(narrative: Path) -> None:
-    kept, skipped = snapshots.documents(str(narrative))
+    kept, skipped = narrative_snapshots.documents(str(narrative))
     logs = [
         "feature/net/log/2026-01-20-1005-ab12.md",
         "log/2026-01-20-1005-ab12.md",
@@ -90,14 +90,14 @@ def test_a_commit_keeps_the_log_too(narrative: Path) -> None:
 
 def test_reading(narrative: Path, tmp_path: Path) -> None:
     folder = str(narrative)
-    assert scan.read(folder, "README.md") == b"# X\n"
-    assert scan.read(folder, "largest.md") == bytes(LARGEST)
+    assert narrative_scan.read(folder, "README.md") == b"# X\n"
+    assert narrative_scan.read(folder, "largest.md") == bytes(LARGEST)
     for path in (
         "large.md", "link.md", "dangling.md", "pipe.md", "gone.md", "guides/x.md", "README.md/x.md",
         "linked/secret.md", "../outside/secret.md", f"{tmp_path}/outside/secret.md", "", ".", "a\0",
         "x" * 300, "log/../README.md",
     ):  # fmt: skip
-        assert scan.read(folder, path) is None, path
+        assert narrative_scan.read(folder, path) is None, path
 
 
 def test_a_document_that_may_not_be_read(narrative: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_document_that_may_not_be_read(narrative: Path) -> None:
         if os.geteuid() == 0:
             os.setuid(65_534)
         try:
-            scan.read(str(narrative), "README.md")
+            narrative_scan.read(str(narrative), "README.md")
         except DiskFailure as error:
             is_told = "Not permitted while reading the narrative file README" in error.message
             os._exit(0 if is_told else 1)
@@ -121,5 +121,5 @@ def test_ten_thousand_documents(tmp_path: Path) -> None:
     (folder / "tasks").mkdir(parents=True)
     for number in range(10_000):
         (folder / "tasks" / f"task_{number:04d}-x-ab12.md").touch()
-    found = [seen.path for seen in scan.documents(str(folder))]
+    found = [seen.path for seen in narrative_scan.documents(str(folder))]
     assert found == [f"tasks/task_{number:04d}-x-ab12.md" for number in range(10_000)]

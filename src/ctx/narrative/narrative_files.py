@@ -6,7 +6,7 @@ import stat
 
 from ctx import disk, interrupts
 from ctx.errors import ContentRefused, PathRefused
-from ctx.narrative import scan
+from ctx.narrative import narrative_scan
 
 _NO_HARD_LINKS = frozenset(
     {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES}
@@ -16,7 +16,7 @@ _NO_HARD_LINKS = frozenset(
 def create(folder: str, path: str, text: str) -> None:
     """A new document, durable when this returns. What is there already is never written over."""
     data = _encoded(text)
-    full = scan.located(folder, path)
+    full = narrative_scan.located(folder, path)
     within = os.path.dirname(full)
     with disk.explained(f"writing the narrative file {path}"):
         disk.make_folder(within)
@@ -42,16 +42,16 @@ def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
     look is right before the new file takes the name.
     """
     data = _encoded(text)
-    if scan.read(folder, path) != seen:
+    if narrative_scan.read(folder, path) != seen:
         return False
     if data == seen:
         return True
-    full = scan.located(folder, path)
+    full = narrative_scan.located(folder, path)
     with disk.explained(f"writing the narrative file {path}"):
         temporary = disk.write_temporary(full, data)
         try:
             os.chmod(temporary, stat.S_IMODE(os.lstat(full).st_mode) & 0o777)
-            if scan.read(folder, path) != seen:
+            if narrative_scan.read(folder, path) != seen:
                 disk.discard(temporary)
                 return False
             interrupts.defer()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import UsageError
-from ctx.narrative import documents, roles, scan, words
+from ctx.narrative import document_format, narrative_scan, roles, words
 from ctx.narrative.blocks import below
 
 _LONGEST_TITLE = 100
@@ -45,7 +45,7 @@ def render(entry: Entry) -> str:
         if lines:
             bullets = "\n".join(f"- {_bullet(each)}" for each in lines)
             parts.append(f"## {words.heading(heading)}\n\n{bullets}")
-    return documents.render(
+    return document_format.render(
         words.heading(entry.title),
         "\n\n".join(part for part in parts if part),
         created=clock.iso(entry.at_ms),
@@ -55,11 +55,11 @@ def render(entry: Entry) -> str:
 
 def note(text: str, at_ms: int, author: str, session: str, tags: Iterable[str] = ()) -> str:
     """A note as a document: its first line is the title, if it is no longer than one."""
-    first, _, rest = documents.tidy(text).partition("\n")
+    first, _, rest = document_format.tidy(text).partition("\n")
     title = " ".join(first.lstrip("#").split())
     if len(title) > _LONGEST_TITLE:
         title, rest = f"{title[: _LONGEST_TITLE - 1].rstrip()}…", text
-    return documents.render(
+    return document_format.render(
         title, rest, created=clock.iso(at_ms), tags=tags, more=_origin(author, session)
     )
 
@@ -76,14 +76,14 @@ def day(folder: str, date: str) -> str:
     parts = [
         _shown(file, data.decode("utf-8-sig", "replace"))
         for file in sorted(_files(folder), key=lambda file: (file.time, file.path))
-        if file.day == date and (data := scan.read(folder, file.path)) is not None
+        if file.day == date and (data := narrative_scan.read(folder, file.path)) is not None
     ]
     return "\n\n".join([f"# {date}", *parts]) + "\n" if parts else ""
 
 
 def paths(folder: str) -> list[str]:
     """The files of the log, of all streams, in the order of paths."""
-    found = scan.files(folder, _may_hold_logs)
+    found = narrative_scan.files(folder, _may_hold_logs)
     every = [seen.path for seen, why_not in found if why_not is None]
     return [path for path in every if roles.place(path).role == "log"]
 
@@ -109,11 +109,11 @@ def _may_hold_logs(path: str) -> bool:
 
 
 def _shown(file: _File, text: str) -> str:
-    document = documents.parse(text)
+    document = document_format.parse(text)
     heading = f"## {file.time} {document.title or 'Untitled'}".replace("  ", " ")
     stream = roles.place(file.path).stream
-    author = documents.entry(text, "author")
-    session = documents.entry(text, "session")
+    author = document_format.entry(text, "author")
+    session = document_format.entry(text, "session")
     origin = [words.line(author), f"session {words.line(session)}" if session else ""]
     origin.append(stream if stream != roles.MAIN_STREAM else "")
     line = ", ".join(part for part in origin if part)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ctx.config import schema
+from ctx.config.project_template import project_template
 from ctx.config.resolve import load
-from ctx.config.template import project_template
 from ctx.layout import is_project_store
 
 

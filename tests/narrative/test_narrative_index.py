@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctx import terms
-from ctx.narrative import index
+from ctx.narrative import narrative_index
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def narrative(tmp_path: Path) -> Path:
 
 
 def search(database: Path, narrative: Path, words: str) -> list[tuple[str, str, int]]:
-    found = index.search(str(database), str(narrative), terms.query(words), 10)
+    found = narrative_index.search(str(database), str(narrative), terms.query(words), 10)
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
     return [(each.path, each.title, each.first_line) for each in found]
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ctx import disk, redaction
 from ctx.ids import ObjectId
-from ctx.narrative import roles, scan
+from ctx.narrative import narrative_scan, roles
 from ctx.objects import commits
 from ctx.objects.model import NarrativeRef
 from ctx.objects.store import Object, Reader, blob
@@ -32,7 +32,7 @@ class Skipped(NamedTuple):
 
 def documents(folder: str) -> tuple[list[str], list[Skipped]]:
     """The markdown files under the narrative folder, relative to it, in order."""
-    found = scan.files(folder)
+    found = narrative_scan.files(folder)
     kept = [seen.path for seen, why_not in found if why_not is None]
     skipped = [Skipped(seen.path, why_not) for seen, why_not in found if why_not is not None]
     return kept, skipped

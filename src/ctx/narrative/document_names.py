@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from ctx import clock
 from ctx.errors import PathRefused
-from ctx.narrative import roles, scan
+from ctx.narrative import narrative_scan, roles
 
 Kind = Literal["task", "decision"]
 
@@ -115,7 +115,7 @@ class _Name(NamedTuple):
 
 
 def _names(folder: str) -> Iterator[_Name]:
-    for seen in scan.documents(folder):
+    for seen in narrative_scan.documents(folder):
         if name := _numbered(seen.path):
             yield name
 
@@ -136,7 +136,7 @@ def _is_part(rest: str, whole: str) -> bool:
 def _at(folder: str, path: str) -> str | None:
     for candidate in (path, f"{path}.md"):
         try:
-            full = scan.located(folder, candidate)
+            full = narrative_scan.located(folder, candidate)
         except PathRefused:
             continue
         if candidate.endswith(".md") and os.path.isfile(full) and not os.path.islink(full):
