@@ -15,7 +15,7 @@ from ctx import clock, disk
 from ctx.errors import LockConflict
 
 
-class Owner(NamedTuple):
+class LockOwner(NamedTuple):
     """Who holds the lock, as the holder wrote it down."""
 
     pid: int
@@ -29,7 +29,7 @@ class Owner(NamedTuple):
 
 
 @contextlib.contextmanager
-def held(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
+def hold(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
     """Hold the lock; E006 with the holder's name if it cannot be had in time."""
     fd = _acquire(path, timeout_seconds)
     try:
@@ -69,7 +69,7 @@ def _acquire(path: str, timeout_seconds: float) -> int:
 
 
 @contextlib.contextmanager
-def taken(path: str, seconds: float = 0) -> Iterator[int | None]:
+def try_hold(path: str, seconds: float = 0) -> Iterator[int | None]:
     """The file, open, whose lock is ours until the block ends; None if it is not free in time.
 
     The file stays where it is.
@@ -77,12 +77,12 @@ def taken(path: str, seconds: float = 0) -> Iterator[int | None]:
     disk.make_folder(os.path.dirname(path))
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)
     try:
-        yield fd if wait(fd, seconds) else None
+        yield fd if wait_for(fd, seconds) else None
     finally:
         os.close(fd)
 
 
-def wait(fd: int, seconds: float) -> bool:
+def wait_for(fd: int, seconds: float) -> bool:
     """Whether the lock on an open file is ours now, or becomes ours in time."""
     deadline = clock.monotonic() + seconds
     while not try_lock(fd):
@@ -97,6 +97,11 @@ def _pause() -> None:
     import random
 
     clock.sleep(random.uniform(0.002, 0.02))
+
+
+def lock(fd: int) -> None:
+    """Take the lock on an open file, however long that takes."""
+    fcntl.flock(fd, fcntl.LOCK_EX)
 
 
 def try_lock(fd: int) -> bool:
@@ -119,16 +124,16 @@ def _is_still_named(fd: int, path: str) -> bool:
 
 
 def _conflict(path: str) -> LockConflict:
-    owner = owner_of(path)
+    owner = read_owner(path)
     who = str(owner) if owner else "another process"
     return LockConflict(f"The project store is locked by {who}.")
 
 
-def owner_of(path: str) -> Owner | None:
+def read_owner(path: str) -> LockOwner | None:
     """Who wrote the lock file last; None if there is none or it cannot be read."""
     try:
         pid, host, since, doing = disk.read(path).decode("utf-8", "replace").splitlines()
-        return Owner(int(pid), host, int(since), doing)
+        return LockOwner(int(pid), host, int(since), doing)
     except (OSError, ValueError):
         return None
 

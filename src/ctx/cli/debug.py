@@ -365,7 +365,7 @@ def verified(repository: Repository, tick: clock.Tick) -> verify.Report:
     report = verify.verify(repository, tick)
     if report.damages:
         # Somebody may have been writing, or collecting: look again while nobody can.
-        with suppress(DiskFailure, LockConflict), locks.held(repository.project.lock, "verify", 5):
+        with suppress(DiskFailure, LockConflict), locks.hold(repository.project.lock, "verify", 5):
             report = verify.verify(repository, tick)
     root = repository.project.root
     damages = [*report.damages, *object_index.damages(repository.project)]

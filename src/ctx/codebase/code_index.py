@@ -61,7 +61,7 @@ class _Follower:
         place = self._codebase.place
         try:
             with (
-                locks.held(place.lock, _DOING, _WAIT_SECONDS),
+                locks.hold(place.lock, _DOING, _WAIT_SECONDS),
                 explained(place.database, IndexCorrupt),
             ):
                 build.follow(self._codebase.files, files, self._tick)
@@ -211,7 +211,7 @@ def remove_damaged(codebase: Codebase) -> bool:
                     return False
     except IndexCorrupt:
         pass
-    with locks.held(codebase.place.lock, _DOING, _WAIT_SECONDS):
+    with locks.hold(codebase.place.lock, _DOING, _WAIT_SECONDS):
         _remove(path)
     return True
 
@@ -224,7 +224,7 @@ def refresh(
     chosen: Callable[[str], bool] | None = None,
 ) -> "Refreshed":
     """Bring the index up to date; with `chosen` as far as these paths go."""
-    with locks.held(codebase.place.lock, _DOING, wait_seconds):
+    with locks.hold(codebase.place.lock, _DOING, wait_seconds):
         return _refresh(codebase, tick, chosen)
 
 
@@ -233,7 +233,7 @@ def index(
 ) -> Indexed:
     """Bring the index up to date, with every name followed, however long others are at it, and say
     what there is."""
-    with locks.held(codebase.place.lock, _DOING, wait_seconds):
+    with locks.hold(codebase.place.lock, _DOING, wait_seconds):
         done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
     return _told(codebase, done)
@@ -241,7 +241,7 @@ def index(
 
 def index_anew(codebase: Codebase, tick: clock.Tick) -> Indexed:
     """The same from nothing."""
-    with locks.held(codebase.place.lock, _DOING, _PATIENT_SECONDS):
+    with locks.hold(codebase.place.lock, _DOING, _PATIENT_SECONDS):
         _remove(codebase.place.database)
         done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
@@ -296,7 +296,7 @@ def _refresh(
 
 def read_history(codebase: Codebase, tick: clock.Tick, wait_seconds: float) -> None:
     """Bring what is known of commits up to date."""
-    with locks.held(codebase.place.lock, _DOING, wait_seconds):
+    with locks.hold(codebase.place.lock, _DOING, wait_seconds):
         _read_history(codebase, tick)
 
 
@@ -324,7 +324,7 @@ def _without_refresh(
     follower.hindered = state
     code = lookup.opened(codebase.place.database, codebase.place.root, follower)
     if code is None and isinstance(reason, LockConflict):
-        owner = locks.owner_of(codebase.place.lock)
+        owner = locks.read_owner(codebase.place.lock)
         raise LockConflict(f"The index of the code is being made by {owner or 'another process'}.")
     if code is None:
         raise reason

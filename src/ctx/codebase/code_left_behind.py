@@ -44,7 +44,7 @@ def _clear(user_store: UserStore, folder: str) -> None:
     # Once a day at most: nobody else has to pay for loading it.
     import shutil
 
-    with suppress(OSError, CtxError), locks.held(f"{database}.lock", "ctx code index", 0):
+    with suppress(OSError, CtxError), locks.hold(f"{database}.lock", "ctx code index", 0):
         shutil.rmtree(folder)
 
 

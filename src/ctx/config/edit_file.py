@@ -179,7 +179,7 @@ def _alone_in(folder: str) -> Iterator[None]:
     try:
         # Some network file systems have no locks; there, the last writer wins.
         with suppress(OSError):
-            if not locks.wait(fd, _LOCK_SECONDS):
+            if not locks.wait_for(fd, _LOCK_SECONDS):
                 raise LockConflict(f"Another process is changing settings in {folder}.")
         yield
     finally:

@@ -78,7 +78,7 @@ class Repository:
     def locked(self, doing: str) -> Iterator[None]:
         """Hold the project's lock: for everything that writes, from the first object to the
         last pointer, so that garbage collection never sees a step half done."""
-        with locks.held(self.project.lock, doing, self._lock_timeout_seconds):
+        with locks.hold(self.project.lock, doing, self._lock_timeout_seconds):
             self._adopt_local_state()
             self._finish_publishing()
             untracked_survey.settle(self)

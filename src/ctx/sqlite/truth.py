@@ -4,14 +4,13 @@ A file of truth is opened by SQLite alone, even to look at its first bytes: clos
 handle on it would drop the locks of every connection that this process has to it.
 """
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from sqlite3 import Connection
 
-from ctx import clock, disk
+from ctx import clock, disk, locks
 from ctx.errors import CtxError, DatabaseFailure, DiskFailure, NewerFormat
 from ctx.sqlite.connection import (
     BUSY_MS,
@@ -196,7 +195,7 @@ def finish_replacing(path: str) -> None:
         except FileNotFoundError:
             return
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            locks.lock(fd)
             status = os.fstat(fd)
             # Of several that wait here, the first one does it.
             if not os.path.exists(waiting) or not os.path.samestat(status, os.stat(waiting)):

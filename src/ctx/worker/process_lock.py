@@ -23,7 +23,7 @@ class WorkerProcess(NamedTuple):
 @contextmanager
 def hold(path: str, seconds: float) -> Iterator[bool]:
     """Whether we are the worker until the block ends. One that is just going is waited for."""
-    with locks.taken(path, seconds) as fd:
+    with locks.try_hold(path, seconds) as fd:
         if fd is not None:
             _write(fd)
         yield fd is not None
