@@ -118,7 +118,7 @@ def test_it_asks_before_it_does_anything(ctx: Ctx, add: Add, folder: Path) -> No
     assert ran.code == 1
     assert ran.err.splitlines()[-2:] == [
         "error E017: This needs a yes: Take it out of all these places? It cannot be undone.",
-        "  Add --yes to go ahead without being asked.",
+        "  Add --yes to skip the question.",
     ]
     assert WORD in ctx("list").out
 

@@ -39,7 +39,7 @@ BODY = {"messages": [{"role": "user", "content": "Wie heißt das?"}], "max_token
 PATH = "/v1/chat/completions"
 SOME = Says("Das", " heißt", " so", ".")
 
-DOCTOR = "`ctx doctor` looks at the model; `ctx config list` shows what is set."
+DOCTOR = "`ctx doctor` checks the model; `ctx config list` shows the settings."
 ADDRESS = "`ctx config set llm.server_url URL` says where the API is."
 PAGE = (
     "That may be a page for people; an API is at an address such as http://127.0.0.1:8080."

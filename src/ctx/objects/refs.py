@@ -58,7 +58,7 @@ class Refs:
         if not (text.endswith("\n") and is_object_id(text[:-1])):
             raise DeserializationFailed(
                 f"The ref {name} does not hold an object id.",
-                hint=f"Its file is {self._path(name)}; `ctx debug verify` lists every damage.",
+                hint=f"Its file is {self._path(name)}; `ctx debug verify` lists all damage.",
             )
         return ObjectId(text[:-1])
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from sqlite3 import Connection
 
-from ctx import clock, disk, locks
+from ctx import clock, disk
 from ctx.errors import CtxError, DatabaseFailure, DiskFailure, NewerFormat
 from ctx.sqlite.connection import (
     BUSY_MS,
@@ -195,6 +195,9 @@ def finish_replacing(path: str) -> None:
         except FileNotFoundError:
             return
         try:
+            # Only a repair that another process left half done needs it.
+            from ctx import locks
+
             locks.lock(fd)
             status = os.fstat(fd)
             # Of several that wait here, the first one does it.
