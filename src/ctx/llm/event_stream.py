@@ -1,7 +1,7 @@
-"""An answer as it comes over the wire: bytes, lines, events.
+"""A streamed answer: bytes, lines, events.
 
-A server sends an answer either as server-sent events, each with a JSON object in it, or as one JSON
-object. Which of them it is shows in the first character, whatever the headers claim.
+A server sends either server-sent events with a JSON object each, or a single JSON object. The first
+character decides which, whatever the headers say.
 """
 
 import json
@@ -17,36 +17,36 @@ from ctx.llm.protocol import Answer, OnToken, Reservation, Stop, Usage
 _LONGEST_LINE = 1024 * 1024
 _BOM_AND_BLANKS = b"\xef\xbb\xbf \t\r\n"
 _FIELDS = (b"data", b"error", b"event", b"id", b"retry", b"")
-"""What a line may begin with. Old llama.cpp servers tell errors in a field of their own; nothing
-before the colon is a comment."""
+"""Valid field names. Old llama.cpp servers send errors in a field of their own; a line that starts
+with a colon is a comment."""
 _HTML_HINT = (
     "That may be a page for people; an API is at an address such as http://127.0.0.1:8080."
     " `ctx config set llm.server_url URL` changes it."
 )
 _MOST_TOKENS = 10**12
 _USUAL_TOKEN, _LONGEST_TOKEN = 4, 16
-"""Bytes of a token, in whichever language: about, and at most on the average of a text."""
+"""Bytes per token in any language: typical, and the highest average of a text."""
 _LONGEST_QUOTE = 200
-"""Characters of a stranger's text in a sentence."""
+"""The longest quote of a server's text in a message, in characters."""
 BUSY_STATUSES = (408, 429, 500, 502, 503, 504, 529)
-"""What a server answers that may well do what it is asked a little later."""
+"""Status codes after which a retry may succeed."""
 
 Event = dict[str, Any]
 
 
 class StreamError(Exception):
-    """An answer cannot be read on. What happened is told as something that the server did."""
+    """The answer cannot be read further. The text completes a sentence about the server."""
 
     def __init__(self, what: str, *, may_repeat: bool = False, hint: str | None = None) -> None:
         super().__init__(what)
         self.what = what
         self.may_repeat = may_repeat
-        """Whether the same question may well be answered the next time."""
+        """Whether a retry may succeed."""
         self.hint = hint
 
 
 class AnswerStream:
-    """The events of one answer, of which the first ones have come."""
+    """The events of one answer; the first ones have arrived."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class AnswerStream:
         self._began = began
         self._sentence = sentence
         self.problem = ""
-        """Why the events ended before the server was done, in a sentence."""
+        """Why the stream ended early, as a sentence."""
 
     def events(self) -> Iterator[Event]:
-        """Every event until the server is done, or until `problem` says why not."""
+        """All events until the answer is complete, or until `problem` is set."""
         try:
             yield from self._begun
             yield from self._rest
@@ -73,12 +73,12 @@ class AnswerStream:
             self.problem = self._sentence(broken.what)
 
     def settle(self, usage: Usage, model: str) -> None:
-        """The server has said what it used."""
+        """Settle the reservation with the reported usage."""
         self._reservation.settle(usage, model)
 
     @contextmanager
     def counting_excess(self, collector: "AnswerCollector") -> Iterator[None]:
-        """While an answer is collector: whatever ends it, what came beyond its limit counts."""
+        """While an answer is collected: on exit, tokens beyond its limit are counted."""
         try:
             yield
         finally:
@@ -88,10 +88,10 @@ class AnswerStream:
     def answer(
         self, collector: "AnswerCollector", model: str, usage: Usage | None, stop: Stop | None
     ) -> Answer:
-        """What it comes to, when the events are over. `stop`: None where nobody said why.
+        """The answer after the last event. `stop` is None if the server gave no reason.
 
-        Only what the server used for a whole answer is settled, if it can be true. Where nothing
-        came at all, that is a `ModelFailure`.
+        Usage is settled only for a complete answer and if it is plausible. Raises `ModelFailure` if
+        nothing arrived.
         """
         text = collector.text
         took_ms = round((clock.monotonic() - self._began) * 1000)
@@ -108,12 +108,12 @@ class AnswerStream:
 
 
 class AnswerCollector:
-    """What a model has said so far, and whether it keeps to its limit.
+    """Collects the text of an answer and checks its length limit.
 
-    Servers that do not know the word for the limit ignore it. Nobody but the server can tell
-    tokens, and some send an answer letter by letter: so both the pieces and the text must be far
-    too much. Others send many tokens at once: then the text alone must be more than any tokenizer
-    makes so few tokens of.
+    Servers that do not know the limit parameter ignore it. Only the server knows the real token
+    count, and some send single letters: so both the number of pieces and the text must be far over
+    the limit. Other servers send many tokens per piece: then the text alone must be longer than any
+    tokenizer could encode in that many tokens.
     """
 
     def __init__(self, most: int, on_token: OnToken) -> None:
@@ -135,14 +135,14 @@ class AnswerCollector:
 
     @property
     def excess(self) -> int:
-        """How many tokens more than it was allowed to have, as far as can be told.
+        """How many tokens the answer is over its limit, as far as we can tell.
 
-        A piece is a token or more, but for letters; a token has about four bytes.
+        A piece is at least one token, except for single letters; a token has about four bytes.
         """
         return max(0, max(self._count, self._bytes // _USUAL_TOKEN) - self._most)
 
     def contradicts(self, usage: Usage) -> bool:
-        """Whether more came than was allowed, and more than the server can have said of it."""
+        """Whether the answer is over its limit and longer than the reported usage can be."""
         return self.excess > 0 and self._bytes > usage.output_tokens * _LONGEST_TOKEN
 
     def add_text(self, piece: str) -> None:
@@ -152,7 +152,7 @@ class AnswerCollector:
             self._hear(piece)
 
     def add_thinking(self, piece: str) -> None:
-        """Something was written that is no part of the answer."""
+        """Count text that is not part of the answer."""
         if piece:
             self._count += 1
             self._size += tokens.estimate(piece)
@@ -160,7 +160,7 @@ class AnswerCollector:
 
 
 def read_events(chunks: Iterable[bytes], largest: int) -> Iterator[Event]:
-    """The JSON objects in an answer of at most so many bytes; `StreamError` for what is none."""
+    """The JSON objects in an answer of at most `largest` bytes; `StreamError` if invalid."""
     coming = _bounded(chunks, largest)
     first = b""
     for chunk in coming:
@@ -176,7 +176,7 @@ def read_events(chunks: Iterable[bytes], largest: int) -> Iterator[Event]:
 
 
 def parse_json(body: bytes) -> Any:
-    """What a whole answer says; `StreamError` where it is no JSON."""
+    """Parse a whole answer as JSON; `StreamError` if it is not."""
     try:
         return json.loads(body.lstrip(_BOM_AND_BLANKS).decode())
     except UnicodeDecodeError as error:
@@ -197,7 +197,7 @@ def is_html(body: bytes) -> bool:
 
 
 def one_line(text: str | bytes) -> str:
-    """The beginning of a stranger's text, on one line and without what steers a terminal."""
+    """The start of a text from outside, on one line and without control characters."""
     if isinstance(text, bytes):
         text = text[: _LONGEST_QUOTE * 4].decode("utf-8", "replace")
     words = "".join(
@@ -207,30 +207,30 @@ def one_line(text: str | bytes) -> str:
 
 
 def shorten(text: str) -> str:
-    """As much of it as a sentence bears."""
+    """The text on one line, shortened for a message."""
     line = one_line(text)
     return line if len(line) <= _LONGEST_QUOTE else f"{line[: _LONGEST_QUOTE - 1]}…"
 
 
 def as_text(value: Any) -> str:
-    """A text that a server sent; empty where it sent something else."""
-    # JSON can spell half a character, which nobody can store or show.
+    """A string that the server sent; empty for any other type."""
+    # JSON can contain lone surrogates, which cannot be stored or shown.
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
 def as_name(value: Any) -> str:
-    """What a server calls something."""
+    """A name that the server sent, shortened."""
     return shorten(as_text(value))
 
 
 def as_count(value: Any) -> int | None:
-    """A number of tokens, where it can be one."""
+    """A token count, if the value is valid."""
     # Exact: JSON's `true` is an int to isinstance.
     return value if type(value) is int and 0 <= value < _MOST_TOKENS else None
 
 
 def error_message(event: Event) -> str:
-    """What an event says that went wrong; empty where it is none of those."""
+    """The message of an error event; empty for other events."""
     error = event.get("error")
     if not error:
         return ""
@@ -238,7 +238,7 @@ def error_message(event: Event) -> str:
 
 
 def is_retryable(event: Event) -> bool:
-    """Whether an error is one of a server that has too much to do, or broke down."""
+    """Whether the error means that the server is overloaded or failed."""
     error = event.get("error")
     if not isinstance(error, dict):
         return False
@@ -253,7 +253,7 @@ def is_retryable(event: Event) -> bool:
 
 
 def error_reason(value: Any) -> str:
-    """The sentence in a refusal, wherever the server put it."""
+    """The message in an error response, whichever field holds it."""
     for _ in range(3):
         if not isinstance(value, dict):
             break
@@ -274,7 +274,7 @@ def _bounded(chunks: Iterable[bytes], largest: int) -> Iterator[bytes]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines as soon as they are whole, and what stands behind the last end of a line."""
+    """Complete lines as they arrive, and the rest after the last line end."""
     held: list[bytes] = []
     size = 0
     for chunk in chunks:
@@ -292,7 +292,7 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _parse_sse(lines: Iterator[bytes]) -> Iterator[Event]:
     first = next(lines)
     if first.partition(b":")[0] not in _FIELDS:
-        # Whatever it is, it says so in its JSON or by being none.
+        # Parsing it gives the better error message.
         parse_json(first)
         raise StreamError(f"answered with something that is no answer: {one_line(first)}")
     data: list[bytes] = []
@@ -307,7 +307,7 @@ def _parse_sse(lines: Iterator[bytes]) -> Iterator[Event]:
             yield _parse_object(b"\n".join(data))
             data = []
     if data and data != [b"[DONE]"]:
-        # Not every server ends its last event; one that was cut is not JSON.
+        # Not every server terminates its last event; a truncated one is not valid JSON.
         try:
             last = _parse_object(b"\n".join(data))
         except StreamError as broken:

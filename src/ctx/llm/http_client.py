@@ -1,7 +1,10 @@
-"""HTTP as backends need it: time limits, retries, streams, and sentences for what goes wrong.
+"""HTTP for the backends: time limits, retries, streams, and readable errors.
 
-Each request has a connection of its own. One that was kept open, and that the server has closed
-meanwhile, could not be told from a request that was lost, and that would count as spent.
+httpx has no retry after a response, no limit on a whole exchange and no bound on the size of a
+line, and each attempt must be reserved in the ledger. So those parts are here.
+
+Each request uses a new connection. If a kept-open connection had been closed by the server, the
+request could not be told from a lost one, and a lost one counts as spent.
 """
 
 import json
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 _LARGEST_ANSWER = 8_000_000
 _LARGEST_FRAME = 1_000
-"""Bytes that a server may put around each token of a stream."""
+"""Bytes of framing that a server may send per token."""
 _LARGEST_REFUSAL = 64 * 1024
 _SECRET_HEADERS = ("authorization", "x-api-key")
 _UNREACHABLE_HINT = "Start it, or say where it is: `ctx config set llm.server_url URL`."
@@ -33,17 +36,17 @@ _CERTIFICATE_HINT = (
     "SSL_CERT_FILE, or SSL_CERT_DIR, can name where the certificates are that are to be trusted."
 )
 _BAD_KEY = "cannot be asked: the key has characters in it that no key has"
-"""What httpx says about it would tell the key."""
+"""Our own text: the httpx message would contain the key."""
 
 
 class RequestRefused(ModelFailure):
-    """The server answered that it will not."""
+    """The server refused the request."""
 
     def __init__(self, message: str, *, hint: str | None, status: int, reason: str) -> None:
         super().__init__(message, hint=hint)
         self.status = status
         self.reason = reason
-        """Why, in its own words."""
+        """The server's explanation."""
 
 
 def _any_event(_event: Event) -> bool:
@@ -51,12 +54,12 @@ def _any_event(_event: Event) -> bool:
 
 
 class HttpClient:
-    """The way to one server. One request at a time."""
+    """A client for one server. One request at a time."""
 
     def __init__(
         self, label: str, url: str, headers: Mapping[str, str], policy: RetryPolicy
     ) -> None:
-        """`label` begins sentences: `The llama.cpp server`."""
+        """`label` starts error messages: `The llama.cpp server`."""
         self._label = label
         self._url = server_url.check(url)
         parts = urlsplit(url)
@@ -69,7 +72,7 @@ class HttpClient:
 
     @property
     def display_url(self) -> str:
-        """The address without a name, a password and a query."""
+        """The URL without user name, password and query."""
         return server_url.display(self._parts.geturl())
 
     @property
@@ -78,7 +81,7 @@ class HttpClient:
         return server_url.is_on_this_machine(self._url)
 
     def get(self, path: str) -> Any:
-        """What the server answers to a question that spends nothing."""
+        """Send a request that uses no tokens, and return the JSON answer."""
         return self._request_json("GET", path, b"")
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -94,10 +97,11 @@ class HttpClient:
         estimate: int,
         is_progress: Callable[[Event], bool] = _any_event,
     ) -> Iterator[AnswerStream]:
-        """Ask a question, again and again where that may help, until an answer has begun.
+        """Send a request, with retries, until an answer starts.
 
-        Before each try the bytes that are sent and `bound` tokens of an answer are reserved. An
-        answer has begun with the first event that `is_progress`; only those break the silence.
+        Before each attempt, the bytes of the request and `bound` answer tokens are reserved. An
+        answer starts with the first event for which `is_progress` is true; only such events reset
+        the silence timer.
         """
         content = _encode(body)
         largest = _LARGEST_ANSWER + _LARGEST_FRAME * bound
@@ -126,7 +130,7 @@ class HttpClient:
             clock.sleep(pause)
 
     def close(self) -> None:
-        """Also ends what is under way, for another thread that backoff for it."""
+        """Close the client. This also aborts a request that another thread is waiting for."""
         self._is_closed = True
         if self._exchange is not None:
             self._exchange.abort()
@@ -152,7 +156,7 @@ class HttpClient:
     def _read_first_events(
         self, exchange: Exchange, largest: int, is_progress: Callable[[Event], bool]
     ) -> tuple[list[Event], Iterator[Event]]:
-        """The events up to the first that is_progress, and those that are still to come."""
+        """The events up to the first that shows progress, and the iterator over the rest."""
         rest = exchange.watch(event_stream.read_events(exchange.chunks(), largest), is_progress)
         begun = []
         try:
@@ -184,7 +188,7 @@ class HttpClient:
             except httpx.LocalProtocolError:
                 raise self._unsent(_BAD_KEY) from None
             except UnicodeError as error:
-                # Names of machines are looked up in an encoding of their own.
+                # Host names are encoded with IDNA, which can fail.
                 raise self._unsent(
                     "cannot be reached: no machine has such a name", _UNREACHABLE_HINT
                 ) from error
@@ -214,7 +218,7 @@ class HttpClient:
         except UnicodeEncodeError:
             raise self._unsent(_BAD_KEY) from None
         except OSError as error:
-            # The certificates that the environment names are read when they are first needed.
+            # The certificates that the environment names are read on first use.
             what = f"cannot be asked: the certificates cannot be read: {_cause(error)}"
             raise self._unsent(what, _CERTIFICATE_HINT) from error
         except (httpx.InvalidURL, ValueError, ImportError) as error:
@@ -229,8 +233,8 @@ class HttpClient:
         limits = httpx.Limits(max_keepalive_connections=0)
         transport = None
         if self.is_local:
-            # A proxy of the surroundings cannot reach this machine's own servers. Where nothing is
-            # encrypted, nobody needs the long list of authorities.
+            # A proxy cannot reach servers on this machine. Plain HTTP needs no certificate store,
+            # which is slow to load.
             is_plain = self._parts.scheme == "http"
             trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True
             transport = httpx.HTTPTransport(verify=trusted, limits=limits)
@@ -273,7 +277,7 @@ class HttpClient:
         return f"{self._label} at {self.display_url} {what}."
 
     def _masked(self, text: str) -> str:
-        """A text without what is to be kept secret, which a server may repeat."""
+        """The text without secrets, which a server may echo."""
         parts = self._parts
         name, password = unquote(parts.username or ""), unquote(parts.password or "")
         login = b64encode(f"{name}:{password}".encode("utf-8", "replace")).decode()
@@ -300,7 +304,7 @@ def _cause(error: Exception) -> str:
 
 
 def _refusal_reason(exchange: Exchange) -> str:
-    """Why a server refused, in its own words, as far as they can be read."""
+    """The server's explanation of a refusal, as far as it is readable."""
     text = b""
     try:
         for chunk in exchange.chunks():
@@ -316,7 +320,7 @@ def _refusal_reason(exchange: Exchange) -> str:
 
 
 def _retry_after(value: str) -> float:
-    """Seconds, from either form of the header; 0 where it says nothing."""
+    """Seconds from either form of the header; 0 if it is absent or invalid."""
     try:
         seconds = max(0.0, float(value))
         return seconds if isfinite(seconds) else 0.0

@@ -1,4 +1,4 @@
-"""One request and its answer as bytes, within the time that they may take."""
+"""One HTTP request and its response as bytes, within a time limit."""
 
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     import httpx
 
 _WHOLE_FACTOR = 10
-"""The whole may take so many times the longest silence."""
+"""The whole exchange may take this many times the longest silence."""
 _IDENTITY = ("", "identity")
 _TIMEOUT_HINT = "`ctx config set llm.timeout_seconds N` waits longer."
 
 
 class Exchange:
-    """To be begun once, and ended whatever happened.
+    """Open it once and close it in any case.
 
-    A server that sends a little now and then never runs into a limit for one read. So a timer hangs
-    up when the whole takes too long.
+    A server that trickles data never hits a read timeout. So a timer aborts the exchange when the
+    whole takes too long.
     """
 
     def __init__(self, client: "httpx.Client", request: "httpx.Request", silence_s: float) -> None:
@@ -44,7 +44,7 @@ class Exchange:
         return self._response
 
     def open(self) -> None:
-        """Send the request, and read the answer's head."""
+        """Send the request and read the response headers."""
         self._timer.start()
         with self._explain_errors():
             self._response = self._client.send(self._request, stream=True)
@@ -52,7 +52,7 @@ class Exchange:
 
     def chunks(self) -> Iterator[bytes]:
         if (encoding := self.response.headers.get("Content-Encoding", "")) not in _IDENTITY:
-            # A small answer could be a very large one.
+            # A small compressed answer could expand to a very large one.
             raise StreamError(f"answered in an encoding that it was not asked for: {encoding}")
         with self._explain_errors():
             for chunk in self.response.iter_raw():
@@ -65,7 +65,8 @@ class Exchange:
     def watch(
         self, events: Iterator[Event], is_progress: Callable[[Event], bool]
     ) -> Iterator[Event]:
-        """The events, of which those that speak break the silence; `StreamError` at an error."""
+        """The events; progress events reset the silence timer. Raises `StreamError` for an error
+        event."""
         for event in events:
             if message := event_stream.error_message(event):
                 raise StreamError(
@@ -73,17 +74,17 @@ class Exchange:
                     may_repeat=event_stream.is_retryable(event),
                 )
             yield event
-            # Time that the hearer takes is not the server's.
+            # Time that the consumer takes is not the server's.
             if is_progress(event):
                 self._progress_at = clock.monotonic()
 
     def abort(self) -> None:
-        """Also from another thread, which ends what waits here."""
+        """Abort the exchange. Another thread may call this to end a read that is waiting."""
         if self._socket is not None:
             try:
                 self._socket.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # It has ended by itself.
+                pass  # The connection has already ended.
 
     def close(self) -> None:
         self._timer.cancel()
@@ -96,13 +97,13 @@ class Exchange:
         self.abort()
 
     def _trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Is told by httpx what it does: the connection, when there is one."""
+        """httpx trace callback: remember the socket once there is a connection."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             self._socket = info["return_value"].get_extra_info("socket")
 
     @contextmanager
     def _explain_errors(self) -> Iterator[None]:
-        """What can happen once a connection is there, as `StreamError`."""
+        """Turn httpx errors after connecting into `StreamError`."""
         import httpx
 
         try:

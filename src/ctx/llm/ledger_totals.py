@@ -1,4 +1,4 @@
-"""What is in the ledger, added up: for `ctx cost` and whoever else wants to know."""
+"""Sums over the ledger, for `ctx cost` and others."""
 
 from collections.abc import Mapping
 from sqlite3 import Connection
@@ -30,7 +30,7 @@ FROM calls WHERE at >= ? GROUP BY 1, 2, 3, 4 ORDER BY min(id)
 
 
 class Account(NamedTuple):
-    """What the calls of one kind to one model came to."""
+    """The sums for one group of calls to one model."""
 
     what: str
     """The model, day, session, project or purpose."""
@@ -40,30 +40,30 @@ class Account(NamedTuple):
     calls: int
     answered: int
     refused: int
-    """Not carried out: they cost nothing."""
+    """Refused calls, which cost nothing."""
     open: int
-    """Under way, failed or lost: they count in full."""
+    """Open, failed or lost calls, which count in full."""
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     counted: int
     cost_micros: int
-    """Millionths of a dollar, as far as they were written down."""
+    """Millionths of a dollar, as far as the cost is recorded."""
     unpriced: int
-    """Answered calls about whose money nothing is written down, and their tokens."""
+    """Answered calls without a recorded cost, and their tokens."""
     unpriced_input: int
     unpriced_output: int
 
 
 class UnsettledCalls(NamedTuple):
-    """Calls of which nobody has said what they used."""
+    """Calls without a reported usage."""
 
     calls: int
     tokens: int
 
 
 class EstimateSample(NamedTuple):
-    """Of one call, our own estimate of its input and what the server said."""
+    """For one call, our estimate of its input tokens and the reported number."""
 
     model: str
     estimate: int
@@ -71,18 +71,18 @@ class EstimateSample(NamedTuple):
 
 
 def totals(connection: Connection, since: str, by: GroupBy) -> list[Account]:
-    """Those since a moment, each model and server by itself, in the order of their first calls."""
+    """Calls since a time, grouped, one row per model and server, in order of the first call."""
     rows = connection.execute(_SUMS % _COLUMNS[by], (since,))
     return [Account._make(row) for row in rows]
 
 
 def open_calls(connection: Connection, since: str) -> UnsettledCalls:
-    """Those since a moment that somebody may still wait for."""
+    """Open calls since a time, which may still be answered."""
     return _unsettled(connection, "state = ? AND at >= ?", OPEN, since)
 
 
 def lost_calls(connection: Connection, day: str, before: str) -> UnsettledCalls:
-    """Those of a day that failed, and those from before a moment that nobody waits for any more."""
+    """Calls of a day that failed, and open calls from before a time, which are abandoned."""
     where = "at >= ? AND at < ? AND (state = ? OR (state = ? AND at < ?))"
     return _unsettled(connection, where, day, f"{day}U", FAILED, OPEN, before)
 
@@ -93,7 +93,7 @@ def _unsettled(connection: Connection, where: str, *values: str) -> UnsettledCal
 
 
 def estimate_samples(connection: Connection, since: str) -> list[EstimateSample]:
-    """Every call of which a server said how large it was."""
+    """All calls with a reported input size."""
     rows = connection.execute(
         "SELECT model, estimate, input_tokens FROM calls"
         " WHERE state = ? AND at >= ? AND input_tokens > 0 ORDER BY id",

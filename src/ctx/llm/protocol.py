@@ -1,4 +1,4 @@
-"""What is asked of a model, and what it answers: one shape for every backend."""
+"""Requests, answers, and the protocols that every backend and meter implements."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
@@ -6,24 +6,24 @@ from typing import Any, Literal, NamedTuple, Protocol
 BackendName = Literal["llama_cpp", "openai", "anthropic", "claude_cli", "scripted"]
 
 OnToken = Callable[[str], None]
-"""Is told every piece of an answer as it comes."""
+"""A callback that receives each piece of an answer as it arrives."""
 
 Stop = Literal["end", "length", "cut", "interrupted", "refused"]
-"""Why an answer ended: the model was done; it had no more tokens; the connection broke; somebody
-interrupted it; the model would not."""
+"""Why an answer ended: the model finished; it ran out of tokens; the connection broke; the user
+interrupted it; the model refused."""
 
 
 class Request(NamedTuple):
     system: str
-    """What holds for every question: who the model is to be, and the form of its answers."""
+    """The system prompt: the model's role and the format of its answers."""
     parts: tuple[str, ...]
-    """The question, in parts that stand one behind the other. What may be the same the next time
-    comes first: caches compare part by part."""
+    """The prompt, in parts that are concatenated. Parts that may repeat in the next request come
+    first, because caches compare part by part."""
     max_tokens: int
     temperature: float | None = None
     schema: Mapping[str, Any] | None = None
-    """A JSON schema that the answer is to follow. A server that can enforce it is given it; whoever
-    asks looks at the answer all the same."""
+    """A JSON schema for the answer. Servers that can enforce it receive it; the caller validates
+    the answer in any case."""
 
     @property
     def prompt(self) -> str:
@@ -31,15 +31,15 @@ class Request(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a server says that it used."""
+    """Token usage as the server reports it."""
 
     input_tokens: int
-    """All of the request, also what a cache had."""
+    """All tokens of the request, including cached ones."""
     output_tokens: int
     cached_tokens: int = 0
-    """Of the input, what was not evaluated anew."""
+    """Input tokens that came from the cache."""
     cost_micros: int | None = None
-    """Millionths of a dollar, where the backend knows."""
+    """Millionths of a dollar, if the backend knows the cost."""
 
     @property
     def tokens(self) -> int:
@@ -47,90 +47,91 @@ class Usage(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """What became of the part of a prompt that was asked before."""
+    """How the cache served the prompt's prefix."""
 
     state: Literal["fresh", "kept", "restored"]
-    """Evaluated anew; still in the server's memory; read back from its disk."""
+    """Evaluated again; still in the server's memory; restored from its disk."""
     prefix: str
-    """A hash of the part that was known."""
+    """A hash of the cached prefix."""
     known_tokens: int
-    """Tokens that were in the cache before the question came."""
+    """Tokens that were cached before the request."""
     prompt_ms: int
-    """How long the server took to read the prompt."""
+    """How long the server took to process the prompt."""
     saved: bool
-    """Whether it can be restored the next time."""
+    """Whether the next request can restore it."""
 
 
 class Answer(NamedTuple):
     text: str
     model: str
-    """As the server calls it."""
+    """The model's name as the server reports it."""
     usage: Usage | None
-    """None where nobody said: the answer was cut short, or the server does not tell."""
+    """None if unknown: the answer was cut off, or the server does not report usage."""
     stop: Stop
     problem: str = ""
-    """Why it was cut, in a sentence."""
+    """Why the answer was cut off, as a sentence."""
     duration_ms: int = 0
     cache: Cache | None = None
 
 
 class Capabilities(NamedTuple):
-    """What a look at a backend showed. Nothing is spent by looking."""
+    """What a probe of a backend found. Probing costs nothing."""
 
     model: str
-    """The one it would use, as far as it says; may be empty."""
+    """The model that the backend would use; may be empty."""
     context_tokens: int | None = None
-    """How much it takes in one request, with the answer."""
+    """The context window: the most tokens of a request and its answer."""
     detail: str = ""
-    """Its version, or whatever else tells it from others."""
+    """The server's version or similar."""
 
 
 class Reservation(Protocol):
-    """Tokens that are set aside for one request. What becomes of it is said once.
+    """Tokens reserved for one request. It is settled, exceeded or released once.
 
-    Where nothing is said, all of them count as spent: the request may have been carried out.
+    Without such a call all reserved tokens count as spent: the server may have processed the
+    request.
     """
 
     def settle(self, usage: Usage, model: str) -> None:
-        """It was answered, and the server said what it used."""
+        """The request was answered, and the server reported its usage."""
 
     def exceed(self, tokens: int) -> None:
-        """So many more have come than an answer was allowed to have."""
+        """The answer is longer than allowed by this many tokens."""
 
     def release(self) -> None:
-        """It was not carried out: nothing was sent, or the server refused it."""
+        """The request was not processed: it was never sent, or the server refused it."""
 
 
 class Meter(Protocol):
     def reserve(self, tokens: int, estimate: int) -> Reservation:
-        """Set aside what one request may use at most, before it is sent.
+        """Reserve the most that one request may use, before it is sent.
 
-        `estimate` is our own guess at its input, which is compared with what the server says. Each
-        try is a request of its own. `BudgetExceeded` where that would be more than is allowed.
+        `estimate` is our estimate of its input tokens, to compare with what the server reports.
+        Each retry reserves again. Raises `BudgetExceeded` above a cap.
         """
 
 
 class Backend(Protocol):
-    """A way to a model. One question at a time; `close` it when done.
+    """A connection to a model. It handles one request at a time; call `close` when done.
 
-    `ask` raises `ModelFailure` where there is no answer at all, with a hint at the next step; what
-    had come when a connection broke is an answer that was `cut`. A `KeyboardInterrupt` passes
-    through: whoever hears the pieces has them.
+    `ask` raises `ModelFailure`, with a hint, if there is no answer at all. If the connection
+    breaks, the text so far is returned with stop `cut`. A `KeyboardInterrupt` passes through;
+    `on_token` has received the text so far.
     """
 
     @property
     def name(self) -> BackendName: ...
     @property
     def where(self) -> str:
-        """The address or the program, for people; without a password."""
+        """The URL or the program, for display; without a password."""
 
     @property
     def model(self) -> str:
-        """The model that is asked for."""
+        """The requested model."""
 
     @property
     def is_free(self) -> bool:
-        """Whether it costs nobody money, as far as can be told: a model on this machine."""
+        """Whether the model is free to use, as far as ctx can tell: it runs on this machine."""
 
     def ask(self, request: Request, meter: Meter, on_token: OnToken) -> Answer: ...
     def probe(self) -> Capabilities: ...
@@ -138,4 +139,4 @@ class Backend(Protocol):
 
 
 def ignore(_piece: str) -> None:
-    """For those who wait for the whole answer."""
+    """A callback for callers that wait for the whole answer."""

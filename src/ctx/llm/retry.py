@@ -1,4 +1,4 @@
-"""Asking again where that may help: what a try that failed means, and how long to wait."""
+"""Retries: what a failed attempt means, and how long to wait before the next one."""
 
 import random
 from typing import NamedTuple
@@ -6,20 +6,20 @@ from typing import NamedTuple
 from ctx.errors import BudgetExceeded, ModelFailure
 
 _LONGEST_WAIT_S = 60.0
-"""Between the tries of one question, in all."""
+"""The longest total wait between the attempts of one request."""
 
 
 class RetryPolicy(NamedTuple):
     silence_s: float
-    """How long a model may say nothing."""
+    """How long a model may send nothing."""
     retries: int
     connect_s: float = 5.0
     pause_s: float = 0.5
-    """Before the second try, about; twice as long before each further one."""
+    """The approximate wait before the second attempt; it doubles for each further one."""
 
 
 class AttemptFailed(Exception):
-    """One try: what is to be told, whether it counts, and when to try again, if at all."""
+    """A failed attempt: the error, whether its tokens count, and when to retry, if at all."""
 
     def __init__(
         self, failure: ModelFailure, *, counts: bool, may_repeat: bool, wait_s: float = 0.0
@@ -32,7 +32,7 @@ class AttemptFailed(Exception):
 
 
 class Backoff:
-    """The pauses between the tries of one question."""
+    """The waits between the attempts of one request."""
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._left = policy.retries
@@ -40,8 +40,8 @@ class Backoff:
         self._left_s = _LONGEST_WAIT_S
 
     def pause_after(self, failed: AttemptFailed) -> float | None:
-        """How long to wait now; None where that is no use any more."""
-        # Those who were refused together are not to come back together.
+        """How long to wait now; None to give up."""
+        # Jitter, so that clients that failed together do not retry together.
         pause = max(failed.wait_s, self._pause_s * random.uniform(0.5, 1.0))
         if not failed.may_repeat or not self._left or pause > self._left_s:
             return None
@@ -52,7 +52,7 @@ class Backoff:
 
 
 def with_cause(error: BudgetExceeded, failure: ModelFailure | None) -> BudgetExceeded:
-    """That a further try is not allowed, with what made it necessary."""
+    """A budget error for a retry, with the failure that made the retry necessary."""
     if failure is None:
         return error
     return type(error)(error.message, hint=error.hint, detail=failure.message)

@@ -1,4 +1,4 @@
-"""A model that says what a script has for it, and counts like one that does not."""
+"""A backend for tests that returns scripted answers and counts tokens like a real one."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _FEW_WORDS = re.compile(r"\s*(?:\S+\s*){1,3}")
 
 
 class Scripted:
-    """Gives its replies in order: a text, an answer as it is, or an error that is raised."""
+    """Returns its replies in order: a text, an `Answer`, or an exception to raise."""
 
     name: BackendName = "scripted"
     where = "a script"
@@ -21,7 +21,7 @@ class Scripted:
         self, replies: Sequence[str | Answer | Exception], model: str = "scripted"
     ) -> None:
         self.requests: list[Request] = []
-        """Every request that was let through."""
+        """Every request that was allowed."""
         self.model = model
         self._replies = list(replies)
         self._is_closed = False
@@ -58,14 +58,14 @@ class Scripted:
     def _make_answer(self, text: str, request: Request, read: int) -> Answer:
         stop: Stop = "end"
         if tokens.estimate(text) > request.max_tokens:
-            # No character is more than a token.
+            # No character takes more than one token.
             text, stop = text[: request.max_tokens], "length"
         usage = Usage(read, tokens.estimate(text))
         return Answer(text, self.model, usage, stop)
 
 
 def _pieces(text: str) -> list[str]:
-    """The text, a few words at a time."""
+    """The text in pieces of a few words."""
     if not text.strip():
         return [text] if text else []
     return _FEW_WORDS.findall(text)

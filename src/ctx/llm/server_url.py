@@ -1,4 +1,4 @@
-"""Addresses of servers: whether they are any, whose they are, and how they are shown."""
+"""Server URLs: validation, comparison and display."""
 
 from urllib.parse import SplitResult, urlsplit
 
@@ -8,7 +8,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def check(url: str, what: str = "llm.server_url") -> str:
-    """The same address, if it is one. `what` says where it stands."""
+    """Return a valid URL or raise. `what` names its source in the message."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
@@ -22,7 +22,7 @@ def check(url: str, what: str = "llm.server_url") -> str:
 
 
 def is_on_this_machine(url: str) -> bool:
-    """Whether only this machine can be meant. A name may lead anywhere, but for `localhost`."""
+    """Whether the URL points to this machine. Any host name but `localhost` may point elsewhere."""
     import ipaddress
 
     host = _split(url).hostname or ""
@@ -33,7 +33,7 @@ def is_on_this_machine(url: str) -> bool:
 
 
 def same_server(one: str, other: str) -> bool:
-    """Whether what is meant for one address may be given to the other."""
+    """Whether both URLs have the same origin, so that a key for one may be sent to the other."""
     return _origin(one) == _origin(other)
 
 
@@ -42,7 +42,7 @@ def is_encrypted(url: str) -> bool:
 
 
 def display(url: str) -> str:
-    """An address without what may be secret in it: name, password, query."""
+    """The URL without user name, password and query."""
     parts = _split(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 

@@ -1,4 +1,4 @@
-"""Models that think aloud: what they say between `<think>` and `</think>` is not their answer."""
+"""Removes the text between `<think>` and `</think>`, which is not part of the answer."""
 
 from ctx.llm.protocol import OnToken
 
@@ -6,10 +6,10 @@ _BEGIN, _END = "<think>", "</think>"
 
 
 class ThinkFilter:
-    """Passes the pieces of an answer on, without the thoughts that stand before it."""
+    """Passes on the pieces of an answer without the thinking before it."""
 
     def __init__(self, on_token: OnToken, *, is_thinking: bool) -> None:
-        """`is_thinking`: the prompt itself has begun the thoughts."""
+        """`is_thinking`: the prompt ends with an open `<think>`."""
         self._hear = on_token
         self._said: list[str] = []
         self._held = ""
@@ -22,7 +22,7 @@ class ThinkFilter:
         elif self._is_thinking:
             self._think(piece)
         else:
-            # As long as it may still become the mark.
+            # Wait while the text may still become the tag.
             self._held += piece
             bare = self._held.lstrip()
             if bare.startswith(_BEGIN):
@@ -32,13 +32,13 @@ class ThinkFilter:
                 self._begin(self._held)
 
     def finish(self) -> str:
-        """The whole answer. Thoughts that nothing followed are none."""
+        """The whole answer; empty if only thinking arrived."""
         if not self._has_begun and not self._is_thinking:
             self._begin(self._held)
         return "".join(self._said)
 
     def _think(self, piece: str) -> None:
-        # Of what was thought only so much is held that the mark is seen across two pieces.
+        # Keep just enough text to recognise a tag that spans two pieces.
         thought = self._held + piece
         _, found, rest = thought.partition(_END)
         if not found:
@@ -46,7 +46,7 @@ class ThinkFilter:
         elif rest.strip():
             self._begin(rest.lstrip())
         else:
-            # The blanks between the thoughts and the answer are part of neither.
+            # Blanks between the thinking and the answer belong to neither.
             self._held = f"{_END}{rest}"[: len(_END) + 1]
 
     def _begin(self, text: str) -> None:
