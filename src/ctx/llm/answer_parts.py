@@ -1,7 +1,7 @@
-"""What stands in an answer beside its words: code, decisions, and what may be a name.
+"""Code blocks, decisions and possible names in an answer.
 
-An answer may be any text, and of any length. It is read once, line by line; what does not look like
-what it could be is passed over, and of everything there is a most.
+An answer may be any text of any length. It is read once, line by line; unrecognised lines are
+skipped, and every result is bounded.
 """
 
 import re
@@ -29,36 +29,36 @@ _COMMENTS = "#/*-;<!> \t"
 
 
 class CodeBlock(NamedTuple):
-    """A piece of code in an answer."""
+    """A code block in an answer."""
 
     language: str
-    """As the answer calls it; may be empty."""
+    """The language as the answer writes it; may be empty."""
     path: str
-    """The file that it is for, where the answer names one."""
+    """The file that the code is for, if the answer names one."""
     first_line: int
-    """Lines of the answer, from 1; those of the fence are not counted in."""
+    """Line of the answer, from 1; fence lines do not count."""
     last_line: int
-    """Before the first one, where nothing stands in it."""
+    """Less than the first line for an empty block."""
 
 
 class NameMention(NamedTuple):
-    """A word that may name a file, or something in the code."""
+    """A word that may name a file or a code item."""
 
     word: str
     line: int
-    """Where the answer says it first."""
+    """The line of its first use."""
 
 
 class AnswerParts(NamedTuple):
     paragraph: str
-    """The first words that are no heading and no code."""
+    """The first paragraph that is neither heading nor code."""
     code_blocks: tuple[CodeBlock, ...]
     decisions: tuple[str, ...]
     mentions: tuple[NameMention, ...]
 
 
 def parse_answer(text: str) -> AnswerParts:
-    """What an answer holds."""
+    """Parse an answer."""
     blocks: list[CodeBlock] = []
     prose: list[tuple[int, str]] = []
     opened: _OpenBlock | None = None
@@ -76,7 +76,7 @@ def parse_answer(text: str) -> AnswerParts:
         else:
             prose.append((number, line))
     if opened:
-        # The answer ended in the middle of it.
+        # The answer ended inside a code block.
         blocks.append(opened.block(len(lines), lines))
     named = [NameMention(block.path, block.first_line) for block in blocks if block.path]
     return AnswerParts(
@@ -91,13 +91,13 @@ def parse_answer(text: str) -> AnswerParts:
 
 
 class _OpenBlock(NamedTuple):
-    """A block of code whose end has not come yet."""
+    """A code block without its end."""
 
     fence: str
     info: str
     first_line: int
     before: str
-    """What was text just before."""
+    """The line before the block."""
 
     def ends_with(self, line: str) -> bool:
         return len(line) >= len(self.fence) and not line.strip(self.fence[0])
@@ -127,7 +127,7 @@ class _OpenBlock(NamedTuple):
 
 
 def _fence(line: str) -> str:
-    """The marks with which a line begins a block of code; nothing if it does not."""
+    """The fence that opens a code block; empty if the line does not."""
     if not line.startswith(_FENCES):
         return ""
     rest = line.lstrip(line[0])
@@ -142,11 +142,11 @@ def _is_path(word: str) -> bool:
     return word in _WITHOUT_ENDING or _PATH.fullmatch(word) is not None
 
 
-# Decisions, and the first words
+# Decisions and the first paragraph
 
 
 def _decisions(prose: list[tuple[int, str]]) -> Iterator[str]:
-    """What lines say that begin with `Decision:`, in whatever dress."""
+    """The text of lines that begin with `Decision:`, however they are formatted."""
     left = MOST_DECISIONS
     is_awaited = False
     for _, line in prose:
@@ -163,7 +163,7 @@ def _decisions(prose: list[tuple[int, str]]) -> Iterator[str]:
 
 
 def _decision_in(line: str) -> str | None:
-    """What a line decides; nothing where the next one says it, None for no decision."""
+    """The decision on a line; empty if the next line holds it, None without a decision."""
     bare = line.lstrip(_BEFORE)
     if bare[: len(_DECISION)].lower() != _DECISION:
         return None
@@ -208,7 +208,7 @@ def _mentions_in(prose: list[tuple[int, str]]) -> Iterator[NameMention]:
 
 
 def _name(raw: str) -> str:
-    """A word without what stands around it; nothing where it cannot be a name."""
+    """The word without surrounding punctuation; empty if it cannot be a name."""
     if len(raw) > _LONGEST_WORD or "://" in raw:
         return ""
     is_quoted = raw[0] == "`" or raw[-1] == "`"

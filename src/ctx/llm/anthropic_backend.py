@@ -1,7 +1,7 @@
-"""Anthropic's Messages.
+"""Anthropic's Messages API.
 
-The service keeps what it has read for a few minutes, up to marks that the request sets: behind what
-holds for every question, and behind the parts that come first.
+The service caches prompts for a few minutes, up to the marks in the request: after the system
+prompt, and after the first parts.
 """
 
 from typing import Any
@@ -54,7 +54,7 @@ class Anthropic:
         try:
             return self._answer(request, meter, on_token)
         except RequestRefused as refused:
-            # Some models choose their words as they like.
+            # Some models do not accept a temperature.
             if (
                 refused.status != 400
                 or "temperature" not in refused.reason
@@ -116,13 +116,13 @@ class Anthropic:
             system = {"type": "text", "text": request.system, "cache_control": _MARK}
             body["system"] = [system]
         if request.temperature is not None and self._takes_temperature:
-            # It ends at 1 here, and at 2 elsewhere.
+            # The maximum is 1 here and 2 elsewhere.
             body["temperature"] = min(request.temperature, 1.0)
         return body
 
 
 class _EventReader:
-    """What the events of an answer have told so far."""
+    """Reads the events of an answer."""
 
     def __init__(self, collector: AnswerCollector) -> None:
         self.collector = collector
@@ -143,7 +143,7 @@ class _EventReader:
         for event in stream.events():
             self._take(event)
             if self.collector.is_too_much:
-                # Leaving makes it stop.
+                # Closing the connection stops the server.
                 self.stop = "length"
                 self._counts.clear()
                 return
@@ -152,7 +152,7 @@ class _EventReader:
         match event:
             case {"type": "message_start", "message": dict(message)}:
                 self._note(message)
-                # What was written by then says nothing about the whole.
+                # The output count at the start is not the final one.
                 self._counts.pop("output_tokens", None)
             case {"type": "content_block_delta", "delta": {"text": piece}}:
                 self.collector.add_text(as_text(piece))
@@ -161,7 +161,7 @@ class _EventReader:
             case {"type": "message_delta", "delta": dict(delta)}:
                 self._note({**delta, "usage": event.get("usage")})
             case {"type": "message", "content": [*blocks]}:
-                # The whole at once, by a server that does not stream.
+                # The whole message from a server that does not stream.
                 for block in blocks:
                     match block:
                         case {"type": "text", "text": piece}:
@@ -183,14 +183,14 @@ def _is_progress(event: Event) -> bool:
 
 
 def _api_base(url: str) -> str:
-    """The address of the API, whatever part of it was given."""
+    """The base URL of the API, from any part of it."""
     address, mark, query = check(url).partition("?")
     address = address.rstrip("/").removesuffix("/messages").removesuffix("/v1")
     return f"{address}/v1{mark}{query}"
 
 
 def _merge_blank_parts(parts: tuple[str, ...]) -> list[str]:
-    """The parts, none of which is blank: the service refuses such."""
+    """Merge blank parts into their neighbours: the service rejects blank parts."""
     found: list[str] = []
     for part in parts:
         if found and not (part.strip() and found[-1].strip()):

@@ -1,10 +1,9 @@
-"""Which model a person has configured, and what `auto` finds.
+"""Chooses the configured backend, and finds one for `auto`.
 
-A key is sent only to the server that it is for. The one that `llm.api_key_env` names is for the
-server that the settings name. `OPENAI_API_KEY` and `ANTHROPIC_API_KEY`, which many people have in
-their environment for other programs, go only where a person named the backend, and only over
-https to another machine: never to whatever listens on this one, nor to a server that itself says
-what it speaks.
+A key is sent only to the server that it belongs to. The key that `llm.api_key_env` names belongs to
+the configured server. `OPENAI_API_KEY` and `ANTHROPIC_API_KEY`, which many users set for other
+programs, are sent only if the user named the backend, and only over https to another machine: never
+to a server on this machine, nor to a server whose protocol was detected.
 """
 
 import os
@@ -20,50 +19,51 @@ from ctx.llm.retry import RetryPolicy
 from ctx.llm.server_url import check, display, is_encrypted, is_on_this_machine, same_server
 
 NAMES: tuple[BackendName, ...] = ("llama_cpp", "openai", "anthropic", "claude_cli")
-"""Those that a person can name."""
+"""The backends that a user can name."""
 
 _ANTHROPIC = "https://api.anthropic.com"
 _USUAL_KEYS: Mapping[str, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 _DETECTION = RetryPolicy(silence_s=0.5, retries=0, connect_s=0.5)
-"""To find out what a server speaks: one on this machine answers at once."""
+"""For protocol detection: a server on this machine answers at once."""
 _PROBE = RetryPolicy(silence_s=1.5, retries=0, connect_s=1.0)
-"""For whoever only wants to know whether it is there."""
+"""For a check whether a server is up."""
 _CACHE_S = 60.0
 
 _protocols: dict[str, tuple[float, BackendName | None]] = {}
-"""What servers were found to speak, and when."""
+"""Detected protocols by URL, with the time of detection."""
 
 
 class BackendChoice(NamedTuple):
-    """A backend, and who says that it is the one."""
+    """A backend name, and whether the user or a detected server chose it."""
 
     name: str
     by: Literal["person", "server"]
 
 
 class BackendSurvey(NamedTuple):
-    """Which model would be asked, whether it is there, and what else there would be."""
+    """The backend that would be used, whether it works, and the alternatives."""
 
     setting: str
-    """What `llm.backend` is."""
+    """The value of `llm.backend`."""
     state: Literal["off", "none", "answers", "silent"]
-    """Nobody is to be asked; `auto` found none; it is there; it is not, or cannot be asked."""
+    """Models are off; `auto` found none; the backend answers; it does not answer or cannot be used.
+    """
     backend: str = ""
     where: str = ""
     model: str = ""
     context_tokens: int | None = None
     detail: str = ""
     problem: str = ""
-    """Why it cannot be asked, or why `auto` found none."""
+    """Why the backend cannot be used, or why `auto` found none."""
     advice: str = ""
     others: tuple[str, ...] = ()
-    """What a person could name, in words. It is never used unless it is."""
+    """Other backends that the user could configure, as text. They are never used automatically."""
 
 
 def configured_backend(config: Config, variables: Mapping[str, str], home: str) -> Backend | None:
-    """The model that a person's settings name; None where they name none, or `auto` finds none.
+    """The configured backend; None if models are off or `auto` finds none.
 
-    `variables` is the whole environment: a program is run with it, and a key may be in it.
+    `variables` is the whole environment: it may hold a key, and a child process inherits it.
     """
     match config.choice("llm.backend"):
         case "off":
@@ -81,9 +81,9 @@ def configured_backend(config: Config, variables: Mapping[str, str], home: str) 
 def named_backend(
     name: str, url: str, config: Config, variables: Mapping[str, str], home: str
 ) -> Backend:
-    """A backend that somebody named, an address, or both; the rest is as the settings say.
+    """A backend by name, by URL, or both; the rest comes from the settings.
 
-    Where only an address is named, its server is asked what it speaks.
+    With a URL alone, the server's protocol is detected.
     """
     chosen = (
         BackendChoice(name, "person") if name else BackendChoice(_require_protocol(url), "server")
@@ -92,9 +92,9 @@ def named_backend(
 
 
 def survey_backends(config: Config, variables: Mapping[str, str], home: str) -> BackendSurvey:
-    """A look at everything, which spends nothing. Only a program that hangs takes long.
+    """Check all backends, at no cost. Only a program that hangs can make this slow.
 
-    Where no model is to be asked, no connection is made either.
+    No connection is made if models are off.
     """
     setting = config.choice("llm.backend")
     others = tuple(_others(setting, variables, config.text("llm.command")))
@@ -183,11 +183,11 @@ def _make_backend(
 
 
 def _address(name: str, config: Config) -> str:
-    """Where a backend's server is, as far as the settings say."""
+    """The URL of a backend's server, from the settings."""
     if name == "anthropic" and not (
         config.choice("llm.backend") == "anthropic" and _is_set("llm.server_url", config)
     ):
-        # The address that is set, or the default, is another server's.
+        # The configured or default URL belongs to another server.
         return _ANTHROPIC
     return check(config.text("llm.server_url"))
 
@@ -195,7 +195,7 @@ def _address(name: str, config: Config) -> str:
 def key_for(
     chosen: BackendChoice, address: str, config: Config, variables: Mapping[str, str]
 ) -> str:
-    """The key that is sent to a server; empty where none is for it."""
+    """The key to send to a server; empty if none belongs to it."""
     name, own = chosen.name, config.text("llm.api_key_env")
     if own and _is_configured_server(name, address, config):
         if not variables.get(own):
@@ -216,7 +216,7 @@ def key_for(
 
 
 def _is_configured_server(name: str, address: str, config: Config) -> bool:
-    """Whether this is the server that the settings are about."""
+    """Whether this is the server that the settings describe."""
     if config.choice("llm.backend") not in (name, "auto", "off"):
         return False
     if name == "anthropic" and config.choice("llm.backend") != name:
@@ -225,7 +225,7 @@ def _is_configured_server(name: str, address: str, config: Config) -> bool:
 
 
 def _auto_backend(config: Config) -> tuple[BackendName | None, str]:
-    """What `auto` chooses, or why nothing: a model on this machine, or none."""
+    """The backend that `auto` chooses, or the reason why there is none."""
     address = config.text("llm.server_url")
     try:
         check(address)
@@ -234,14 +234,14 @@ def _auto_backend(config: Config) -> tuple[BackendName | None, str]:
     if not is_on_this_machine(address):
         return None, "llm.server_url is on another machine, which may cost money."
     protocol = _cached_protocol(address)
-    # What listens at the default address by chance is not taken for a model.
+    # An unknown server at the default address is not taken for a model.
     if protocol == "llama_cpp" or (protocol and _is_set("llm.server_url", config)):
         return protocol, ""
     return None, f"no model answers at {display(address)}."
 
 
 def _require_protocol(url: str) -> BackendName:
-    """What a server speaks that a person has named. It is asked without a key."""
+    """The protocol of a server that the user named, detected without a key."""
     check(url, "What --server names")
     if protocol := _cached_protocol(url):
         return protocol
@@ -253,7 +253,7 @@ def _require_protocol(url: str) -> BackendName:
 
 
 def _cached_protocol(url: str) -> BackendName | None:
-    """What the server at an address speaks; remembered for a minute."""
+    """The protocol of the server at a URL; cached for a minute."""
     at, protocol = _protocols.get(url, (0.0, None))
     if url not in _protocols or clock.monotonic() - at > _CACHE_S:
         protocol = _detect_protocol(url)
@@ -274,7 +274,7 @@ def _detect_protocol(url: str) -> BackendName | None:
 
 
 def _connection_problem(url: str) -> str:
-    """What keeps a server from saying it, if it is more than that it does not know the question."""
+    """Why a server cannot be reached; empty if it merely does not know the request."""
     http = HttpClient("The server", url, {}, _DETECTION)
     try:
         http.get("")

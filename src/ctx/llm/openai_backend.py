@@ -1,7 +1,7 @@
-"""Whatever speaks OpenAI's chat protocol: Ollama, vLLM, LM Studio, llama.cpp, services.
+"""Servers with OpenAI's chat protocol: Ollama, vLLM, LM Studio, llama.cpp, services.
 
-Servers differ in what they take. What one refuses is left out from then on: how to tell what was
-used, a temperature, a schema for the answer.
+Servers support different options. After a refusal, the option is no longer sent: usage in streams,
+temperature, or an answer schema.
 """
 
 import re
@@ -24,7 +24,7 @@ class OpenAi:
     name: BackendName = "openai"
 
     def __init__(self, url: str, model: str, api_key: str, policy: RetryPolicy) -> None:
-        """`model` may be `default`: the first that the server has."""
+        """`model` may be `default`: the first model of the server."""
         headers = {"Authorization": f"Bearer {api_key.strip()}"} if api_key.strip() else {}
         self._http = HttpClient("The model's server", _api_base(url), headers, policy)
         self._model = "" if model == "default" else model
@@ -58,9 +58,9 @@ class OpenAi:
         models = _list(_field(self._http.get("/models"), "data"))
         named = {known: each for each in models if (known := as_name(_field(each, "id")))}
         wanted = self._model
-        # Those that make vectors cannot talk.
+        # Embedding models cannot chat.
         for known, model in sorted(named.items(), key=lambda each: "embed" in each[0]):
-            # Ollama's names have a version behind a colon, which may be left out.
+            # Ollama names end with a version after a colon, which may be omitted.
             if not wanted or known == wanted or known.startswith(f"{wanted}:"):
                 return Capabilities(wanted or known, _context_tokens(model))
         if not named:
@@ -78,7 +78,7 @@ class OpenAi:
         self._http.close()
 
     def _answer(self, request: Request, meter: Meter, on_token: OnToken) -> Answer:
-        # Servers that do not know that a model thinks filter_ send its thoughts as its answer.
+        # Servers that do not recognise thinking send it as part of the answer.
         filter_ = ThinkFilter(on_token, is_thinking=False)
         reader = _EventReader(AnswerCollector(request.max_tokens, filter_.feed))
         estimate = tokens.estimate(request.system) + tokens.estimate(request.prompt)
@@ -111,7 +111,7 @@ class OpenAi:
         return body
 
     def _adapt_to(self, complaint: str, request: Request) -> bool:
-        """Whether something can be left out, or named otherwise, that the server complains of."""
+        """Drop or rename the option that the server complains about; whether there is one."""
         if (
             self._limit == "max_tokens"
             and "max_completion_tokens" in complaint
@@ -131,7 +131,7 @@ class OpenAi:
 
 
 class _EventReader:
-    """What the events of an answer have told so far."""
+    """Reads the events of an answer."""
 
     def __init__(self, collector: AnswerCollector) -> None:
         self.collector = collector
@@ -143,7 +143,7 @@ class _EventReader:
         for event in stream.events():
             self._take(event)
             if self.collector.is_too_much:
-                # Leaving makes it stop.
+                # Closing the connection stops the server.
                 self.stop, self.usage = "length", None
                 return
 
@@ -170,7 +170,7 @@ def _is_progress(event: Event) -> bool:
 
 
 def _api_base(url: str) -> str:
-    """The address of the API, whatever part of it was given."""
+    """The base URL of the API, from any part of it."""
     address, mark, query = check(url).partition("?")
     address = address.rstrip("/")
     if address.endswith("/chat/completions"):
@@ -181,7 +181,7 @@ def _api_base(url: str) -> str:
 
 
 def _choice(event: Event) -> Any:
-    """The first choice. Where several come, they are answers that nobody asked for."""
+    """The first choice; others were not requested."""
     for choice in _list(event.get("choices")):
         if _field(choice, "index") in (0, None):
             return choice
@@ -189,17 +189,17 @@ def _choice(event: Event) -> Any:
 
 
 def _delta(choice: Any) -> Any:
-    """What is new in it; all of it, where a server does not stream."""
+    """The new part of a choice, or all of it from a server that does not stream."""
     return _field(choice, "delta") or _field(choice, "message")
 
 
 def _content(value: Any) -> str:
-    """A text, which some servers send in parts."""
+    """A string, which some servers send in parts."""
     return as_text(value) or "".join(as_text(_field(each, "text")) for each in _list(value))
 
 
 def _reasoning(delta: Any) -> str:
-    """What a model thinks before it answers, which is no part of the answer."""
+    """Reasoning text, which is not part of the answer."""
     return as_text(_field(delta, "reasoning_content")) or as_text(_field(delta, "reasoning"))
 
 
@@ -209,14 +209,14 @@ def _usage(value: Any) -> Usage | None:
         as_count(_field(value, "completion_tokens")),
     )
     if not read or wrote is None:
-        # Who has read nothing has not counted.
+        # No input tokens means that the server does not count.
         return None
     cached = as_count(_field(_field(value, "prompt_tokens_details"), "cached_tokens"))
     return Usage(read, wrote, min(cached or 0, read))
 
 
 def _context_tokens(model: Any) -> int | None:
-    """How much a model takes, where the server says: each has a word of its own for it."""
+    """The context window, under any of the names that servers use."""
     words = ("max_model_len", "context_length", "context_window", "max_context_length")
     for word in words:
         if found := as_count(_field(model, word)):

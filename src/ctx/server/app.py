@@ -26,7 +26,7 @@ _LARGEST_BODY = 1024 * 1024
 
 
 class ProcessInfo(NamedTuple):
-    """What `GET /api/health` says about the process."""
+    """The part of `GET /api/health` about the process."""
 
     pid: int
     version: str
@@ -36,11 +36,11 @@ class ProcessInfo(NamedTuple):
 
 
 class AppServices(NamedTuple):
-    """What the app is given by whoever serves it."""
+    """What the app needs from the process that serves it."""
 
     surroundings: Surroundings
     wake: Callable[[], None]
-    """There is something to do."""
+    """Start a round."""
     about: Callable[[], ProcessInfo]
 
 
@@ -81,7 +81,8 @@ def app(services: AppServices) -> Starlette:
 
 
 def to_json(value: Any) -> Any:
-    """Named tuples and structs become objects, and paths that are not UTF-8 are escaped."""
+    """Convert to JSON types: named tuples and structs become objects; paths that are not UTF-8 are
+    escaped."""
     match value:
         case tuple() if hasattr(value, "_fields"):
             return {name: to_json(getattr(value, name)) for name in value._fields}

@@ -1,4 +1,4 @@
-"""What each route answers. Each is called in a thread, and opens the memory for itself."""
+"""The functions behind the routes. Each runs in a thread and opens the memory itself."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 _MAX_LIMIT = 1_000
 _DEFAULT_LIMIT = 20
 _RELEVANT_S = 0.08
-"""Of the time that a hook waits at a prompt, what the question itself may take."""
+"""The part of a hook's wait at a prompt that the search may take."""
 
 
 class RouteRequest(NamedTuple):
     surroundings: Surroundings
     parameters: dict[str, str]
-    """What stands in the address."""
+    """The query parameters."""
     body: dict[str, Any]
-    """What came with it."""
+    """The JSON body."""
 
     def text(self, name: str) -> str:
         found = self.parameters.get(name) or self.body.get(name) or ""
@@ -47,7 +47,7 @@ RouteFunction = Callable[[RouteRequest], Any]
 
 
 class ContextAnswer(NamedTuple):
-    """What a session that starts in a folder would be given."""
+    """The context for a session that starts in a folder."""
 
     context: str
     tokens: int
@@ -117,7 +117,7 @@ def sessions(request: RouteRequest) -> Any:
 
 
 def events(request: RouteRequest) -> EventsAnswer:
-    """The newest first, without what they say."""
+    """The newest events first, without their content."""
     wanted = {name: request.text(name) for name in ("session", "status") if request.text(name)}
     with _user_memory(request) as memory:
         limit = request.number("limit", _DEFAULT_LIMIT)
@@ -136,7 +136,7 @@ def nodes(request: RouteRequest) -> Any:
 
 
 def apply(request: RouteRequest) -> Any:
-    """Do what agents request for. A hook waits for this, so it is nothing else."""
+    """Run the commands of agents. A hook waits for this, so it does nothing else."""
     from ctx.hook_files import spool
     from ctx.operations import apply, tend
 
@@ -149,7 +149,7 @@ def apply(request: RouteRequest) -> Any:
 
 
 def prompt(request: RouteRequest) -> Any:
-    """What memory has to say to a prompt, and has not body to this session yet."""
+    """What is relevant to a prompt and was not shown to this session yet."""
     from ctx.operations.relevant import relevant
 
     folder, session = request.required("folder"), request.required("session")
@@ -168,7 +168,7 @@ def _user_memory(request: RouteRequest) -> Iterator[Memory]:
 
 @contextmanager
 def _memory_at(request: RouteRequest, folder: str, session: str = "") -> Iterator[Memory]:
-    """The memory from where an agent works; the user store alone where no folder is named."""
+    """The memory for an agent's folder; the user store alone if no folder is given."""
     with _user_memory(request) as memory:
         if not folder:
             yield memory

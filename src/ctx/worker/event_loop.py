@@ -1,7 +1,7 @@
-"""The loop of a worker: a round after each ring, answers on the socket meanwhile.
+"""The worker's event loop: a round after each wake-up, and requests on the socket meanwhile.
 
-Rounds and requests run in threads, each with a connection of its own. One round runs at a time;
-what rings during one is looked at in the next.
+Rounds and requests run in threads, each with its own connection. One round runs at a time; a
+wake-up during a round starts the next one.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ from ctx.worker.wake_pipe import WakePipe
 from ctx.worker.worker import ExitReason, Worker, end_children, resident_mb
 
 _BURST_S = 0.05
-"""Events come in bursts: so long a ring waits for others."""
+"""Events come in bursts: how long to wait for more after a wake-up."""
 _TICK_S = 5.0
 _SOON_S = 0.2
 _ROUND_EVERY_S = 60.0
-"""So often there is a round while a session is live, whether or not anybody rings."""
+"""The interval between rounds while a session is live."""
 _STOPPING_S = 1.2
-"""How long a round may go on when the worker is told to stop."""
+"""How long a round may continue after the worker is told to stop."""
 _BACKLOG = 64
 
 
 def serve(worker: Worker, wake_pipe: WakePipe) -> ExitReason:
-    """Work until there is a reason to go."""
+    """Run until there is a reason to exit."""
     return asyncio.run(_Loop(worker, wake_pipe).run())
 
 
 class _Server(uvicorn.Server):
-    """A server that is told when to end, rather than looking ten times a second."""
+    """A server that waits for an event to end, instead of polling ten times a second."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -50,7 +50,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        # They are the worker's.
+        # The worker handles signals itself.
         yield
 
     def end(self) -> None:
@@ -104,7 +104,7 @@ class _Loop:
         return reason
 
     async def _wait_for_wake(self, seconds: float) -> bool:
-        """Whether somebody rings within this time; then, until a burst of rings is over."""
+        """Whether a wake-up arrives in this time; if so, wait for the end of the burst."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
@@ -115,7 +115,7 @@ class _Loop:
         return True
 
     async def _in_thread(self, do: Callable[[], None]) -> None:
-        """Do something, and wait for it; not for long where the worker is told to stop."""
+        """Run a function in the thread and wait for it, but not for long once the worker stops."""
         if self._worker.is_stopping():
             return
         self._last_round = clock.monotonic()
@@ -126,7 +126,7 @@ class _Loop:
             if self._worker.is_stopping():
                 stopping_at = stopping_at or clock.monotonic() + _STOPPING_S
                 if clock.monotonic() > stopping_at:
-                    # What is open is undone by whoever opens the store next.
+                    # The next process that opens the store rolls back the open transaction.
                     self._worker.log("gone: stopped in the middle of a round")
                     end_children()
                     os._exit(0)
@@ -154,7 +154,7 @@ class _Loop:
         try:
             listening = _listening_socket(self._worker.store.worker_socket)
         except OSError as error:
-            # Hooks do without, and so does whoever asks for memory by commands.
+            # Hooks and commands work without the socket.
             self._worker.log(f"there is no socket: {error}")
             return server, None
         serving = asyncio.create_task(server.serve([listening]))

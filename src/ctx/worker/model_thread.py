@@ -1,15 +1,14 @@
-"""The thread of a worker that asks a model what sessions did, where one is configured.
+"""The worker's thread that asks the configured model to summarise sessions.
 
-Nobody waits for it. It asks one question at a time, with a connection of its own that is closed
-while it waits for an answer. When an answer was kept, it rings, and the next round tells the
-session anew. Without a configured model there is no such thread, and nothing of `ctx.llm` is
+Nothing waits for it. It sends one request at a time and holds no database connection while it waits
+for the answer. After an answer is stored, it wakes the worker, and the next round updates the
+session's summary. Without a configured model the thread does not exist, and nothing of `ctx.llm` is
 loaded.
 
-Before each question the settings are read anew: whoever says `off` is heard after the question that
-is under way. A server that is away or broken is asked again later, each time after twice as long,
-and about another session first. What it refuses to answer is not asked again. Where a cap is
-reached, the session is not asked about any more, or nothing is before tomorrow. Each is told once:
-in the log, and to whoever looks at `ctx doctor`.
+The settings are read before each request, so `off` takes effect after the current one. If the
+server is down or fails, the next attempt waits twice as long and tries another session first.
+Refused requests are not repeated. When a cap is reached, that session, or all requests until
+tomorrow, are skipped. Each problem is reported once, in the log and in `ctx doctor`.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,21 +30,21 @@ if TYPE_CHECKING:
 _SHORTEST_PAUSE_S = 60.0
 _LONGEST_PAUSE_S = 3_600.0
 _LONGEST_ANSWER_S = 600.0
-"""So long a worker stays for an answer."""
+"""The longest time that the worker stays alive for an answer."""
 _SESSION_CAP = "llm.session_token_cap"
 _QUESTION_REFUSED = (400, 413, 422)
-"""What a server answers where it is well, and will not have the question."""
+"""Status codes of a working server that rejects this request."""
 _MOST_REFUSED = 3
-"""One after the other: then it is not the questions."""
+"""After this many refusals in a row, the server is the problem, not the requests."""
 
 
 class _DueQuestion(NamedTuple):
-    """What is to be asked next."""
+    """The next question to ask."""
 
     session: "Session"
     question: "Question"
     scrub: int
-    """The last one before the question was made."""
+    """The last scrub before the question was made."""
 
 
 class ModelThread:
@@ -68,22 +67,22 @@ class ModelThread:
         self._asking: Asking | None = None
         self._asking_since: float | None = None
         self._settled: dict[str, tuple[str, ...]] = {}
-        """How sessions stood when there was nothing to ask about them."""
+        """The state of sessions when there was nothing to ask about them."""
         self._spent: dict[tuple[str, str], int] = {}
-        """For what of which session a cap was reached, and which one that was."""
+        """The session cap that was reached, by session and kind of question."""
         self._failed: dict[str, int] = {}
-        """How often asking about a session failed."""
+        """Failed attempts per session."""
         self._refused: set[Name] = set()
         self._refused_in_a_row = 0
         self._settings: tuple[object, ...] = ()
         self._day_spent = ("", 0)
-        """On which day the cap of the day was reached, and which one that was."""
+        """The day on which the daily cap was reached, and that cap."""
         self._not_before = 0.0
         self._pause_s = _SHORTEST_PAUSE_S
         self._reported: set[str] = set()
 
     def wake(self) -> None:
-        """After a round: see whether there is something to ask, in the thread."""
+        """After a round: let the thread check for questions."""
         if not _is_enabled(self._surroundings.person_config):
             return
         self._woken.set()
@@ -93,12 +92,12 @@ class ModelThread:
 
     @property
     def is_asking(self) -> bool:
-        """Whether an answer is waited for, and not for too long already."""
+        """Whether an answer is pending, and not for too long."""
         since = self._asking_since
         return since is not None and clock.monotonic() - since < _LONGEST_ANSWER_S
 
     def stop(self) -> None:
-        """Leave a model alone that is being asked. Nobody waits for the thread."""
+        """Abort the current request. Nothing waits for the thread."""
         self._is_stopping = True
         self._woken.set()
         if (asking := self._asking) is not None:
@@ -111,12 +110,12 @@ class ModelThread:
                 self._ask_all_due()
 
     def _ask_all_due(self) -> None:
-        """Ask whatever is due, one question after the other."""
+        """Ask all due questions, one after the other."""
         config = self._surroundings.person_config
         settings = _settings(config)
         if settings != self._settings:
             self._settings = settings
-            # What was no use with other settings may be of use with these.
+            # What failed with the old settings may work with the new ones.
             self._not_before = 0.0
             self._settled.clear()
             self._refused.clear()
@@ -135,7 +134,7 @@ class ModelThread:
                 voice = asking.voice() if asking else None
                 while asking and voice and not self._is_stopping:
                     if _settings(self._surroundings.person_config) != settings:
-                        # With the others, from the beginning.
+                        # Start over with the new settings.
                         self._woken.set()
                         break
                     if (found := self._next(config, voice)) is None:
@@ -143,7 +142,7 @@ class ModelThread:
                     self._ask(asking, config, found)
                 is_well = asking is not None
         except CtxError as error:
-            # Where the day's cap is reached, the day is known; the server is well.
+            # A daily cap is recorded by its day; the server works.
             is_well = isinstance(error, BudgetExceeded)
             if found and not self._is_stopping:
                 self._failed[found.session.id] = self._failed.get(found.session.id, 0) + 1
@@ -151,7 +150,7 @@ class ModelThread:
         finally:
             self._asking = None
             if not is_well:
-                # Also after an error that nobody expected: it must not come with every round.
+                # Also after an unexpected error, so that it does not recur in every round.
                 self._not_before = clock.monotonic() + self._pause_s
                 self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
 
@@ -182,7 +181,7 @@ class ModelThread:
         finally:
             self._asking_since = None
         if answer.problem and self._is_stopping:
-            # Nobody waited for a better one.
+            # The worker is stopping; a cut-off answer is not stored.
             return
         with self._open_memory() as memory:
             model_synthesis.keep(memory, answer, scrub)
@@ -195,9 +194,9 @@ class ModelThread:
         spool.wake(self._surroundings.user_store.home)
 
     def _next(self, config: "Config", voice: "Voice") -> _DueQuestion | None:
-        """The first question about the newest session that there is one about.
+        """The first question about the newest session that has one.
 
-        A session that failed comes after the others: they may be well.
+        Sessions with failures come last.
         """
         from ctx.operations import model_synthesis
 
@@ -218,7 +217,7 @@ class ModelThread:
         return None
 
     def _report(self, session: str, error: CtxError) -> None:
-        """Once for each thing that is wrong."""
+        """Report each problem once."""
         if error.message in self._reported:
             return
         from ctx.operations import model_synthesis
@@ -230,17 +229,17 @@ class ModelThread:
 
 
 def _is_enabled(config: "Config") -> bool:
-    """Whether a person wants sessions to be told by a model."""
+    """Whether the user wants a model to summarise sessions."""
     return config.choice("llm.backend") != "off" and config.flag("llm.synthesis")
 
 
 def _settings(config: "Config") -> tuple[object, ...]:
-    """Everything that is set about models."""
+    """All settings about models."""
     return tuple(value for name, value in config.values.items() if name.startswith("llm."))
 
 
 def _is_question_refused(error: CtxError) -> bool:
-    """Whether another question may well be answered: this one is too large, or not wanted."""
+    """Whether only this request was rejected: it is too large, or refused."""
     from ctx.llm.http_client import RequestRefused
 
     is_refused = isinstance(error, RequestRefused) and error.status in _QUESTION_REFUSED

@@ -1,7 +1,7 @@
-"""Who the worker is: one at a time for each `CTX_HOME`.
+"""The lock that makes the worker the only one for its `CTX_HOME`.
 
-The kernel's lock on the file decides, and it ends with its process, so nothing that a killed worker
-leaves is in anybody's way. The text in the file says who holds it.
+The kernel releases it when the process ends, so a killed worker leaves nothing to clean up. The
+text in the file describes the holder.
 """
 
 import os
@@ -22,7 +22,7 @@ class WorkerProcess(NamedTuple):
 
 @contextmanager
 def hold(path: str, seconds: float) -> Iterator[bool]:
-    """Whether we are the worker until the block ends. One that is just going is waited for."""
+    """Hold the lock during the block; whether it was free in time."""
     with locks.try_hold(path, seconds) as fd:
         if fd is not None:
             _write(fd)
@@ -30,7 +30,7 @@ def hold(path: str, seconds: float) -> Iterator[bool]:
 
 
 def rewrite(path: str) -> None:
-    """Write down who we are, where the disk was full when we began."""
+    """Write the holder again, if the disk was full at the start."""
     with suppress(OSError):
         if _parse(disk.read_plain(path, _LONGEST)):
             return
@@ -42,7 +42,7 @@ def rewrite(path: str) -> None:
 
 
 def running_worker(path: str) -> WorkerProcess | None:
-    """The worker that runs, if there is one."""
+    """The running worker, if any."""
     try:
         return _parse(disk.read_plain(path, _LONGEST)) if locks.is_held(path) else None
     except OSError:
@@ -50,7 +50,7 @@ def running_worker(path: str) -> WorkerProcess | None:
 
 
 def _parse(data: bytes) -> WorkerProcess | None:
-    """None while it is being written."""
+    """None while the file is being written."""
     pid, _, rest = data.decode("utf-8", "replace").partition("\n")
     version, _, since = rest.partition("\n")
     since = since.strip()
@@ -60,7 +60,7 @@ def _parse(data: bytes) -> WorkerProcess | None:
 
 
 def _write(fd: int) -> None:
-    # On a full disk it is the worker all the same.
+    # A full disk does not keep the worker from running.
     with suppress(OSError):
         text = f"{os.getpid()}\n{__version__}\n{clock.now_ms()}\n".encode()
         os.pwrite(fd, text, 0)

@@ -19,7 +19,7 @@ from ctx.worker.worker import ExitReason, OpenMemory, Worker, WorkerLimits, end_
 from ctx.workspace import Surroundings
 
 _EXITING_S = 3.0
-"""How long one that is just going is waited for."""
+"""How long to wait for a worker that is exiting."""
 
 
 def run(
@@ -29,19 +29,18 @@ def run(
     variables: Mapping[str, str],
     wait_s: float = _EXITING_S,
 ) -> ExitReason | None:
-    """Be the worker until there is a reason to go; None where there is one already.
+    """Run the worker until there is a reason to exit; None if one is already running.
 
-    One that is just going is waited for. `variables` is the whole environment, for a model that
-    needs a key or is a program.
+    `variables` is the whole environment, for a backend that needs a key or starts a program.
     """
     store = surroundings.user_store
-    # Until the loop listens to them itself.
+    # Until the event loop handles them.
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, _exit)
     with process_lock.hold(store.worker_lock, wait_s) as is_ours:
         if is_ours:
             wake_pipe = WakePipe(store.worker_wake)
-        # From now on hooks see that there is one.
+        # From now on, hooks see a running worker.
         disk.discard(os.path.join(store.home, spawn.MARK))
         if not is_ours:
             return None
@@ -49,7 +48,7 @@ def run(
         worker.log(f"started, version {ctx.__version__}")
         try:
             worker.drain()
-            # Only now what takes time to load.
+            # These modules are slow to load.
             from ctx.worker import event_loop
 
             reason = event_loop.serve(worker, wake_pipe)
@@ -61,12 +60,12 @@ def run(
             worker.drain()
         worker.log(f"gone: {reason}")
         is_needed = worker.has_work() or worker.idle_left_s > 0
-    # Nobody takes the place of one that nobody needs.
+    # A worker that nothing needs is not restarted.
     return "idle" if reason in ("large", "replaced") and not is_needed else reason
 
 
 def detach() -> None:
-    """Let go of everything that belongs to whoever has started this process."""
+    """Detach from the process that started this one."""
     os.closerange(3, 256)
     os.umask(0o077)
     os.chdir(os.sep)
@@ -74,13 +73,13 @@ def detach() -> None:
 
 
 def restart(store: UserStore) -> None:
-    """Go on as a fresh worker in the same process: its memory is given back, its code is new."""
-    # Where ctx was removed, there is nothing to go on as.
+    """Restart in the same process, with fresh memory and the installed code."""
+    # If ctx was uninstalled, there is nothing to run.
     if os.path.exists(sys.executable) and os.path.exists(ctx.__file__):
         words = ("worker", "run", "--detached")
         os.execv(sys.executable, spawn.command(store.home, words))
 
 
 def _exit(_number: int, _frame: object) -> None:
-    """What is open is undone, and done again by the next one."""
+    """Exit; the open transaction is rolled back, and the next worker repeats the work."""
     raise SystemExit(0)

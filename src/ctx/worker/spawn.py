@@ -1,7 +1,7 @@
-"""Starting processes that outlive whoever starts them: the worker, or `ctx hook apply`.
+"""Starts detached processes: the worker, or `ctx hook apply`.
 
-Each is a session of its own, so that whoever ends the client's processes does not end it. Hooks
-load this module: it imports nothing but `os` and `sys`.
+Each runs in its own session, so it survives when the client's processes are killed. Hooks load this
+module: it imports nothing but `os` and `sys`.
 """
 
 import os
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MARK = "worker.starting"
-"""In `CTX_HOME`: that somebody has just started a worker, which needs a moment to be there."""
+"""A file in `CTX_HOME`: a worker was just started and is not ready yet."""
 
 _STARTING_S = 5
 _RUN = (
@@ -22,13 +22,13 @@ _RUN = (
 
 
 def start_worker(home: str, environment: "Mapping[str, str]", now_s: float) -> int | None:
-    """Start a worker unless somebody has done so a moment ago; its process.
+    """Start a worker unless one was started moments ago; return its process id.
 
-    Of several that are started all the same, the lock lets one be.
+    If several start at once, the lock lets one run.
     """
     if not _claim_start(f"{home}/{MARK}", now_s):
         return None
-    # It belongs to nobody's session.
+    # The worker belongs to no session.
     kept = {name: value for name, value in environment.items() if not _is_session_variable(name)}
     null = os.open(os.devnull, os.O_RDWR)
     try:
@@ -45,7 +45,7 @@ def _claim_start(mark: str, now_s: float) -> bool:
         try:
             if 0 <= now_s - os.stat(mark).st_mtime < _STARTING_S:
                 return False
-            # Whoever made it did not come far.
+            # That start failed.
             os.unlink(mark)
             os.close(os.open(mark, flags, 0o600))
         except OSError:
@@ -60,7 +60,7 @@ def _is_session_variable(name: str) -> bool:
 
 
 def spawn(home: str, arguments: "Sequence[str]", environment: "Mapping[str, str]", out: int) -> int:
-    """Run ctx in the user store's folder, with what it prints going to `out`; its process."""
+    """Run ctx in the user store's folder with standard output to `out`; return the process id."""
     program = command(home, arguments)
     null = os.open(os.devnull, os.O_RDWR)
     actions = [
@@ -73,7 +73,7 @@ def spawn(home: str, arguments: "Sequence[str]", environment: "Mapping[str, str]
             sys.executable, program, environment, file_actions=actions, setsid=True
         )
     except NotImplementedError:
-        # Not every system can do that on the way; a group of its own is nearly as good.
+        # Not every system supports setsid here; a process group of its own is nearly as good.
         return os.posix_spawn(
             sys.executable, program, environment, file_actions=actions, setpgroup=0
         )
@@ -82,7 +82,7 @@ def spawn(home: str, arguments: "Sequence[str]", environment: "Mapping[str, str]
 
 
 def command(home: str, arguments: "Sequence[str]") -> list[str]:
-    """The command line that runs ctx with what is installed here."""
+    """The command line that runs the installed ctx."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    # Neither the folder nor the variables of a project may say which modules are loaded.
+    # A project's folder and variables must not affect which modules are loaded.
     return [sys.executable, "-E", "-P", "-c", _RUN, package, "-C", home, *arguments]

@@ -1,7 +1,7 @@
-"""The bell: a pipe with a name, on which hooks tell the worker that there is something to do.
+"""The wake pipe: a FIFO through which hooks wake the worker.
 
-While the worker holds it open, a hook can write to it, and knows by that alone that there is a
-worker. What a killed worker has left is a name that nobody reads from, and is used again.
+A hook can open it for writing only while a worker holds it open, so the hook also learns whether a
+worker runs. The file that a killed worker leaves is reused.
 """
 
 import os
@@ -21,7 +21,7 @@ class WakePipe:
                 os.mkfifo(path, disk.FILE_MODE)
         except FileNotFoundError:
             os.mkfifo(path, disk.FILE_MODE)
-        # Open for writing too: so it does not end when the last hook has closed it.
+        # Also open for writing, so that it does not reach end of file when the last hook closes it.
         self._fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         self._is_open = True
 
@@ -29,14 +29,14 @@ class WakePipe:
         return self._fd
 
     def was_written(self) -> bool:
-        """Whether somebody rang since this was asked last."""
+        """Whether anything was written since the last call."""
         try:
             return bool(os.read(self._fd, _ENOUGH))
         except BlockingIOError:
             return False
 
     def close(self) -> None:
-        """From now on hooks see that there is no worker."""
+        """Close it; hooks now see that no worker runs."""
         if self._is_open:
             self._is_open = False
             os.close(self._fd)

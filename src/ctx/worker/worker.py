@@ -1,4 +1,4 @@
-"""What the parts of a worker share: where it works, what it was doing, and why it may go."""
+"""The worker's state: its store, its rounds, and its reasons to exit."""
 
 import os
 import resource
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 OpenMemory = Callable[[], AbstractContextManager[Memory]]
-"""Opens the memory for writing. Each round does so anew: a store may have been replaced."""
+"""Opens the memory for writing, in each round, because the store may have been replaced."""
 
 ExitReason = Literal["", "stopped", "idle", "large", "replaced", "removed"]
-"""Why a worker goes: it was told to, nobody needs it, it takes too much, there is a newer ctx, its
-home is not there any more."""
+"""Why a worker exits: it was told to, nothing needs it, it uses too much memory, ctx was upgraded,
+or its home is gone."""
 
 _YOUNG_S = 30.0
-"""One that is younger is not replaced for its size: the next one would be no smaller."""
+"""A younger worker is not restarted for its size: its successor would be no smaller."""
 _SILENT_SESSION_S = 12 * 3600.0
-"""A session that says nothing for so long does not keep a worker: the next hook starts one."""
+"""A session that is silent for this long does not keep the worker alive; the next hook starts one.
+"""
 
 
 class WorkerLimits(NamedTuple):
@@ -40,7 +41,7 @@ class WorkerLimits(NamedTuple):
 
 
 class Worker:
-    """One worker, from its start to its end."""
+    """One worker, from start to exit."""
 
     def __init__(
         self,
@@ -71,13 +72,13 @@ class Worker:
         worker_log.add(self.store.worker_log, message)
 
     def drain(self) -> None:
-        """Empty the spool, and nothing more: a hook may wait for what it asked for."""
+        """Drain the spool and nothing else: a hook may be waiting for its commands."""
         with self._guard("the spool"), self._open_memory() as memory:
             for problem in tend.problems(tend.drain(memory, self.home)):
                 self.log(problem)
 
     def round(self) -> None:
-        """All that is to be done now. Whatever goes wrong is a line in the log."""
+        """Run one round. Errors go to the log."""
         process_lock.rewrite(self.store.worker_lock)
         with self._guard("a round"), self._open_memory() as memory:
             tended = self._tending.round(memory)
@@ -88,7 +89,7 @@ class Worker:
         self.rounds += 1
 
     def freshen(self) -> None:
-        """What can wait until there is nothing else to do."""
+        """Work for idle times."""
         with self._guard("freshening"), self._open_memory() as memory:
             self._tending.freshen(memory)
 
@@ -99,14 +100,14 @@ class Worker:
         self._is_stopping = True
 
     def stop_asking(self) -> None:
-        """Wait for nobody any more."""
+        """Stop the model thread."""
         self._model_thread.stop()
 
     def is_stopping(self) -> bool:
         return self._is_stopping
 
     def has_work(self) -> bool:
-        """Whether something lies in the spool, or was left to another process."""
+        """Whether the spool has events, or another process left work behind."""
         return self.is_behind or bool(spool.waiting(self.home))
 
     @property
@@ -120,7 +121,7 @@ class Worker:
         if _inode(self.store.worker_lock) != self._lock:
             return "removed"
         if self._model_thread.is_asking:
-            # What was asked is paid for.
+            # The answer is already paid for.
             self._needed_at = now
             return ""
         if _install_stamp(ctx.__file__) != self._install:
@@ -137,7 +138,7 @@ class Worker:
         return max(0.0, self.limits.idle_s - (clock.monotonic() - self._needed_at))
 
     def _has_live_session(self) -> bool:
-        """Whether a client runs that will have something to say."""
+        """Whether the client of any session still runs."""
         now_s = clock.wall_s()
         return any(live.is_live(self.home, each, now_s) for each in live.sessions(self.home))
 
@@ -157,7 +158,7 @@ def end_children() -> None:
 
 
 def resident_mb() -> float:
-    """The resident memory of this process; its peak where the system does not report it."""
+    """The resident memory of this process; its peak if the system does not report it."""
     with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * resource.getpagesize() / 2**20
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -165,7 +166,7 @@ def resident_mb() -> float:
 
 
 def _install_stamp(path: str) -> tuple[int, int] | None:
-    """Tells one install of ctx from another, by a file of it; None while there is none."""
+    """Identifies an installation of ctx by one of its files; None if it is missing."""
     try:
         status = os.stat(path)
     except OSError:
@@ -174,7 +175,7 @@ def _install_stamp(path: str) -> tuple[int, int] | None:
 
 
 def _inode(path: str) -> tuple[int, int] | None:
-    """Tells a file from another that has taken its place."""
+    """Identifies a file, to notice when another takes its place."""
     try:
         status = os.stat(path)
     except OSError:
@@ -183,7 +184,7 @@ def _inode(path: str) -> tuple[int, int] | None:
 
 
 def _location(traceback: "TracebackType | None") -> str:
-    """Where in our code something went wrong."""
+    """Where in ctx's code the error occurred."""
     place = ""
     while traceback is not None:
         path = traceback.tb_frame.f_code.co_filename

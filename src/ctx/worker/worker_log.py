@@ -1,6 +1,6 @@
-"""`CTX_HOME/worker.log`: what the worker did and what went wrong, one line each.
+"""`CTX_HOME/worker.log`: what the worker did and which errors occurred, one line each.
 
-Two files of a megabyte at most: what is older than those is gone. Lines are without secrets.
+It is rotated at one megabyte, with one old file kept. Lines are redacted.
 """
 
 import os
@@ -15,7 +15,7 @@ _LONGEST_TAIL = 256 * 1024
 
 
 def add(path: str, message: str) -> None:
-    """Add a line. Where that fails too, there is nowhere left to say it."""
+    """Add a line. Failures are ignored: there is nowhere to report them."""
     line = " ".join(redact(message[: 2 * _LONGEST_LINE]).text.split())[:_LONGEST_LINE]
     told = f"{clock.iso(clock.now_ms())} {os.getpid()} {line}\n"
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW
@@ -30,7 +30,7 @@ def add(path: str, message: str) -> None:
 
 
 def tail(path: str, lines: int) -> list[str]:
-    """The last lines, the oldest of them first."""
+    """The last lines, oldest first."""
     found: list[str] = []
     for each in (f"{path}.1", path):
         with suppress(OSError):
@@ -46,5 +46,5 @@ def _last(path: str) -> list[str]:
         text = os.pread(fd, size - start, start).decode("utf-8", "replace")
     finally:
         os.close(fd)
-    # Of the first line the beginning may be missing.
+    # The first line may be incomplete.
     return text.splitlines()[1 if start else 0 :]

@@ -1,4 +1,4 @@
-"""A program that is asked something and answers in lines, for so long and no longer."""
+"""A child process that gets input once and prints lines, within time and size limits."""
 
 import contextlib
 import os
@@ -15,23 +15,23 @@ from ctx.llm.event_stream import StreamError
 _READ_SIZE = 64 * 1024
 _KEPT_STDERR = 8 * 1024
 _GOING_S = 1.0
-"""How long a program may take to end once it is told to, or has said its last word."""
+"""How long a program may take to exit after its last line or a signal."""
 
 _WAIT = "`ctx config set llm.timeout_seconds N` waits longer."
 
 
 class ProcessLimits(NamedTuple):
     silence_s: float
-    """How long it may say nothing that matters."""
+    """How long it may make no progress."""
     whole_s: float
     largest: int
-    """Bytes that it may say in all."""
+    """The most bytes it may print."""
 
 
 def find_program(name: str, variables: Mapping[str, str]) -> str | None:
-    """Where a shell finds a program.
+    """Find a program as a shell does.
 
-    One in a folder that is relative to wherever one happens to be is a stranger's.
+    Relative folders on PATH are skipped: they depend on the current folder.
     """
     if os.path.dirname(name):
         folders = [os.path.dirname(name)]
@@ -45,9 +45,9 @@ def find_program(name: str, variables: Mapping[str, str]) -> str | None:
 
 
 class ChildProcess:
-    """A program that was started. Whoever has it ends it, whatever happened.
+    """A started program. The owner must call `end`.
 
-    It and whatever it starts are one group of processes, which Ctrl-C on a terminal does not reach.
+    It and its children form a process group, which Ctrl-C on a terminal does not reach.
     """
 
     def __init__(
@@ -58,8 +58,7 @@ class ChildProcess:
         stdin: bytes,
         limits: ProcessLimits,
     ) -> None:
-        # A file that has no name: it takes what is said as fast as one can write, and is gone with
-        # whoever reads it.
+        # An unnamed temporary file: it takes the input at once and disappears with its readers.
         with tempfile.TemporaryFile(dir=folder) as stdin_file:
             stdin_file.write(stdin)
             stdin_file.seek(0)
@@ -79,20 +78,20 @@ class ChildProcess:
 
     @property
     def stderr_text(self) -> str:
-        """The last of what it wrote to its standard error."""
+        """The end of its standard error."""
         return self._stderr.decode("utf-8", "replace")
 
     @property
     def exit_code(self) -> int | None:
-        """Less than nothing where it was killed; None as long as it has not ended."""
+        """Negative if it was killed; None while it runs."""
         return self._process.returncode
 
     def note_activity(self) -> None:
-        """It has said something that matters."""
+        """Reset the silence timer."""
         self._active_at = clock.monotonic()
 
     def lines(self) -> Iterator[bytes]:
-        """What it says, line by line, to the end; `StreamError` where it goes beyond a limit."""
+        """Its output, line by line; `StreamError` beyond a limit."""
         held = bytearray()
         for chunk in self._chunks():
             start = len(held)
@@ -125,7 +124,7 @@ class ChildProcess:
                     yield chunk
 
     def _left_s(self) -> float:
-        """How long to wait for it now; `StreamError` where that is no time any more."""
+        """How long to wait now; `StreamError` when the time is up."""
         now = clock.monotonic()
         silent = self._active_at + self._limits.silence_s - now
         whole = self._began + self._limits.whole_s - now
@@ -136,31 +135,31 @@ class ChildProcess:
         return min(silent, whole)
 
     def wait(self) -> None:
-        """Let it end by itself after its last word."""
+        """Give it time to exit by itself."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GOING_S)
 
     def kill(self) -> None:
-        """End it now, for another thread, which hears no more of it then."""
+        """Kill it, from another thread."""
         if self._process.returncode is None:
             self._signal_group(signal.SIGKILL)
 
     def end(self) -> None:
-        """End it and its group, if it has not ended; first it is asked to."""
+        """End it and its group if it still runs: first SIGTERM, then SIGKILL."""
         with self._process:
-            # Not before its end was noticed could anybody else have its number.
+            # Until it is reaped, no other process can have its id.
             if self._process.returncode is None:
                 self._signal_group(signal.SIGTERM)
                 self._drain()
                 self._signal_group(signal.SIGKILL)
 
     def _signal_group(self, order: signal.Signals) -> None:
-        # Some systems do not permit it where only the dead are left in the group.
+        # Some systems do not permit this for a group of zombies.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, order)
 
     def _drain(self) -> None:
-        """Wait until nobody of the group can say anything, but not for long."""
+        """Wait briefly until no process of the group can print any more."""
         out = self._process.stdout
         assert out is not None
         until = clock.monotonic() + _GOING_S
@@ -170,9 +169,9 @@ class ChildProcess:
 
 
 def _ready(ends: Sequence[IO[bytes]], wait_s: float) -> list[IO[bytes]]:
-    """Those that have something to say, or are at their end, as soon as there is one.
+    """The pipes that have data or are at their end, as soon as there is one.
 
-    `select.select` would refuse where a process has a thousand files open.
+    `select.select` fails if the process has a thousand open files.
     """
     with selectors.DefaultSelector() as selector:
         for end in ends:

@@ -1,7 +1,7 @@
-"""The folder in which Claude Code's program is asked one question, of which nothing is left.
+"""The temporary folder in which Claude Code answers one request.
 
-The folder bears the id of the session. So whatever the client writes about either, in the folder
-where it keeps everybody's sessions, has that id in its name, or lies in a folder that has.
+The folder is named after the session id. So everything that the client writes about it in its own
+folders has that id in its path, and can be removed.
 """
 
 import contextlib
@@ -17,8 +17,8 @@ _ABANDONED_NS = 24 * 3600 * 10**9
 
 @contextlib.contextmanager
 def scratch_folder(folder: str, variables: Mapping[str, str]) -> Iterator[str]:
-    """A folder for one question. Its name is the id of a session, which nobody else has."""
-    # The client calls folders by their names without links.
+    """A folder for one request, named after a new session id."""
+    # The client resolves links in folder names.
     folder = os.path.realpath(folder)
     session = str(uuid.uuid4())
     scratch = os.path.join(folder, session)
@@ -32,7 +32,7 @@ def scratch_folder(folder: str, variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _remove_abandoned(folder: str, variables: Mapping[str, str]) -> None:
-    """What was left behind by somebody who was killed; whatever else is here is not ours."""
+    """Remove what killed processes left; other files stay."""
     for path in _entries(folder):
         if not _is_session(os.path.basename(path)):
             continue
@@ -50,7 +50,7 @@ def _is_session(name: str) -> bool:
 
 
 def _remove_traces(scratch: str, variables: Mapping[str, str]) -> None:
-    """Remove it, and whatever has the id of its session in its name."""
+    """Remove the folder and every file with its session id in the name."""
     _remove(scratch)
     session = os.path.basename(scratch)
     home = os.path.join(variables.get("HOME", ""), ".claude")
