@@ -16,7 +16,7 @@ from ctx.errors import LockConflict
 
 
 class LockOwner(NamedTuple):
-    """Who holds the lock, as the holder wrote it down."""
+    """The holder of a lock, as written in the file."""
 
     pid: int
     host: str
@@ -30,7 +30,7 @@ class LockOwner(NamedTuple):
 
 @contextlib.contextmanager
 def hold(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
-    """Hold the lock; E006 with the holder's name if it cannot be had in time."""
+    """Hold the lock and write its holder; E006 names the other holder on timeout."""
     fd = _acquire(path, timeout_seconds)
     try:
         owner = f"{os.getpid()}\n{os.uname().nodename}\n{clock.now_ms()}\n{doing}\n"
@@ -39,9 +39,8 @@ def hold(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
             os.pwrite(fd, owner.encode("utf-8", "replace"), 0)
         yield
     finally:
-        # The name goes before the lock does, so that nobody can lock a file that is no longer
-        # there under its name without noticing it (see `_acquire`).
-        # What was done under the lock stands even if the name cannot be removed.
+        # Unlink before unlocking, so that a process that locks an unlinked file notices it (see
+        # `_acquire`). The work under the lock is done even if the file cannot be removed.
         try:
             with contextlib.suppress(OSError):
                 disk.discard(path)
@@ -70,9 +69,9 @@ def _acquire(path: str, timeout_seconds: float) -> int:
 
 @contextlib.contextmanager
 def try_hold(path: str, seconds: float = 0) -> Iterator[int | None]:
-    """The file, open, whose lock is ours until the block ends; None if it is not free in time.
+    """Hold the lock during the block; yields the open file, or None if it is not free in time.
 
-    The file stays where it is.
+    The file is kept.
     """
     disk.make_folder(os.path.dirname(path))
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)
@@ -83,7 +82,7 @@ def try_hold(path: str, seconds: float = 0) -> Iterator[int | None]:
 
 
 def wait_for(fd: int, seconds: float) -> bool:
-    """Whether the lock on an open file is ours now, or becomes ours in time."""
+    """Whether the lock on an open file is free, or becomes free in time."""
     deadline = clock.monotonic() + seconds
     while not try_lock(fd):
         if clock.monotonic() >= deadline:
@@ -93,19 +92,19 @@ def wait_for(fd: int, seconds: float) -> bool:
 
 
 def _pause() -> None:
-    """Spread the waiters. Hardly anybody waits, so nobody else loads `random`."""
+    """Sleep with jitter. `random` is imported here because waiting is rare."""
     import random
 
     clock.sleep(random.uniform(0.002, 0.02))
 
 
 def lock(fd: int) -> None:
-    """Take the lock on an open file, however long that takes."""
+    """Lock an open file, however long that takes."""
     fcntl.flock(fd, fcntl.LOCK_EX)
 
 
 def try_lock(fd: int) -> bool:
-    """Whether the lock on an open file is ours now; nobody is waited for."""
+    """Lock an open file without waiting; whether it worked."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -114,7 +113,7 @@ def try_lock(fd: int) -> bool:
 
 
 def _is_still_named(fd: int, path: str) -> bool:
-    """Whether the file we locked is the one that the next process will find."""
+    """Whether the locked file still has its name, so that the next process locks the same one."""
     try:
         named = os.stat(path)
     except FileNotFoundError:
@@ -130,7 +129,7 @@ def _conflict(path: str) -> LockConflict:
 
 
 def read_owner(path: str) -> LockOwner | None:
-    """Who wrote the lock file last; None if there is none or it cannot be read."""
+    """The last holder written in the file; None if it is missing or unreadable."""
     try:
         pid, host, since, doing = disk.read(path).decode("utf-8", "replace").splitlines()
         return LockOwner(int(pid), host, int(since), doing)
@@ -139,13 +138,13 @@ def read_owner(path: str) -> LockOwner | None:
 
 
 def is_held(path: str) -> bool:
-    """Whether a living process holds the lock right now."""
+    """Whether a running process holds the lock."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:
-        # Whoever only looks must not keep anybody from taking it for longer than this.
+        # A shared lock, held only for this check.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -17,22 +17,22 @@ import os
 FOLDER = "projects"
 
 _LARGEST = 16_384
-# Made by `git init`, and nobody's to change.
+# Created by `git init` and never changed.
 _STAMPED = ("description", "info/exclude")
 
 
 def name_of(home: str, common_dir: str) -> str:
-    """The name that a repository was given first; empty where it was given none."""
+    """The first name of a repository; empty if it has none."""
     key = _key(common_dir)
     name, was_at, stamp = _told(os.path.join(home, FOLDER, key)) if key else ("", "", "")
     if not name or stamp != _stamp(common_dir):
         return ""
-    # Where its old place is still taken, this is another one that looks alike.
+    # If the old path still exists, this is a different repository that looks alike.
     return name if was_at == common_dir or not _is_another(was_at, common_dir) else ""
 
 
 def taken(home: str, common_dir: str) -> list[str]:
-    """What other repositories are called, those that are still where they were."""
+    """The names of other repositories that are still at their paths."""
     folder = os.path.join(home, FOLDER)
     try:
         files = os.listdir(folder)
@@ -47,7 +47,7 @@ def taken(home: str, common_dir: str) -> list[str]:
 
 
 def record(home: str, common_dir: str, name: str) -> None:
-    """Write down what a repository is called. One that has a name keeps it."""
+    """Record the name of a repository. An existing name is kept."""
     stamp = _stamp(common_dir)
     if not stamp or "\n" in name + common_dir:
         return
@@ -62,9 +62,9 @@ def record(home: str, common_dir: str, name: str) -> None:
 
 
 def _told(path: str) -> "tuple[str, str, str]":
-    """The name, the git folder and the stamp that a file tells; nothing where it tells none."""
+    """The name, git folder and stamp in a file; empty strings if unreadable."""
     try:
-        # A pipe in its place must not keep anybody waiting.
+        # A FIFO in its place must not block.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError):
         return "", "", ""
@@ -80,7 +80,7 @@ def _told(path: str) -> "tuple[str, str, str]":
 
 
 def _key(common_dir: str) -> str:
-    """By what a git folder is known; nothing where it is none."""
+    """Identifies a git folder; empty if it does not exist."""
     try:
         found = os.stat(common_dir)
     except (OSError, ValueError):

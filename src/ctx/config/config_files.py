@@ -1,7 +1,7 @@
-"""A configuration file, read with the care that a stranger's file needs.
+"""Reading a configuration file that may be hostile.
 
-A project file may be a folder, a pipe, a huge file, or one that makes the parser slow. Each
-of these is an error with a name and a line; none is a traceback, a hang or a full memory.
+A project file may be a folder, a FIFO, huge, or slow to parse. Each case is an error with a file
+name and a line, never a traceback, a hang or exhausted memory.
 """
 
 import os
@@ -11,19 +11,19 @@ from typing import Any, Literal, NamedTuple
 from ctx.errors import ConfigInvalid
 
 LARGEST_FILE = 256 * 1024
-# The standard library's parser takes time with the square of a key's parts, 22 s for 64 KiB.
+# The standard library's parser is quadratic in the parts of a key: 22 s for 64 KiB.
 MOST_KEY_PARTS = 100
 
 
 class Place(NamedTuple):
-    """Where a configuration file lies, or would lie."""
+    """The path of a configuration file, whether or not it exists."""
 
     layer: Literal["user", "project"]
     path: str
 
     @property
     def label(self) -> str:
-        """How messages name it. There is one project file: `.ctx/config.toml` will do."""
+        """The name in messages. There is only one project file, so `.ctx/config.toml` is enough."""
         if self.layer == "user":
             return self.path
         folder, name = os.path.split(self.path)
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 class ConfigFile:
-    """What a file says. Lines are found when somebody asks for one."""
+    """A parsed file. Line numbers are computed on demand."""
 
     def __init__(self, label: str, text: str, tables: dict[str, Any]) -> None:
         self.label = label
@@ -40,7 +40,7 @@ class ConfigFile:
         self._lines: dict[tuple[str, ...], int] | None = None
 
     def at(self, *key: str) -> str:
-        """`.ctx/config.toml:12`, where a key stands."""
+        """The position of a key: `.ctx/config.toml:12`."""
         if self._lines is None:
             from ctx.config.toml_lines import key_lines
 
@@ -50,12 +50,12 @@ class ConfigFile:
 
 
 def read(place: Place) -> ConfigFile | None:
-    """The file, or None where there is none."""
+    """The file, or None if it does not exist."""
     data = _bytes(place.path, place.label)
     if data is None:
         return None
     try:
-        # Some editors begin a file with a byte order mark, which is no part of it.
+        # Some editors write a byte order mark.
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -87,7 +87,7 @@ def parse(text: str, label: str) -> dict[str, Any]:
 
 def _bytes(path: str, label: str) -> bytes | None:
     try:
-        # Opening a pipe would wait for somebody to write to it.
+        # Opening a FIFO would block until somebody writes.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             mode = os.fstat(fd).st_mode
@@ -128,6 +128,6 @@ def _where_it_breaks(message: str, text: str, label: str) -> str:
             where = f"{label}:{len(last)}:{len(last[-1]) + 1}"
         case _:
             reason, where = message, label
-    # The parser quotes what it met; a stranger's control characters stay off the terminal.
+    # The message quotes the file: keep control characters off the terminal.
     reason = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in reason)
     return f"{where}: {reason[:1].lower()}{reason[1:]}."

@@ -1,7 +1,7 @@
-"""Changing one value in a configuration file and leaving the rest of it alone.
+"""Changes one value in a configuration file and nothing else.
 
-Comments, order and spacing are the user's. A changed text is read back before it is written:
-exactly the one value may differ. Two changes at once wait for each other, so none is lost.
+Comments, order and spacing are kept. The new text is parsed before it is written: exactly one value
+may differ. Concurrent changes wait for each other.
 """
 
 import os
@@ -23,7 +23,7 @@ Tables = dict[str, Any]
 
 
 class Change(NamedTuple):
-    """What became of a setting in one file. None: it does not stand there."""
+    """A change of one setting in one file. None: not set there."""
 
     key: str
     old: Value | None
@@ -54,13 +54,13 @@ def _change(place: config_files.Place, known: Setting, value: Value | None) -> C
                 f"{place.label}: {known.section} must be a table.",
                 hint=f"Write [{known.section}] on a line of its own, and its keys below it.",
             )
-        # The present name first: where both stand, it is the one that counts.
+        # The current name first: it wins if both are set.
         standing = sorted(_keys(known) & table.keys(), key=lambda key: key != known.key)
         raw = table[standing[0]] if standing else None
         accepted = setting.accept(known, raw)
         old = accepted
         if standing and accepted is None:
-            # A value that cannot be used is replaced like any other, and told as it stands there.
+            # An invalid value is replaced too, and reported as it is in the file.
             old = raw if isinstance(raw, bool | int | float | str) else setting.shown(raw)
         is_so = not standing if value is None else standing == [known.key] and accepted == value
         change = Change(known.name, old, value, path, changed=not is_so)
@@ -70,7 +70,7 @@ def _change(place: config_files.Place, known: Setting, value: Value | None) -> C
 
 
 def _edited(label: str, text: str, tables: Tables, known: Setting, value: Value | None) -> str:
-    """The text with the one value changed, and nothing else as far as a reader can tell."""
+    """The text with only this value changed."""
     rest = {
         key: raw for key, raw in tables.get(known.section, {}).items() if key not in _keys(known)
     }
@@ -90,19 +90,19 @@ def _edited(label: str, text: str, tables: Tables, known: Setting, value: Value 
 
 
 def _uncommented(text: str, known: Setting, value: Value) -> Iterator[str]:
-    """As a person does it: `# keep_days = 7` loses its `#` and gets the new value.
+    """Uncomment the setting: `# keep_days = 7` loses its `#` and gets the new value.
 
-    The same key may be commented out in several sections; the reader tells which was right.
+    The same key may be commented out in several sections; parsing shows which one was right.
     """
     for match in re.finditer(rf"^#[ \t]*({_line(known)})", text, re.MULTILINE):
-        # The first line of an array that goes on below is left alone.
+        # Skip the first line of a multi-line array.
         if _reads(match[1]) is not None:
             line = f"{known.key} = {setting.as_toml(value)}"
             yield text[: match.start()] + line + text[match.end() :]
 
 
 def _commented(text: str, known: Setting) -> Iterator[str]:
-    """The way back: below its own description, a line becomes the default, commented out."""
+    """The reverse: below its description, the line becomes the commented default."""
     described = re.escape(f"# {known.doc}")
     for match in re.finditer(rf"^{described}\r?\n({_line(known)})", text, re.MULTILINE):
         line = f"# {known.key} = {setting.as_toml(known.default)}"
@@ -131,12 +131,12 @@ def _rewritten(text: str, known: Setting, value: object) -> str:
         changed = tomlkit.dumps(document)
     except TOMLKitError:
         return ""
-    # New lines come with a plain line end, whatever the file has.
+    # New lines get the file's line ending.
     return changed.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in text else changed
 
 
 def _says(text: str, wanted: Tables) -> bool:
-    """An empty section says as much as none."""
+    """Whether the text parses to these tables. Empty sections are ignored."""
     found = _reads(text)
     if found is None:
         return False
@@ -153,15 +153,15 @@ def _reads(text: str) -> Tables | None:
 
 
 def _keys(known: Setting) -> set[str]:
-    """The key of a setting, and its older names, which a change takes out of the file."""
+    """The key of a setting and its old names, which a change removes."""
     older = {old.partition(".")[2] for old, new in schema.RENAMED.items() if new == known.name}
     return {known.key} | older
 
 
 def _real_path(place: config_files.Place) -> str:
-    """A dotfile manager keeps the file elsewhere and puts a link here: the link stays.
+    """The real path, so that a dotfile manager's link is kept.
 
-    A link in a clone may lead anywhere, so nothing is written through one.
+    A link in a clone may point anywhere, so it is never followed for writing.
     """
     if place.layer == "project" and os.path.islink(place.path):
         raise ConfigInvalid(
@@ -173,7 +173,7 @@ def _real_path(place: config_files.Place) -> str:
 
 @contextmanager
 def _alone_in(folder: str) -> Iterator[None]:
-    """Hold the folder's lock. The file itself cannot carry it: a change replaces the file."""
+    """Lock the folder. The file itself cannot be locked: a change replaces it."""
     disk.make_folder(folder)
     fd = os.open(folder, os.O_RDONLY)
     try:

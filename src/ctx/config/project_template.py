@@ -1,4 +1,4 @@
-"""The project file that `ctx init` writes: the project's name, and what else may be set there."""
+"""The project file that `ctx init` writes: the project's name and the available settings."""
 
 from ctx.config import schema
 from ctx.config.setting import Setting, as_one_line, as_toml
@@ -10,8 +10,8 @@ _HEAD = """\
 
 
 def project_template(repo_id: str, version: str) -> str:
-    """The same text for the same arguments, and in step with the schema."""
-    # A folder's name may hold line ends and bytes that are no text.
+    """Deterministic, and generated from the schema."""
+    # A folder name may contain line ends and invalid UTF-8.
     given = {"repo.id": as_one_line(repo_id), "repo.ctx_version": version}
     parts = [_HEAD]
     for section in schema.SECTIONS:

@@ -25,15 +25,15 @@ _TOKEN = re.compile(
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """The line of every key and table, counted from 1; of the first, where there are several.
+    """The line of every key and table, from 1; the first if there are several.
 
-    Keys inside arrays are left out: no setting is a list of tables.
+    Keys inside arrays are skipped: no setting is a list of tables.
     """
     lines: dict[Path, int] = {}
     table: Path = ()  # what the keys of this line belong to: the last header, or an inline table
     key: list[str] = []
     in_key = True
-    # The brackets that are open: `{` where keys count, `(` for a brace inside an array.
+    # The open brackets: `{` if keys count, `(` for a brace inside an array.
     open_brackets: list[tuple[str, Path]] = []
 
     line, position = 1, 0
@@ -74,7 +74,7 @@ def key_lines(text: str) -> dict[Path, int]:
                 case "[" | "{":
                     open_brackets.append(("[" if part == "[" else "(", table))
                 case "]" | "}":
-                    # The second bracket of `[[header]]` closes nothing that was counted.
+                    # The second bracket of `[[header]]` closes nothing.
                     if open_brackets:
                         table = open_brackets.pop()[1]
                 case "," if inside == "{":

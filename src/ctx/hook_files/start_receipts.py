@@ -1,6 +1,6 @@
-"""What a session was given when it started, in small files: a resumed one is not given it again.
+"""The context that a session received at its start: a resumed session does not receive it again.
 
-Each says of the items of one part by what they are known again, and in which state they were.
+Each file maps the keys of one part's items to a digest of their state.
 
 Hooks load this module.
 """
@@ -10,18 +10,18 @@ import json
 from ctx.hook_files import live
 
 MOST_PARTS = 8
-"""A context is given in so many parts, at most."""
+"""The most parts of a context."""
 
 
 def before(home: str, session: str) -> "dict[str, str]":
-    """All parts of it; nothing where the session was given nothing."""
+    """The items of all parts; empty if the session received nothing."""
     return of_session(home, session) or {}
 
 
 def of_session(home: str, session: str) -> "dict[str, str] | None":
-    """The same; None where nobody knows of a start of the session.
+    """The same; None if no start of the session is known.
 
-    One that started where memory was empty was told just that.
+    A session that started with empty memory has an empty receipt.
     """
     known: dict[str, str] | None = None
     for part in range(1, MOST_PARTS + 1):
@@ -35,17 +35,17 @@ def of_session(home: str, session: str) -> "dict[str, str] | None":
 
 
 def note(home: str, session: str, given: "dict[str, str]") -> None:
-    """Remember all of it in one place, instead of what the parts remember."""
+    """Store everything in the first file and remove the others."""
     for part in range(2, MOST_PARTS + 1):
         live.remove(home, _name(session, part))
     note_part(home, session, 1, given)
 
 
 def note_part(home: str, session: str, part: int, given: "dict[str, str]") -> None:
-    """A conversation that begins anew has forgotten what it was given before."""
+    """Store one part. A new conversation does not know what an earlier one received."""
     live.write(home, _name(session, part), json.dumps(given))
 
 
 def _name(session: str, part: int) -> str:
-    # Parts are given at the same time: each has a file of its own.
+    # Parts are written concurrently, so each has its own file.
     return f"{session}.receipt" if part == 1 else f"{session}.receipt-{part}"

@@ -35,16 +35,16 @@ from ctx.llm.retry import AttemptFailed, Backoff, RetryPolicy, with_cause
 from ctx.tokens import estimate
 
 OVERHEAD = 4_096
-"""Bytes that a client puts around what it is asked: 2,200 were seen at most (2.1.325, with a
-person's language set), 540 with an older one (2.0.47)."""
+"""Bytes that the client adds to a request: at most 2,200 observed (2.1.325, with a language
+setting), 540 with an older client (2.0.47)."""
 
 _LARGEST = 8_000_000
 _LARGEST_FRAME = 1_000
-"""Bytes that a client may put around each token of an answer."""
+"""Bytes of framing that a client may print per token."""
 _SLOWEST = 10
-"""The whole may take so many times the longest silence."""
+"""The whole may take this many times the longest silence."""
 _STARTS_WITHIN_S = 20.0
-"""Older clients take two seconds to say their version, and more where much else is going on."""
+"""Older clients take two seconds to print their version, more under load."""
 
 _REQUIRED = (
     *("--print", "--output-format", "--include-partial-messages", "--system-prompt", "--tools"),
@@ -59,7 +59,7 @@ _OPTIONAL = {
     "--max-budget-usd": ("--max-budget-usd", "0.000001"),
 }
 _TELLS_LOGIN = (2, 1, 325)
-"""The first client that is known to say whether somebody is logged in."""
+"""The first version known to report whether the user is logged in."""
 
 _SETTINGS = {"disableAllHooks": True, "outputStyle": "default"}
 _ENVIRONMENT = {
@@ -80,22 +80,22 @@ _KEPT_VARIABLES = (
     *("CLAUDE_CODE_API_", "CLAUDE_CODE_CERT_", "CLAUDE_CODE_CLIENT_", "CLAUDE_CODE_OAUTH_TOKEN"),
     *("CLAUDE_CODE_PROXY_", "CLAUDE_CODE_SKIP_", "CLAUDE_CODE_USE_"),
 )
-"""How those variables of Claude Code begin that say who one is. The others tell of the session
-that somebody is in, or how it is to behave."""
+"""Prefixes of the variables that hold the user's identity. Other Claude Code variables describe the
+current session or its behaviour."""
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _LOG_IN = "Run `claude` and log in there with `/login`; ctx uses that login."
 
 
 class _Client(NamedTuple):
-    """An installed client, and what it can do."""
+    """An installed client and the options it supports."""
 
     program: str
     options: tuple[str, ...]
 
     @property
     def requests(self) -> int:
-        """How many it may send for one question."""
+        """How many requests it may send to the model per question."""
         return 1 if _SAFE_MODE in self.options else 2
 
 
@@ -108,7 +108,7 @@ class ClaudeCli:
         variables: Mapping[str, str],
         policy: RetryPolicy,
     ) -> None:
-        """`variables` is the whole environment; `folder` is for nobody else."""
+        """`variables` is the whole environment; `folder` is private to this backend."""
         self._command = command
         self._model = model
         self._folder = folder
@@ -152,7 +152,7 @@ class ClaudeCli:
         raise failure or self._failure("was closed and cannot be asked any more")
 
     def probe(self) -> Capabilities:
-        """Its version, and whether somebody is logged in, as far as it tells without asking."""
+        """Its version, and whether the user is logged in, as far as it reports that for free."""
         found = _VERSION.search(self._info("--version"))
         if found is None:
             raise self._failure("does not say its version, so it may be another program")
@@ -166,12 +166,12 @@ class ClaudeCli:
         return Capabilities(model, detail=f"Claude Code {found[0]}")
 
     def close(self) -> None:
-        """Also ends what is under way, for another thread that backoff for it."""
+        """Close it. This also ends a request that another thread is waiting for."""
         self._is_closed = True
         if self._running is not None:
             self._running.kill()
 
-    # One question
+    # One request
 
     def _attempt(
         self, client: _Client, request: Request, meter: Meter, on_token: OnToken
@@ -271,7 +271,7 @@ class ClaudeCli:
             hint = "`ctx config set llm.model NAME` names a model; `default` is the client's own."
         elif is_unknown:
             hint = "It may be too old: update Claude Code."
-        # Of several requests the last one's fate is told, and another may have been carried out.
+        # With several requests only the last status is known; an earlier one may have succeeded.
         told = range(400, 500) if client.requests == 1 else (401, 403, 404)
         not_carried_out = (
             *(reply.is_logged_out, reply.is_unreachable, is_unknown),
@@ -299,7 +299,7 @@ class ClaudeCli:
         return self._client
 
     def _info(self, *words: str) -> str:
-        """What it answers to a question about itself, which spends nothing."""
+        """The output of an option such as `--version`, which uses no tokens."""
         path = child_process.find_program(self._command, self._variables)
         if path is None:
             raise ModelFailure(
@@ -324,7 +324,7 @@ class ClaudeCli:
         return b"\n".join(lines).decode("utf-8", "replace")
 
     def _environment(self, folder: str) -> dict[str, str]:
-        """A person's variables, but for those that say that one is inside a session."""
+        """The user's environment without the variables of a running session."""
         kept = {
             name: value
             for name, value in self._variables.items()
@@ -333,7 +333,7 @@ class ClaudeCli:
         return {
             **kept,
             **_ENVIRONMENT,
-            # The name of a file, in spite of its name.
+            # A file name, in spite of the variable's name.
             "CLAUDE_CODE_DEBUG_LOGS_DIR": os.path.join(folder, "debug.txt"),
             "CLAUDE_CODE_TMPDIR": folder,
         }
@@ -352,7 +352,7 @@ class ClaudeCli:
 
 
 def _diagnose(reply: Reply, running: child_process.ChildProcess) -> StreamError:
-    """Why there is no answer, by all that the program said."""
+    """Why there is no answer, from everything that the program printed."""
     if reply.complaint:
         return StreamError(f"refused: {reply.complaint}")
     if reply.has_ended:
@@ -364,11 +364,11 @@ def _diagnose(reply: Reply, running: child_process.ChildProcess) -> StreamError:
 
 
 def _prompt_text(request: Request) -> str:
-    """The question as it is sent. One that begins with a slash would be taken for a command."""
+    """The prompt as it is sent. A leading slash would be read as a command."""
     said = _clean(request.prompt)
     return f"Question:\n{said}" if said.lstrip().startswith("/") else said
 
 
 def _clean(text: str) -> str:
-    """A text that can be given to a program: a lone surrogate cannot, nor a NUL."""
+    """Text that a program accepts: without lone surrogates and NUL."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -1,4 +1,4 @@
-"""What Claude Code's program prints while it is asked something: one JSON object a line."""
+"""Parses the output of Claude Code: one JSON object per line."""
 
 import json
 import math
@@ -10,9 +10,9 @@ from ctx.llm.event_stream import AnswerCollector, Event, as_count, as_name, as_t
 from ctx.llm.protocol import Stop, Usage
 
 _OVER_BUDGET = "error_max_budget_usd"
-"""What the client calls it that it is not to go on."""
+"""The client's subtype for a reached budget."""
 _SYNTHETIC = "<synthetic>"
-"""The model of what the client says itself."""
+"""The model name of messages that the client itself writes."""
 _STOPS: Mapping[str, Stop] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -22,7 +22,7 @@ _STATUS = re.compile(r"API Error: (\d{3})\b", re.ASCII)
 _LOGGED_OUT = ("Please run /login", "Not logged in")
 _UNREACHABLE = ("ECONNREFUSED", "ENOTFOUND")
 _MOST_DOLLARS = 10**9
-# Read anew, written to a cache, read from it; written.
+# Fresh input, cache writes, cache reads; output.
 _BY_MODEL = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 _BY_MESSAGE = (
     *("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
@@ -31,13 +31,13 @@ _BY_MESSAGE = (
 
 
 class Reply:
-    """An answer as it comes. The first message of the model is the answer; there is to be one."""
+    """An answer in progress. The model's first message is the answer; there should be only one."""
 
     def __init__(self, collector: AnswerCollector) -> None:
         self.collector = collector
         self.model = ""
         self.noise = ""
-        """The last line that was no JSON."""
+        """The last line that was not JSON."""
         self._begun = 0
         self._is_done = False
         self._stop_reason = ""
@@ -45,7 +45,7 @@ class Reply:
         self._result: Event | None = None
 
     def take(self, line: bytes) -> bool:
-        """Take note of a line; whether it is a sign that the model is at work."""
+        """Process a line; whether it shows that the model is working."""
         try:
             line_json = json.loads(line)
         except (ValueError, RecursionError):
@@ -87,7 +87,7 @@ class Reply:
         return True
 
     def _take_whole(self, message: Event) -> None:
-        """A message may come without its pieces before: the client did not get it in pieces."""
+        """A whole message without pieces before it: the client did not stream it."""
         if self._begun or message.get("model") == _SYNTHETIC:
             return
         match message:
@@ -98,7 +98,7 @@ class Reply:
 
     @property
     def is_enough(self) -> bool:
-        """Whether the client asks its model for more than was asked for, or the model says more."""
+        """Whether to stop: the client sends a second request, or the answer is too long."""
         return self._begun > 1 or self.collector.is_too_much
 
     @property
@@ -107,7 +107,7 @@ class Reply:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the model has line_json all it had to say, or all that it may."""
+        """Whether the answer is complete, or as long as allowed."""
         if self.collector.is_too_much:
             return True
         if self._begun > 1:
@@ -122,9 +122,9 @@ class Reply:
 
     @property
     def usage(self) -> Usage | None:
-        """What was used, where that is known: for one message, of which every piece came.
+        """The usage, if it is known: for a single message that arrived completely.
 
-        That is what the client says that all models used, or else what the model itself line_json.
+        The client's sum over all models, or else the model's own report.
         """
         if self._begun != 1 or not self._is_done or not self.is_whole:
             return None
@@ -138,11 +138,11 @@ class Reply:
             return None
         return Usage(fresh + written + cached, output, cached, _micros(result))
 
-    # Where it went wrong
+    # Errors
 
     @property
     def complaint(self) -> str:
-        """Why the client has no answer, in its own words."""
+        """The client's reason why there is no answer."""
         result = self._result or {}
         kind = result.get("subtype")
         if kind == _OVER_BUDGET or (kind == "success" and not result.get("is_error")):
@@ -153,7 +153,7 @@ class Reply:
 
     @property
     def status(self) -> int | None:
-        """What the server answered, where it was that."""
+        """The HTTP status of the server, if that is the error."""
         status = (self._result or {}).get("api_error_status")
         if isinstance(status, int):
             return status
@@ -162,12 +162,12 @@ class Reply:
 
     @property
     def is_logged_out(self) -> bool:
-        """Whether the client had nobody's name to ask in, so that it did not ask."""
+        """Whether the client is logged out and sent nothing."""
         return self.status is None and any(words in self.complaint for words in _LOGGED_OUT)
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether the client found nobody to ask."""
+        """Whether the client could not reach the server."""
         return any(word in self.complaint for word in _UNREACHABLE)
 
 

@@ -1,7 +1,7 @@
 """A llama.cpp server, by its own protocol: `/completion`, `/tokenize`, `/slots`.
 
-A prompt is sent as the tokens that the server itself has made of it (`prompts`), so their number is
-known before it is sent, and `slots` can tell what the server has read before.
+A prompt is sent as the tokens that the server itself made of it (`prompt_tokens`), so their number
+is known before sending, and `slots` knows which prefix is cached.
 """
 
 import os
@@ -35,7 +35,7 @@ from ctx.llm.think_filter import ThinkFilter
 from ctx.tokens import estimate
 
 _SLOT_S = 30.0
-"""To save or restore a slot only saves time."""
+"""A short limit: saving or restoring a slot only saves time."""
 _LOADING_S = 0.25
 _RESPONSE_FIELDS = (
     "content",
@@ -46,30 +46,30 @@ _RESPONSE_FIELDS = (
     "tokens_evaluated",
     "tokens_predicted",
 )
-"""What is wanted of a last event, beside its timings: it would repeat the whole prompt."""
+"""The fields of the last event, besides timings; by default it repeats the whole prompt."""
 _ABANDONED: Mapping[str, Any] = {"stop_type": "limit"}
-"""The last event of an answer that goes on past its limit."""
+"""Stands for the last event of an answer that exceeds its limit."""
 
 
 class _Server(NamedTuple):
-    """What a server says of itself."""
+    """What a server reports about itself."""
 
     model: str
     context_tokens: int | None
     identity: str
-    """Of everything that the state of a slot depends on."""
+    """Identifies everything that a slot's state depends on."""
     detail: str
 
 
 class LlamaCpp:
-    """One server. One question at a time."""
+    """One server. One request at a time."""
 
     name: BackendName = "llama_cpp"
 
     def __init__(
         self, url: str, model: str, api_key: str, policy: RetryPolicy, states: str
     ) -> None:
-        """What is known about the server's slots is kept in the folder `states`."""
+        """`states` is the folder for the known states of the server's slots."""
         url = url.rstrip("/").removesuffix("/v1")
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._http = HttpClient("The llama.cpp server", url, headers, policy)
@@ -97,7 +97,7 @@ class LlamaCpp:
         began = clock.monotonic()
         server = self._server()
         if server.identity != self._identity:
-            # The server may have been started anew, with another model and template.
+            # The server may have been restarted with another model and template.
             self._prompts, self._identity = Prompts(self._http, self._model_fields), server.identity
         prompt = self._prompts.build(request)
         room = _room(server, len(prompt.tokens), request, self.where)
@@ -117,7 +117,7 @@ class LlamaCpp:
                         filter_.feed(piece)
                         collector.add_thinking(piece)
                         if collector.is_too_much:
-                            # Leaving makes it stop.
+                            # Closing the connection stops the server.
                             last = _ABANDONED
                             break
                         if event.get("stop") is True:
@@ -132,7 +132,7 @@ class LlamaCpp:
             explained = _too_large_or_refused(refused, request, self.where)
             if request.schema is None or refused.status != 400 or explained is not refused:
                 raise explained from refused
-            # No server understands every schema. Whoever asks looks at the answer all the same.
+            # No server supports every schema. The caller validates the answer in any case.
             return self.ask(request._replace(schema=None), meter, on_token)
         text = filter_.finish()
         problem = "" if last else stream.problem or self._cut_short
@@ -152,7 +152,7 @@ class LlamaCpp:
         return Capabilities(server.model, server.context_tokens, server.detail)
 
     def count(self, text: str) -> int:
-        """How many tokens the server's model needs for a text."""
+        """The number of tokens of a text for the server's model."""
         return len(self._prompts.tokenize(text))
 
     def close(self) -> None:
@@ -184,7 +184,7 @@ class LlamaCpp:
         )
 
     def _stamp(self, path: str) -> str:
-        """Another model may lie under the same name, which shows only on the same machine."""
+        """Another model may have the same path; the file's stamp shows it, on the same machine."""
         try:
             found = os.stat(path) if self._http.is_local else None
         except (OSError, ValueError):
@@ -192,7 +192,7 @@ class LlamaCpp:
         return f"{found.st_size} {found.st_mtime_ns}" if found else ""
 
     def _when_loaded(self, path: str) -> Any:
-        """What the server answers once its model is loaded."""
+        """The server's answer once its model is loaded."""
         is_in_time = clock.deadline(self._policy.silence_s)
         while True:
             try:
@@ -209,7 +209,7 @@ class LlamaCpp:
                     ) from refused
             clock.sleep(min(_LOADING_S, self._policy.silence_s))
 
-    # The question and the answer
+    # The request and the answer
 
     def _body(
         self, request: Request, prompt: Prompt, room: int, recalled: RecalledSlot
@@ -219,7 +219,7 @@ class LlamaCpp:
             "n_predict": room,
             "stream": True,
             "cache_prompt": True,
-            # A server that reads for minutes is not silent.
+            # Progress events show that a server that reads for minutes is alive.
             "return_progress": True,
             "response_fields": [*_RESPONSE_FIELDS, "timings"],
             **self._model_fields,
@@ -259,7 +259,7 @@ class LlamaCpp:
 
 
 class _BoundedMeter:
-    """A meter for a prompt that is sent as numbers: its own bytes are set aside, not theirs."""
+    """A meter for a prompt that is sent as numbers: reserves the prompt's bytes, not the numbers'."""
 
     def __init__(self, meter: Meter, most: int) -> None:
         self._meter = meter
@@ -270,13 +270,13 @@ class _BoundedMeter:
 
 
 def _most_tokens(request: Request, prompt: Prompt, room: int) -> int:
-    """Tokens that a question can use: no token is less than a byte, but for those of the frame."""
+    """The most tokens a request can use: outside the frame a token has at least one byte."""
     words = f"{request.system}{request.prompt}".encode("utf-8", "replace")
     return max(len(words), len(prompt.tokens)) + room
 
 
 def _room(server: _Server, tokens: int, request: Request, where: str) -> int:
-    """Tokens that an answer may have, at most; an error where the prompt leaves none."""
+    """The most tokens of the answer; an error if the prompt leaves no room."""
     if server.context_tokens is None:
         return request.max_tokens
     if tokens >= server.context_tokens:
@@ -285,7 +285,7 @@ def _room(server: _Server, tokens: int, request: Request, where: str) -> int:
 
 
 def _too_large(tokens: int, context: int, request: Request, where: str) -> BudgetExceeded:
-    # A budget is counted by our own estimate, and an answer needs room too.
+    # Budgets use our own estimate, and the answer needs room too.
     answer = min(request.max_tokens, context // 4)
     budget = int(estimate(request.prompt) * (context - answer) / max(tokens, 1) * 0.9)
     return BudgetExceeded(
@@ -297,7 +297,7 @@ def _too_large(tokens: int, context: int, request: Request, where: str) -> Budge
 
 
 def _too_large_or_refused(refused: RequestRefused, request: Request, where: str) -> Exception:
-    """A refusal for a prompt that is too large, in the words for that."""
+    """`BudgetExceeded` if the server refused because the prompt is too large."""
     numbers = [int(word) for word in re.findall(r"\d{1,9}", refused.reason)]
     if refused.status == 400 and "context" in refused.reason and len(numbers) >= 2:
         return _too_large(numbers[0], numbers[1], request, where)
@@ -311,7 +311,7 @@ def _usage(last: Mapping[str, Any]) -> Usage | None:
     timings = _object(last.get("timings"))
     known = as_count(timings.get("cache_n"))
     if known is None:
-        # Older servers tell only what was evaluated.
+        # Older servers report only evaluated tokens.
         known = read - (as_count(timings.get("prompt_n")) or read)
     return Usage(read, answered, max(0, min(known, read)))
 
@@ -332,5 +332,5 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _model_name(name: str) -> str:
-    """A model that is called by its file, without the folder."""
+    """A model's name without folder and extension."""
     return shorten(name.replace("\\", "/").rpartition("/")[2].removesuffix(".gguf"))

@@ -20,9 +20,9 @@ from ctx.llm.llama_cpp.slots import Boundary
 from ctx.llm.protocol import Request
 
 _MOST_PARTS = 32
-"""Each is a question to `/tokenize`; what is more is one part."""
+"""Each part is a request to `/tokenize`; the rest is one part."""
 _UNSUPPORTED = (400, 404, 405, 500, 501)
-"""What a server says of a way that it does not know, and a template of messages."""
+"""Status codes for an unknown endpoint or an unsupported template."""
 
 _MARK = re.compile(r"\s*[<\[].*[>\]]\s*", re.DOTALL)
 
@@ -31,11 +31,11 @@ class Prompt(NamedTuple):
     tokens: list[int]
     boundaries: tuple[Boundary, ...]
     starts_thinking: bool
-    """Whether its last words make the model say what it thinks."""
+    """Whether the prompt ends with an open thinking tag."""
 
 
 class _Frame(NamedTuple):
-    """What the model's template puts around what the system and the user say."""
+    """The text of the chat template around the system and user messages."""
 
     before: str
     between: str
@@ -43,11 +43,11 @@ class _Frame(NamedTuple):
 
 
 _NO_FRAME = _Frame("", "", "\n")
-"""Of a server that does not tell its template."""
+"""For a server that does not report its template."""
 
 
 class Prompts:
-    """The prompts of one server, for its model."""
+    """Builds the prompts for one server and model."""
 
     def __init__(self, http: HttpClient, model_fields: Mapping[str, str]) -> None:
         self._http = http
@@ -65,7 +65,7 @@ class Prompts:
         ]
         texts = list(request.parts[: _MOST_PARTS - 1])
         texts.append("".join(request.parts[_MOST_PARTS - 1 :]))
-        # The end is no part of the last part: the next prompt may go on there.
+        # The frame's end is not part of the last part: the next prompt may continue there.
         end = self._marks(frame.after, is_first=False)
         parts = [head, *(self.tokenize(text) for text in texts if text), end]
         tokens = [token for part in parts for token in part]
@@ -80,7 +80,7 @@ class Prompts:
         return self._frames[has_system]
 
     def _frame_of_both(self) -> _Frame:
-        """Where the model's template puts two words that nobody else says."""
+        """Find the frame by applying the template to two random words."""
         system, user = (f"{who}{os.urandom(8).hex()}" for who in ("system", "user"))
         text = self._apply_template(("system", system), ("user", user))
         if text.count(system) == text.count(user) == 1:
@@ -88,7 +88,7 @@ class Prompts:
             between, found, after = rest.partition(user)
             if found:
                 return _Frame(before, between, after)
-        # It has no place for a system, so the user says it all.
+        # The template has no system message, so the user message holds both.
         alone = self._frame(has_system=False)
         return _Frame(alone.between, "\n\n", alone.after)
 
@@ -101,10 +101,10 @@ class Prompts:
         return _Frame("", between, after)
 
     def _apply_template(self, *messages: tuple[str, str]) -> str:
-        """Nothing where the server is too old, or its template does not take these."""
+        """Empty if the server is too old or its template rejects these messages."""
         body = {
             "messages": [{"role": role, "content": content} for role, content in messages],
-            # Answers are wanted, not the way there.
+            # Ask for the answer without thinking.
             "chat_template_kwargs": {"enable_thinking": False},
             **self._model_fields,
         }
@@ -117,15 +117,14 @@ class Prompts:
         return as_text(answer.get("prompt")) if isinstance(answer, dict) else ""
 
     def _marks(self, text: str, *, is_first: bool) -> list[int]:
-        """Tokens of the frame: its marks are marks."""
+        """Tokens of the frame, with special tokens parsed."""
         key = (text, is_first)
         if key not in self._frame_tokens:
             self._frame_tokens[key] = self._tokens(text, add_special=is_first, parse_special=True)
         return self._frame_tokens[key]
 
     def _turn_marks(self) -> dict[int, str]:
-        """The tokens of a frame, also of one with a system, that are no words; none from a server
-        that is too old to tell."""
+        """The special tokens of the frame; none from a server that is too old to report them."""
         frame = "".join(self._frame(has_system=True))
         body = {"content": frame, "parse_special": True, "with_pieces": True, **self._model_fields}
         answer = self._http.post("/tokenize", body)
@@ -139,7 +138,7 @@ class Prompts:
         }
 
     def tokenize(self, text: str) -> list[int]:
-        """Tokens of somebody's words: what looks like a mark is text."""
+        """Tokens of plain text: special tokens in it stay text."""
         options = {"add_special": False, "parse_special": False}
         tokens = self._tokens(text, **options)
         if self._known_marks is None:
@@ -148,7 +147,7 @@ class Prompts:
         return self._tokens(_split_marks(text, found), **options) if found else tokens
 
     def _tokens(self, content: str | list[str], **options: bool) -> list[int]:
-        """Tokens of a text, or of several, each cut by itself."""
+        """Tokens of a text, or of several texts that are tokenized separately."""
         answer = self._http.post("/tokenize", {"content": content, **options, **self._model_fields})
         tokens = answer.get("tokens") if isinstance(answer, dict) else None
         if not isinstance(tokens, list) or not all(
@@ -162,6 +161,6 @@ class Prompts:
 
 
 def _split_marks(text: str, marks: Iterable[str]) -> list[str]:
-    """The pieces of a text in which none of the marks is whole."""
+    """Split the text so that no piece contains a whole mark."""
     ways = (f"(?<={re.escape(mark[0])})(?={re.escape(mark[1:])})" for mark in sorted(marks))
     return re.split("|".join(ways), text)

@@ -25,26 +25,26 @@ from ctx.llm import event_stream
 from ctx.llm.http_client import HttpClient
 
 _FILES = 4
-"""On the server's disk, for each server and person. Nobody can delete there, so they are reused."""
+"""Files per server and user. They cannot be deleted there, so they are reused."""
 _WORTH = 32
-"""Tokens. For fewer nothing is saved, and nothing restored."""
+"""Tokens. Shorter prompts are neither saved nor restored."""
 _WORTH_READING = 4
-"""A file is read back where at least a quarter of it is of use: large models have large states."""
+"""Restore a file only if at least a quarter of it is useful: states of large models are large."""
 _MOST_MISSES = 3
 _RETRY_AFTER_MS = 24 * 60 * 60 * 1000
 _LARGEST_STATE = 256 * 1024
 _VERSION = 2
 _COUNTED = {"save": ("n_saved", "n_written"), "restore": ("n_restored", "n_read")}
 _DAMAGED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""What reading a file that somebody has damaged may end with."""
+"""The errors that reading a damaged file can raise."""
 _NAME = re.compile(r"ctx-[0-9a-f]{16}-\d\.bin")
 
 
 class SlotFile(NamedTuple):
-    """A file that a server was info to write: it holds the tokens of a prompt."""
+    """A file that a server wrote; it contains the tokens of a prompt."""
 
     where: str
-    """The address of the server."""
+    """The URL of the server."""
     file: str
 
 
@@ -52,35 +52,35 @@ class Boundary(NamedTuple):
     """The end of a part of a prompt."""
 
     digest: str
-    """Of all tokens up to here, and of where the parts before it end."""
+    """A hash of all tokens up to here and of the part boundaries before."""
     tokens: int
 
 
 class SavedState(NamedTuple):
-    """A state of the model on the server's disk."""
+    """A saved model state on the server's disk."""
 
     file: str
     boundaries: tuple[Boundary, ...]
     used_ms: int
     held: tuple[int, ...] = ()
-    """Where it is in the server's memory: the slot, its last task, its tokens. As long as the
-    server tells the same of that slot, nobody has used it since."""
+    """Where it is in the server's memory: slot, last task, tokens. If the server reports the same,
+    nobody used the slot since."""
 
 
 class SlotState(NamedTuple):
     """What is known about one server."""
 
     model: str
-    """What must be the same for a state to be of use, as a hash."""
+    """A hash of everything that must match for a state to be useful."""
     saved: tuple[SavedState, ...] = ()
     misses: int = 0
-    """How often in a row a restored state was of no use. Some models cannot go on from one."""
+    """How many restored states in a row were useless. Some models cannot continue from one."""
     missed_ms: int = 0
-    """When that was last."""
+    """The time of the last miss."""
 
     @property
     def is_useless(self) -> bool:
-        """Others who use the same slots may have been the cause, so it is tried again."""
+        """Other users of the slots may have caused the misses, so it is tried again later."""
         return (
             self.misses >= _MOST_MISSES and abs(clock.now_ms() - self.missed_ms) < _RETRY_AFTER_MS
         )
@@ -88,17 +88,17 @@ class SlotState(NamedTuple):
 
 class RecalledSlot(NamedTuple):
     slot: int | None
-    """Where the question is to be asked; None where that is the server's choice."""
+    """The slot for the request; None to let the server choose."""
     known: Boundary | None = None
-    """Up to where the slot should know the prompt."""
+    """The part of the prompt that the slot should have."""
     is_restored: bool = False
 
 
 class SlotUsage(NamedTuple):
-    """How a question went, in tokens."""
+    """The token counts of a finished request."""
 
     cached: int
-    """Of the prompt, what the slot knew."""
+    """Prompt tokens that were in the slot."""
     answered: int
 
 
@@ -108,7 +108,7 @@ class Slots:
     def __init__(
         self, http: HttpClient, model_fields: dict[str, str], folder: str, model: str
     ) -> None:
-        """`model` stands for everything that a state depends on."""
+        """`model` identifies everything that a state depends on."""
         self._http = http
         self._fields = model_fields
         self._model = _digest(model.encode())
@@ -118,7 +118,7 @@ class Slots:
         self._path = os.path.join(folder, f"slots-{self._key}.json")
 
     def recall(self, prompt: Sequence[Boundary]) -> RecalledSlot:
-        """Bring the server to where it knows as much of a prompt as it can."""
+        """Restore the slot that has the longest prefix of a prompt."""
         state = self._state()
         best = _best(state.saved, prompt)
         if best is None or state.is_useless:
@@ -133,7 +133,7 @@ class Slots:
         idle = [slot for slot in slots if slot.is_idle]
         if slots and not idle:
             return RecalledSlot(None)
-        # The one that was not used for longest; a server that does not tell has a first one.
+        # The least recently used slot; slot 0 if the server does not list them.
         number = min(idle, key=lambda slot: slot.held[1]).number if idle else 0
         if self._act(number, "restore", saved.file) is None:
             self._write(state._replace(saved=_without(state.saved, saved.file)))
@@ -143,7 +143,7 @@ class Slots:
     def keep(
         self, slot: int, prompt: Sequence[Boundary], recalled: RecalledSlot, usage: SlotUsage
     ) -> bool:
-        """Have the server save what it has read; whether it can be restored the next time."""
+        """Save the slot; whether it can be restored next time."""
         state = self._without_misses(self._state(), recalled, usage)
         whole = prompt[-1].tokens
         if state.is_useless or whole < _WORTH:
@@ -156,12 +156,12 @@ class Slots:
         else:
             kept = SavedState(self._file_for(state.saved, best), tuple(prompt), 0)
             others = _without(state.saved, kept.file)
-            # A server that ends while it writes leaves half a file, and restoring that can end it
-            # again. So from here on nobody knows the file, until it is whole.
+            # A server that stops while it writes leaves a partial file, and restoring that can
+            # crash it. So the file is forgotten until it is complete.
             if not self._write(state._replace(saved=others)):
                 return False
             tokens = self._act(slot, "save", kept.file)
-            # Somebody else may have used the slot meanwhile.
+            # Another client may have used the slot meanwhile.
             if tokens is None or not whole <= tokens <= whole + usage.answered:
                 return False
         held = next((each.held for each in self._slots() if each.number == slot), ())
@@ -171,7 +171,7 @@ class Slots:
     def _without_misses(
         self, state: SlotState, recalled: RecalledSlot, usage: SlotUsage
     ) -> SlotState:
-        """The state without what turned out to be of no use."""
+        """The state without saved files that turned out to be useless."""
         if not recalled.is_restored or recalled.known is None:
             return state
         # The last token of a prompt is always evaluated.
@@ -183,7 +183,7 @@ class Slots:
     def _file_for(
         self, saved: Sequence[SavedState], best: tuple[SavedState, Boundary] | None
     ) -> str:
-        """The file of a prompt that goes on from a saved one, else a free one, else the oldest."""
+        """The file of a prompt that this one extends, else a free one, else the oldest."""
         if best is not None and best[1].tokens * 2 > best[0].boundaries[-1].tokens:
             return best[0].file
         taken = {each.file for each in saved}
@@ -192,7 +192,7 @@ class Slots:
         return free or min(saved, key=lambda each: each.used_ms).file
 
     def _act(self, slot: int, action: Literal["save", "restore"], file: str) -> int | None:
-        """Save or restore a slot: how many tokens that were. None: the server would not."""
+        """Save or restore a slot; the number of tokens, or None if the server refused."""
         body = {"filename": file, **self._fields}
         try:
             answer = self._http.post(f"/slots/{slot}?action={action}", body)
@@ -201,11 +201,11 @@ class Slots:
         tokens, size = (
             answer.get(name) if isinstance(answer, dict) else None for name in _COUNTED[action]
         )
-        # A disk that is full makes a file of no bytes, and no error.
+        # On a full disk the server writes an empty file and reports no error.
         return tokens if isinstance(tokens, int) and tokens > 0 and size != 0 else None
 
     def _slots(self) -> list["_Slot"]:
-        """Nothing where the server does not tell."""
+        """Empty if the server does not list its slots."""
         query = "".join(f"?model={quote(name, safe='')}" for name in self._fields.values())
         try:
             answer = self._http.get(f"/slots{query}")
@@ -215,7 +215,7 @@ class Slots:
         return [slot for slot in found if slot is not None]
 
     def _state(self) -> SlotState:
-        """What was written down, as far as it makes sense and is about this model."""
+        """The stored state, if it is valid and for this model."""
         try:
             state = _read(json.loads(disk.read_plain(self._path, _LARGEST_STATE)))
         except _DAMAGED:
@@ -237,13 +237,13 @@ class Slots:
             disk.make_folder(self._folder)
             disk.replace(self._path, text.encode())
         except OSError:
-            # A full disk is info by those who need it.
+            # A full disk is reported where it matters.
             return False
         return True
 
 
 def forget(folder: str) -> list[SlotFile]:
-    """Know nothing of saved states any more; which files there are on the servers' disks."""
+    """Forget all saved states; returns the files on the servers' disks."""
     found = []
     for path in sorted(glob(os.path.join(escape(folder), "slots-*.json"))):
         try:
@@ -265,7 +265,7 @@ class _Slot(NamedTuple):
 
 
 def boundaries(parts: Sequence[Sequence[int]]) -> tuple[Boundary, ...]:
-    """Where the parts of a prompt end, each given as its tokens."""
+    """The boundaries of a prompt whose parts are given as tokens."""
     found: list[Boundary] = []
     digest, tokens = "", 0
     for part in parts:
@@ -276,14 +276,14 @@ def boundaries(parts: Sequence[Sequence[int]]) -> tuple[Boundary, ...]:
 
 
 def known_part(prompt: Sequence[Boundary], tokens: int) -> str:
-    """The hash of the parts that lie within the first tokens of a prompt."""
+    """The hash of the parts within the first tokens of a prompt."""
     return next((each.digest for each in reversed(prompt) if each.tokens <= tokens), "")
 
 
 def _best(
     saved: Sequence[SavedState], prompt: Sequence[Boundary]
 ) -> tuple[SavedState, Boundary] | None:
-    """The saved state that knows most of a prompt, and up to where."""
+    """The saved state with the longest prefix of a prompt, and where that ends."""
     found = []
     for each in saved:
         theirs = set(each.boundaries)
