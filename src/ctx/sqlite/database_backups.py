@@ -21,13 +21,13 @@ _NAME = re.compile(r"\d{8}T\d{6}Z")
 _BESIDE = re.compile(r"backup-(?:v(\d+)-)?(\d{8}T\d{6}Z)")
 _DAY_MS = 86_400_000
 _ROOM = 2
-"""So many times its size must be free before a database is copied."""
+"""The free space that a copy needs, as a multiple of the database's size."""
 
 
 class Backup(NamedTuple):
     path: str
     at: str
-    """When it was made."""
+    """When the backup was made."""
     why: str
     """`daily`, `before migration`, or `by hand`."""
     bytes: int
@@ -55,7 +55,7 @@ def daily(database: str) -> list[Backup]:
 
 
 def every(database: str) -> list[Backup]:
-    """All backups of a database, whoever made them, newest first."""
+    """All backups of a database, of every kind, newest first."""
     database = os.path.realpath(database)
     found = daily(database)
     prefix = f"{os.path.basename(database)}."
@@ -68,7 +68,7 @@ def every(database: str) -> list[Backup]:
 
 
 def make(database: str) -> Backup:
-    """Copy a database, whoever is writing to it. Nothing that is damaged becomes a backup."""
+    """Copy a database while others write. A damaged copy is discarded."""
     database = os.path.realpath(database)
     folder = folder_for(database)
     with explained(database), disk.explained("making a backup"):
@@ -88,10 +88,10 @@ def make(database: str) -> Backup:
 
 
 def rotate(database: str, keep: int) -> None:
-    """Let the oldest go. The last one stays, whatever was set.
+    """Delete the oldest backups. The newest one is always kept.
 
-    Those from the future were made while the clock was wrong, or it is wrong now: they neither go
-    nor push others out.
+    Backups from the future were made with a wrong clock, or the clock is wrong now: they are
+    neither deleted nor counted.
     """
     tomorrow = clock.iso(clock.now_ms() + _DAY_MS)
     for old in [each for each in daily(database) if each.at < tomorrow][max(1, keep) :]:
@@ -119,7 +119,7 @@ def _require_whole(temporary: str, database: str) -> None:
 
 
 def _around(database: str) -> tuple[str, str]:
-    """What a name has before and after its moment."""
+    """The parts of a backup's name before and after the time."""
     stem, ending = os.path.splitext(os.path.basename(os.path.realpath(database)))
     return f"{stem}-", ending or ".db"
 

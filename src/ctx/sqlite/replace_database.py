@@ -42,17 +42,17 @@ _PATIENCE_S = 30
 
 
 class _Changed(Exception):
-    """Somebody has written since the copy was made."""
+    """Another process wrote after the copy was made."""
 
 
 def replace(path: str, word: str, make: Callable[[str], str]) -> str | None:
-    """Put another content in the place of a database; where the old one is kept.
+    """Replace the content of a database; returns where the old content is kept.
 
-    `make` is given a file with the old content, and says which file holds the new one; it is
-    asked again if somebody wrote in the meantime. `word` says in the name of the kept file why
-    it was replaced. None where there was nothing to keep.
+    `make` receives a file with the old content and returns the file with the new one; it is called
+    again if another process wrote meanwhile. `word` goes into the name of the kept file. None if
+    there was nothing to keep.
     """
-    # What belongs to a database lies beside the file, wherever a link to it is.
+    # The journals are beside the real file, not beside a link to it.
     path = os.path.realpath(path)
     with explained(path), disk.explained("replacing a database"):
         finish_replacing(path)
@@ -65,8 +65,9 @@ def replace(path: str, word: str, make: Callable[[str], str]) -> str | None:
                 closing(connect(path, "mode=rw")) as present,
                 closing(connect(path, "mode=rw", _PATIENCE_S * 1000)) as holder,
             ):
-                # Others wait meanwhile. The lock has to be let go before the new content can
-                # be written, and somebody may be faster: that is found out, and done again.
+                # Others wait meanwhile. The lock must be released before the new content can be
+                # written, and another process may write first: that is detected, and the loop
+                # repeats.
                 holder.execute("BEGIN IMMEDIATE")
                 version = pragma(present, "data_version")
                 copy_pages(present, copy)
@@ -85,15 +86,15 @@ def replace(path: str, word: str, make: Callable[[str], str]) -> str | None:
 
 
 def can_be_opened(path: str) -> bool:
-    """Whether SQLite finds tables in a file, sound or not. If not, nobody can be using it."""
+    """Whether SQLite finds tables in a file. If not, nobody can be using it."""
     if not size_of(path):
         return False
     try:
-        # One that may write would clear the log away.
+        # A connection that may write would remove the log.
         with closing(connect_for_reading(path)) as connection:
             return connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
     except UnicodeDecodeError:
-        # SQLite's complaint quotes a damaged name.
+        # SQLite's message quotes a damaged name.
         return False
     except sqlite3.DatabaseError as error:
         if error_code(error) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
@@ -102,7 +103,7 @@ def can_be_opened(path: str) -> bool:
 
 
 def copy_pages(source: Connection, target: str) -> None:
-    """Copy a database as it is, with every damage, into a file that is synced."""
+    """Copy all pages, including damage, into a synced file."""
     with closing(connect(target, "mode=rw")) as copied:
         source.backup(copied)
     with open(target, "rb") as file:
@@ -110,10 +111,10 @@ def copy_pages(source: Connection, target: str) -> None:
 
 
 def _overwrite(path: str, new: str, present: Connection, version: int) -> None:
-    """Write all pages in one transaction, unless the present database has another version."""
+    """Write all pages in one transaction, unless the database has changed."""
     begun = False
     give_up = clock.monotonic() + _PATIENCE_S
-    # Without a log, the lock that the writing takes keeps readers out, and nothing can be asked.
+    # Without a log, the write lock keeps readers out, and the version cannot be read.
     has_log = os.path.exists(f"{path}-wal")
 
     def look(status: int, _remaining: int, _total: int) -> None:
@@ -122,7 +123,7 @@ def _overwrite(path: str, new: str, present: Connection, version: int) -> None:
             if clock.monotonic() > give_up:
                 raise DatabaseFailure(f"Another process is writing to {shown(path)}.")
         elif not begun:
-            # The first page is written, so nobody else can write; nothing is committed yet.
+            # The first page is written, so no other process can write; nothing is committed yet.
             begun = True
             if has_log and pragma(present, "data_version") != version:
                 raise _Changed
@@ -136,7 +137,7 @@ def _overwrite(path: str, new: str, present: Connection, version: int) -> None:
 def _move_aside(path: str, new: str) -> str | None:
     ms = free_moment(path, DAMAGED)
     had_one = os.path.exists(path)
-    # The time tells whoever finishes this what the old file is to be called.
+    # The time determines the name of the old file if another process finishes this.
     os.utime(new, (ms / 1000, ms / 1000))
     with open(new, "rb") as file:
         disk.sync(file.fileno())

@@ -259,7 +259,7 @@ class LlamaCpp:
 
 
 class _BoundedMeter:
-    """A meter for a prompt that is sent as numbers: reserves the prompt's bytes, not the numbers'."""
+    """A meter for a prompt that is sent as token numbers: reserves the bytes of its text."""
 
     def __init__(self, meter: Meter, most: int) -> None:
         self._meter = meter
