@@ -24,7 +24,7 @@ _STAMPED = ("description", "info/exclude")
 def name_of(home: str, common_dir: str) -> str:
     """The first name of a repository; empty if it has none."""
     key = _key(common_dir)
-    name, was_at, stamp = _told(os.path.join(home, FOLDER, key)) if key else ("", "", "")
+    name, was_at, stamp = _read_entry(os.path.join(home, FOLDER, key)) if key else ("", "", "")
     if not name or stamp != _stamp(common_dir):
         return ""
     # If the old path still exists, this is a different repository that looks alike.
@@ -40,7 +40,7 @@ def taken(home: str, common_dir: str) -> list[str]:
         return []
     found = []
     for file in files:
-        name, was_at, stamp = _told(os.path.join(folder, file))
+        name, was_at, stamp = _read_entry(os.path.join(folder, file))
         if name and was_at != common_dir and _key(was_at) == file and _stamp(was_at) == stamp:
             found.append(name)
     return found
@@ -61,7 +61,7 @@ def record(home: str, common_dir: str, name: str) -> None:
         disk.replace(path, data)
 
 
-def _told(path: str) -> "tuple[str, str, str]":
+def _read_entry(path: str) -> "tuple[str, str, str]":
     """The name, git folder and stamp in a file; empty strings if unreadable."""
     try:
         # A FIFO in its place must not block.

@@ -7,7 +7,7 @@ import pytest
 
 from ctx.errors import DiskFailure
 from ctx.narrative import narrative_scan, narrative_snapshots
-from ctx.narrative.narrative_scan import Seen
+from ctx.narrative.narrative_scan import ScannedFile
 
 LARGEST = 4 * 1024 * 1024
 
@@ -66,7 +66,7 @@ def test_what_people_edit_is_found(narrative: Path) -> None:
     found = list(narrative_scan.documents(str(narrative)))
     assert [seen.path for seen in found] == DOCUMENTS
     status = (narrative / "README.md").stat()
-    assert found[0] == Seen("README.md", status.st_mtime_ns, 4, status.st_ino)
+    assert found[0] == ScannedFile("README.md", status.st_mtime_ns, 4, status.st_ino)
     assert list(narrative_scan.documents(str(narrative / "nowhere"))) == []
 
 

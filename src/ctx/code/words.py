@@ -41,7 +41,7 @@ def of_file(path: str, text: str, names: Iterable[str]) -> Words:
         [
             (BODY, terms.counts(text[:LONGEST_TEXT])),
             # What a file is called is said once, however often a folder repeats it.
-            (PATH, dict.fromkeys(terms.of(_without_ending(path)), 1)),
+            (PATH, dict.fromkeys(terms.extract(_without_ending(path)), 1)),
             (NAMES, terms.counts(" ".join(names))),
         ]
     )

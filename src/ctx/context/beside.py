@@ -17,7 +17,7 @@ from ctx.context.contexts import Beside
 from ctx.errors import CtxError
 from ctx.layout import Project
 from ctx.narrative import narrative_scan
-from ctx.narrative.narrative_scan import Seen
+from ctx.narrative.narrative_scan import ScannedFile
 from ctx.project import present, trust
 from ctx.project.present import FILE, State
 
@@ -61,12 +61,12 @@ def current(project: Project) -> Beside:
     return Beside(told=_told(present.state(project), documents))
 
 
-def _told(now: State, documents: Sequence[Seen]) -> str:
+def _told(now: State, documents: Sequence[ScannedFile]) -> str:
     """All of it in a few characters."""
     return f"{crc32(repr((now.told, documents)).encode()):08x}"
 
 
-def _has_read(connection: Connection, documents: Sequence[Seen]) -> bool:
+def _has_read(connection: Connection, documents: Sequence[ScannedFile]) -> bool:
     """Whether an index has every document as it is, as far as a glance tells."""
     rows = connection.execute("SELECT path, mtime_ns, size, inode FROM documents")
     known = {row[0]: row[1:] for row in rows}

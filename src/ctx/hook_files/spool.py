@@ -156,7 +156,7 @@ def waits_long(names: "list[str]", now_ms: int) -> bool:
 
 def has_commands(name: str) -> bool:
     """Whether an event is a Stop with commands to run."""
-    return kind_of(name) == STOP and _told(name).count(".") > 1
+    return kind_of(name) == STOP and _unmarked(name).count(".") > 1
 
 
 def id_of(name: str) -> str:
@@ -164,14 +164,14 @@ def id_of(name: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    return _told(name).split(".")[1]
+    return _unmarked(name).split(".")[1]
 
 
 def span_of(name: str) -> tuple[int | None, int | None]:
     """The byte range of the transcript with commands, if the name has one."""
     if not has_commands(name):
         return None, None
-    start, _, end = _told(name).split(".")[2].partition("-")
+    start, _, end = _unmarked(name).split(".")[2].partition("-")
     return (int(start) if start.isdecimal() else None, int(end) if end.isdecimal() else None)
 
 
@@ -217,7 +217,7 @@ def plain(name: str) -> str:
     return name.partition("~")[0]
 
 
-def _told(name: str) -> str:
+def _unmarked(name: str) -> str:
     """The name without attempt and store marks."""
     return plain(name).partition(_MARK)[0]
 

@@ -52,7 +52,7 @@ class _Parts(NamedTuple):
     """Whether everything that begins in the text ends in it."""
 
     @property
-    def found(self) -> list[tuple[int, int]]:
+    def spans(self) -> list[tuple[int, int]]:
         return sorted(part for part in (self.title, self.comment) if part)
 
 
@@ -177,7 +177,7 @@ def _body(text: str, parts: _Parts) -> str:
 
 def _pieces(text: str, parts: _Parts) -> list[str]:
     """What stands before, between and behind the title and the comment."""
-    offsets = [0, *(offset for part in parts.found for offset in part), len(text)]
+    offsets = [0, *(offset for part in parts.spans for offset in part), len(text)]
     return [text[start:end] for start, end in zip(offsets[::2], offsets[1::2], strict=True)]
 
 
@@ -247,7 +247,7 @@ def _with_body(text: str, body: str, newline: str) -> str:
     parts = _parts_of(text)
     pieces = _pieces(text, parts)
     filled = [number for number, piece in enumerate(pieces) if tidy(piece)]
-    is_harmless = inner.closed and not inner.found
+    is_harmless = inner.closed and not inner.spans
     target = filled[-1] if filled and is_harmless else len(pieces) - 1
     written = body.replace("\n", newline)
     for number in {*filled, target}:
@@ -258,7 +258,7 @@ def _with_body(text: str, body: str, newline: str) -> str:
             is_first=number == 0,
             is_last=number == len(pieces) - 1,
         )
-    kept = [text[start:end] for start, end in parts.found]
+    kept = [text[start:end] for start, end in parts.spans]
     return "".join(part for pair in zip(pieces, [*kept, ""], strict=True) for part in pair)
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ctx import disk, terms
 from ctx.errors import CtxError, IndexCorrupt
 from ctx.narrative import narrative_scan, roles
-from ctx.narrative.narrative_scan import Seen
+from ctx.narrative.narrative_scan import ScannedFile
 from ctx.narrative.sections import sections
 from ctx.sqlite.connection import (
     closed_on_failure,
@@ -54,7 +54,7 @@ _TITLE_COUNTS = 2.0
 _MOST_TERMS = 32
 
 
-class Found(NamedTuple):
+class FoundSection(NamedTuple):
     """A section that has words of a question."""
 
     path: str
@@ -67,21 +67,21 @@ class Found(NamedTuple):
     """The best has 1."""
 
 
-def search(database: str, folder: str, words: Iterable[str], limit: int) -> list[Found]:
+def search(database: str, folder: str, words: Iterable[str], limit: int) -> list[FoundSection]:
     """The sections of a narrative folder that have any of the terms, the best first."""
     wanted = list(dict.fromkeys(words))[:_MOST_TERMS]
     if not wanted:
         return []
     try:
-        return _found(_up_to_date(database, folder), database, wanted, limit)
+        return _query(_up_to_date(database, folder), database, wanted, limit)
     except IndexCorrupt:
         # Damage may be where only an answer is read from.
         with suppress(CtxError):
-            return _found(_made_anew(database, folder), database, wanted, limit)
+            return _query(_made_anew(database, folder), database, wanted, limit)
     except CtxError:
         # It is not ours to read, or somebody else is at it.
         pass
-    return _found(_in_memory(folder), database, wanted, limit)
+    return _query(_in_memory(folder), database, wanted, limit)
 
 
 def _up_to_date(database: str, folder: str) -> Connection:
@@ -164,7 +164,7 @@ def _refresh(connection: Connection, database: str, folder: str) -> None:
                 raise IndexCorrupt(f"The index {database} contradicts itself.") from error
 
 
-def _stamp(seen: Seen) -> str:
+def _stamp(seen: ScannedFile) -> str:
     return f"{seen.mtime_ns} {seen.size} {seen.inode}"
 
 
@@ -192,7 +192,9 @@ def _read(connection: Connection, folder: str, path: str, stamp: str) -> None:
         )
 
 
-def _found(connection: Connection, database: str, wanted: Sequence[str], limit: int) -> list[Found]:
+def _query(
+    connection: Connection, database: str, wanted: Sequence[str], limit: int
+) -> list[FoundSection]:
     with closing(connection), explained(database, IndexCorrupt):
         rows = connection.execute(
             "SELECT s.path, s.title, s.text, s.first_line, s.last_line,"
@@ -203,4 +205,4 @@ def _found(connection: Connection, database: str, wanted: Sequence[str], limit: 
             (" OR ".join(f'"{term}"' for term in wanted), limit),
         ).fetchall()
     best = max((row[-1] for row in rows), default=0.0) or 1.0
-    return [Found._make((*found, score / best)) for *found, score in rows]
+    return [FoundSection._make((*found, score / best)) for *found, score in rows]

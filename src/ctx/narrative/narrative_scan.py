@@ -26,7 +26,7 @@ _NOT_THERE = frozenset(
 )  # fmt: skip
 
 
-class Seen(NamedTuple):
+class ScannedFile(NamedTuple):
     """A document as the file system shows it without reading it."""
 
     path: str
@@ -36,7 +36,7 @@ class Seen(NamedTuple):
     inode: int
 
 
-def documents(folder: str) -> Iterator[Seen]:
+def documents(folder: str) -> Iterator[ScannedFile]:
     """What people edit, in the order of paths: all but the log, which is written once."""
     found = files(folder, lambda path: roles.place(f"{path}/_").role != "log")
     return (seen for seen, why_not in found if why_not is None)
@@ -44,7 +44,7 @@ def documents(folder: str) -> Iterator[Seen]:
 
 def files(
     folder: str, enters: Callable[[str], bool] = lambda _: True
-) -> list[tuple[Seen, str | None]]:
+) -> list[tuple[ScannedFile, str | None]]:
     """Every markdown file in the order of paths; for one that is no document, why not."""
     found = []
     waiting = [""]
@@ -66,7 +66,7 @@ def files(
                         status = entry.stat(follow_symlinks=False)
                     except OSError:
                         continue
-                    seen = Seen(
+                    seen = ScannedFile(
                         path, disk.storable_ns(status.st_mtime_ns), status.st_size, status.st_ino
                     )
                     found.append((seen, _why_not(path, status)))

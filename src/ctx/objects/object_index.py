@@ -84,12 +84,12 @@ _QUERIES = {
 class Answer(NamedTuple):
     key: str
     heads: tuple[ObjectId, ...]
-    """The heads that the index was made from."""
+    """The heads that the index was built from."""
     entries: tuple[Mapping[str, Any], ...]
 
 
 def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
-    """What the index has under `path:…`, `file:…`, `commit:…` or `narrative:…`."""
+    """The index entries for `path:…`, `file:…`, `commit:…` or `narrative:…`."""
     kind, colon, wanted = (key or "").partition(":")
     wanted = wanted.encode("utf-8", "replace").decode()
     if key and (not colon or kind not in _QUERIES):
@@ -99,7 +99,7 @@ def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
     ids = tuple(id for id, _ in heads)
     with closing(_open(repository, heads)) as connection:
         connection.row_factory = sqlite3.Row
-        # The name of a project can change, and its files' ids with it.
+        # A project can be renamed, which changes the ids of its files.
         connection.create_function("file_id", 1, lambda path: derived_id("file", repo_id, path))
         with explained(path_for(repository.project, ids), IndexCorrupt):
             if not key:
@@ -109,7 +109,7 @@ def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
 
 
 def path_for(project: Project, heads: Iterable[ObjectId]) -> str:
-    """Where the index of a set of heads lies."""
+    """The path of the index for a set of heads."""
     return os.path.join(project.index_of(heads), FILE)
 
 
@@ -117,7 +117,7 @@ def damages(project: Project) -> Iterator[Damage]:
     """Everything that is wrong with any index file."""
     for name in disk.names(project.indexes):
         path = os.path.join(project.indexes, name, FILE)
-        # A folder without a file is what a build that was stopped leaves.
+        # An empty folder is left by an interrupted build.
         for problem in check_derived(path) if os.path.exists(path) else ():
             yield Damage(IndexCorrupt.code, path, problem)
 
@@ -134,7 +134,7 @@ def _open(repository: Repository, heads: Sequence[Head]) -> sqlite3.Connection:
             make_room(repository.project)
         return open_derived(path, application_id=APPLICATION_ID, version=VERSION, build=build)
     except DiskFailure:
-        # Nothing can be written here. The answer is the same, it only is not kept.
+        # Read-only disk: build the index in memory.
         connection = sqlite3.connect(":memory:")
         build(connection)
         return connection
@@ -171,13 +171,13 @@ def _summary(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def make_room(project: Project) -> None:
-    """Keep the indexes that were used last, with room for one more set of heads."""
+    """Delete the least recently used indexes, to make room for one more set of heads."""
     folders = [
         os.path.join(project.indexes, name)
         for name in disk.names(project.indexes)
         if len(name) == INDEX_KEY and os.path.isdir(os.path.join(project.indexes, name))
     ]
-    with suppress(FileNotFoundError):  # Somebody else is making room as well.
+    with suppress(FileNotFoundError):  # Another process is deleting too.
         by_age = sorted(folders, key=lambda folder: os.lstat(folder).st_mtime, reverse=True)
         for folder in by_age[KEPT - 1 :]:
             shutil.rmtree(folder, ignore_errors=True)

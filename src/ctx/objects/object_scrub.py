@@ -1,7 +1,7 @@
-"""Objects that must not be there any more, and what is to stand in for them.
+"""Replaces objects that contain scrubbed text.
 
-What comes is durable first, then the names that lead to it, and only then the old files go. A
-crash in between leaves an object too many, and doing it again removes that.
+The replacement is made durable first, then the name that leads to it, and then the old file is
+removed. A crash leaves one object too many, which the next scrub removes.
 """
 
 import os
@@ -16,21 +16,21 @@ from ctx.objects.staged_objects import StagedStore
 from ctx.objects.store import Object
 
 Rewritten = Callable[[Object], Object | None]
-"""What is to stand in for an object; None where it may stay as it is."""
+"""The replacement of an object; None if it can stay."""
 
 
 class Held(NamedTuple):
-    """Which objects hold something, and the files that cannot be read."""
+    """The objects that match, and unreadable files."""
 
     objects: dict[ObjectId, Object]
-    """What is to stand in for each."""
+    """The replacement of each."""
     files: tuple[str, ...]
-    """All files that they are in, second copies too."""
+    """All files that contain them, including second copies."""
     unreadable: tuple[str, ...]
 
 
 def find(store: LooseStore, rewritten: Rewritten, tick: clock.Tick = clock.no_tick) -> Held:
-    """The objects of a store that are not what they should be."""
+    """Find the objects of a store that must be replaced."""
     found: dict[ObjectId, Object] = {}
     files: list[str] = []
     unreadable: list[str] = []
@@ -52,7 +52,7 @@ def find(store: LooseStore, rewritten: Rewritten, tick: clock.Tick = clock.no_ti
 
 
 def scrub(repository: Repository, store: LooseStore, held: Held) -> None:
-    """Let the successors take the places of what is held. The project's lock is held."""
+    """Replace the objects. The caller holds the project's lock."""
     if not held.objects:
         return
     store.write(held.objects.values())
@@ -62,7 +62,7 @@ def scrub(repository: Repository, store: LooseStore, held: Held) -> None:
         for path in held.files:
             id = store.id_of_file(path)
             if id is not None and id not in held.objects:
-                # It lies in one file with others, and lies alone from now on.
+                # It shares a file with others, and gets its own now.
                 store.rewrite([store.read_file(path)])
             elif isinstance(store, StagedStore):
                 disk.discard(path)

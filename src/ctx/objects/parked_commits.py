@@ -30,16 +30,16 @@ def has_files(project: Project, entry: Entry) -> bool:
 
 
 def park(repository: "Repository", entry: Entry, kept: Set[str]) -> None:
-    """Take a commit's files away, but for those in `kept`: git tracks them, or others use them.
+    """Remove a commit's files, except those in `kept`, which git tracks or others use.
 
-    The entry says so first: until it does, missing files mean that git has removed them.
+    The entry is marked first: before that, missing files mean that git removed them.
     """
     project = repository.project
     if not entry.is_parked:
         untracked.write(project, entry._replace(is_parked=True))
     head = os.path.join(project.heads, entry.commit)
     paths = [path for path, content in _documents(repository, entry) if _holds(path, content)]
-    # The commit goes last: while it is there, a stopped parking is taken up again.
+    # The commit goes last: while it is there, interrupted parking is resumed.
     objects = sorted(entry.objects, key=entry.commit.__eq__)
     paths += [committed(project, id) for id in objects if id in repository.staged]
     with disk.explained("parking a commit of another branch"):
@@ -54,7 +54,7 @@ def park(repository: "Repository", entry: Entry, kept: Set[str]) -> None:
 
 
 def unpark(repository: "Repository", entry: Entry, *, is_head: bool) -> None:
-    """Write a commit's files again, its head last, and then its entry."""
+    """Restore a commit's files, its head last, and then update its entry."""
     project = repository.project
     absent = [id for id in entry.objects if not os.path.exists(committed(project, id))]
     repository.objects.write(repository.staged.read(id) for id in absent if id in repository.staged)
@@ -69,7 +69,7 @@ def unpark(repository: "Repository", entry: Entry, *, is_head: bool) -> None:
 
 
 def _documents(repository: "Repository", entry: Entry) -> Iterator[tuple[str, bytes]]:
-    """The files that a commit kept of the narrative, with their content."""
+    """The narrative files of a commit, with their content."""
     folder = os.path.realpath(repository.project.narrative)
     with suppress(CtxError):
         for ref in read_typed(repository.everything, entry.commit, Commit).narrative_refs:
@@ -79,7 +79,7 @@ def _documents(repository: "Repository", entry: Entry) -> Iterator[tuple[str, by
 
 
 def _holds(path: str, content: bytes) -> bool:
-    """Whether a file is what was kept of it: what a person has changed since stays."""
+    """Whether a file is unchanged; the user's edits are kept."""
     try:
         return disk.read_plain(path, len(content) + 1) == content
     except OSError:

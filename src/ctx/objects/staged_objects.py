@@ -41,9 +41,9 @@ class StagedStore(LooseStore):
         return [earlier] if os.path.exists(earlier) else []
 
     def name_too(self, ids: Iterable[ObjectId], store: LooseStore) -> None:
-        """Keep copies of another store's objects here, out of reach of `git clean`.
+        """Copy another store's objects here, out of reach of `git clean`.
 
-        They are files of their own: what damages one leaves the other whole.
+        They are separate files, so that damage to one does not affect the other.
         """
         wanted = dict.fromkeys(map(self._current, ids))
         missing = [id for id in wanted if not os.path.lexists(self._path(id))]
@@ -66,7 +66,7 @@ class StagedStore(LooseStore):
             super()._write_files(files, touched)
             return
         self._refuse_link()
-        # What names the others comes last, and is asked for most.
+        # Objects that reference others come last, and are read most.
         whole = b"".join(self._seal(item.canonical) for _, item in reversed(files))
         with disk.explained("writing objects"):
             disk.make_folder(self.folder)
@@ -74,7 +74,7 @@ class StagedStore(LooseStore):
             disk.replace(first, whole, durable_name=False)
             try:
                 for path in others:
-                    # Where a damaged one is, it goes first.
+                    # Remove a damaged file first.
                     disk.discard(path)
                     os.link(first, path)
             except OSError as error:
@@ -97,13 +97,13 @@ class StagedStore(LooseStore):
         return [] if rest else found
 
     def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
-        """Of what was written together, what is asked for."""
+        """One object out of those written together."""
         rest = stored
         while found := first_sealed(rest, self._limit):
             canonical, length = found
             rest = rest[length:]
-            # Also behind the last one there is no byte that nobody checks.
+            # Check every byte, also after the last object.
             if id_of(canonical) == id and (not rest or first_sealed(rest, self._limit)):
                 return canonical
-        # It says what is wrong.
+        # This raises the precise error.
         return unseal(id, stored, self._limit)

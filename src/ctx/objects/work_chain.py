@@ -1,4 +1,4 @@
-"""The work of a session that no commit has taken over: a chain of work commits."""
+"""The uncommitted work of a session: a chain of work commits."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class Step(NamedTuple):
 
 
 def chain(reader: Reader, tip: ObjectId | None) -> list[Step]:
-    """The steps that lead to a work commit, newest first."""
+    """The steps up to a work commit, newest first."""
     steps = []
     while tip is not None:
         work = read_typed(reader, tip, WorkCommit)
