@@ -41,7 +41,7 @@ from ctx.memory import store
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
-from ctx.worker.bell import Bell
+from ctx.worker.wake_pipe import WakePipe
 from ctx.workspace import Environment, open_project
 
 ROUNDS = 100
@@ -122,7 +122,7 @@ class Bench:
 
     def wake(self, word: str) -> Cost:
         """The same where a worker listens."""
-        bell = Bell(f"{self.home}/{spool.WAKE}")
+        bell = WakePipe(f"{self.home}/{spool.WAKE}")
         try:
             return self.run_entry(word)
         finally:

@@ -31,11 +31,11 @@ from typing import NamedTuple
 from bench import timing
 from bench.timing import Figure
 from ctx import tokens
-from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.llama_cpp.server import LlamaCpp
-from ctx.llm.model import Answer, Request, Usage, unheard
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
+from ctx.llm.llama_cpp.llama_backend import LlamaCpp
 from ctx.llm.prices import Prices
-from ctx.llm.tries import Patience
+from ctx.llm.protocol import Answer, Request, Usage, ignore
+from ctx.llm.retry import RetryPolicy
 from tests.llm import llama
 
 ROUNDS = 3
@@ -44,8 +44,8 @@ CALLS = 200
 PROCESSES = 8
 HERE = Path(__file__).parent.parent
 SYSTEM = "You are a careful engineer. Answer from the context that you are given."
-PATIENCE = Patience(silence_s=120, retries=0)
-CALLER = To("llama_cpp", "http://127.0.0.1", "model")
+PATIENCE = RetryPolicy(silence_s=120, retries=0)
+CALLER = ModelTarget("llama_cpp", "http://127.0.0.1", "model")
 
 
 # Reading a prompt
@@ -74,7 +74,7 @@ class Asking:
         backend = LlamaCpp(self._server.url, "default", "", PATIENCE, str(self._states))
         meter = self._ledger.meter(Purpose("llm"), CALLER, Caps(10**9), Prices(()))
         began = time.perf_counter()
-        answer: Answer = backend.ask(self._question(), meter, unheard)
+        answer: Answer = backend.ask(self._question(), meter, ignore)
         whole = time.perf_counter() - began
         backend.close()
         assert answer.usage

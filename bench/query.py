@@ -156,7 +156,7 @@ def without(asked: Asked, space: str) -> Iterator[Cost]:
         variables = environment(home)
         place = layout.code_at(asked.place.root, UserStore(variables["CTX_HOME"]))
         # Who sees it held starts nobody.
-        with locks.held(place.lock, "bench", 1):
+        with locks.hold(place.lock, "bench", 1):
             yield timing.of_child(command(asked, task), environment=variables)
 
 

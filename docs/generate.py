@@ -32,7 +32,7 @@ from ctx.cli import (
 from ctx.cli import add_file as add_file_command
 from ctx.cli.commands import COMMANDS, module_of
 from ctx.codebase import code_index
-from ctx.config import edit, resolve, schema, setting
+from ctx.config import edit_file, resolve, schema, setting
 from ctx.hook_files import spool
 from ctx.objects import verify
 from ctx.operations import (
@@ -220,8 +220,8 @@ ANSWERS: dict[str, type] = {
     **{f"ctx hook {word}": hook.Answer for word in spool.EVENTS},
     "ctx hook apply": apply.Applied,
     "ctx config get": config.Answer,
-    "ctx config set": edit.Change,
-    "ctx config unset": edit.Change,
+    "ctx config set": edit_file.Change,
+    "ctx config unset": edit_file.Change,
     "ctx config list": config.Listing,
     "ctx config explain": config.Explanation,
     "ctx completion": completion.Script,

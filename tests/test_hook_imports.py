@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ctx.worker import starting
-from ctx.worker.bell import Bell
+from ctx.worker import spawn
+from ctx.worker.wake_pipe import WakePipe
 from tests.agents.claude_code.running import WORDS, Hooks, command
 from tests.conftest import Ctx
 
@@ -39,17 +39,17 @@ ANSWERING = {
     "ctx.context.contexts",
     "ctx.disk",
     "ctx.errors",
-    "ctx.hook_files.shown",
+    "ctx.hook_files.start_receipts",
     "ctx.ids",
     "ctx.layout",
-    "ctx.repositories",
+    "ctx.repository_names",
 }
 CONTEXT = {*ANSWERING, "ctx.agents.runtime.session_context"}
 TOLD = {"ctx.agents.runtime.notices"}
 """What is loaded beside for what a person reads."""
 ASKING = {*ANSWERING, "ctx.agents.runtime.asking"}
 """The worker is asked, also where there is none."""
-STARTING = {"ctx.worker", "ctx.worker.starting"}
+STARTING = {"ctx.worker", "ctx.worker.spawn"}
 """What is loaded beside where a process is started."""
 COMPOSING = {
     *CONTEXT,
@@ -72,7 +72,7 @@ WHERE = {"ctx.context.where_you_were"}
 CONFIGURED = {
     *COMPOSING,
     "ctx.config",
-    "ctx.config.files",
+    "ctx.config.config_files",
     "ctx.config.resolve",
     "ctx.config.schema",
     "ctx.config.setting",
@@ -83,7 +83,7 @@ IN_PROJECT = {
     "ctx.interrupts",
     "ctx.narrative",
     "ctx.narrative.roles",
-    "ctx.narrative.scan",
+    "ctx.narrative.narrative_scan",
     "ctx.objects",
     "ctx.objects.heads",
     "ctx.objects.refs",
@@ -145,9 +145,9 @@ def test_an_event_that_is_kept(hooks: Hooks, word: str) -> None:
 
 @pytest.mark.parametrize("word", ["post-tool-use", "stop"])
 def test_a_worker_that_is_woken(hooks: Hooks, word: str) -> None:
-    bell = Bell(str(hooks.home / "worker.wake"))
+    bell = WakePipe(str(hooks.home / "worker.wake"))
     modules = loaded(hooks, word)
-    assert bell.has_rung()
+    assert bell.was_written()
     bell.close()
     assert ours(modules) == CAPTURING
     assert modules - CAPTURING <= of_library(hooks, "os")
@@ -155,7 +155,7 @@ def test_a_worker_that_is_woken(hooks: Hooks, word: str) -> None:
 
 def test_a_worker_that_is_missing(hooks: Hooks) -> None:
     """Somebody has started one just now, so that this hook need not."""
-    (hooks.home / starting.MARK).touch()
+    (hooks.home / spawn.MARK).touch()
     del hooks.environment["CTX_WORKER_AUTOSTART"]
     modules = loaded(hooks, "post-tool-use")
     assert ours(modules) == CAPTURING | STARTING

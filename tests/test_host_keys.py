@@ -6,7 +6,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "ctx"
 
 KEYS = (
-    "tool_use_id tool_name tool_input tool_response tool_output hook_event_name transcript_path"
+    "tool_use_id tool_name tool_input tool_response hook_event_name transcript_path"
     " last_assistant_message toolUseResult sessionId parentUuid isSidechain isMeta isCompactSummary"
     " isApiErrorMessage gitBranch promptId old_string originalFile notebook_path hookSpecificOutput"
     " additionalContext CLAUDE_PID CLAUDE_PROJECT_DIR"

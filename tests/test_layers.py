@@ -30,7 +30,7 @@ memory | narrative | code | search | llm
 objects
 sqlite | config | hook_files | hosts | ids | tokens | terms | redaction | markdown
 layout | locks
-clock | git | repositories
+clock | git | repository_names
 git_settings
 checkouts
 disk

@@ -11,7 +11,7 @@ from ctx.errors import LockConflict
 HOLDER = """
 import sys, time
 from ctx import locks
-with locks.held(sys.argv[1], "ctx gc", 5):
+with locks.hold(sys.argv[1], "ctx gc", 5):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -19,8 +19,8 @@ with locks.held(sys.argv[1], "ctx gc", 5):
 
 def test_a_lock_leaves_nothing_behind(tmp_path: Path) -> None:
     path = str(tmp_path / "local" / "LOCK")
-    with locks.held(path, "ctx commit", 1):
-        owner = locks.owner_of(path)
+    with locks.hold(path, "ctx commit", 1):
+        owner = locks.read_owner(path)
         assert owner is not None
         assert (owner.pid, owner.doing) == (os.getpid(), "ctx commit")
         assert locks.is_held(path)
@@ -43,13 +43,13 @@ def test_a_conflict_names_the_holder_and_its_age(tmp_path: Path) -> None:
             pytest.raises(
                 LockConflict, match=rf"E006: .*process {holder.pid} .*\(ctx gc\), for \d"
             ),
-            locks.held(path, "ctx commit", 0.05),
+            locks.hold(path, "ctx commit", 0.05),
         ):
             pass
         assert locks.is_held(path)
     finally:
         holder.communicate("\n")
-    with locks.held(path, "ctx commit", 1):
+    with locks.hold(path, "ctx commit", 1):
         pass
 
 
@@ -67,17 +67,17 @@ def test_a_lock_file_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
     holder.communicate()
     assert os.path.exists(path)
     assert not locks.is_held(path)
-    with locks.held(path, "ctx commit", 0):
-        owner = locks.owner_of(path)
+    with locks.hold(path, "ctx commit", 0):
+        owner = locks.read_owner(path)
         assert owner is not None
         assert owner.pid == os.getpid()
 
 
 def test_it_is_released_when_the_work_fails(tmp_path: Path) -> None:
     path = str(tmp_path / "LOCK")
-    with pytest.raises(ZeroDivisionError), locks.held(path, "ctx commit", 1):
+    with pytest.raises(ZeroDivisionError), locks.hold(path, "ctx commit", 1):
         raise ZeroDivisionError
-    with locks.held(path, "ctx commit", 0):
+    with locks.hold(path, "ctx commit", 0):
         pass
 
 
@@ -85,6 +85,6 @@ def test_it_is_released_when_the_work_fails(tmp_path: Path) -> None:
 def test_any_text_in_the_lock_file_is_survived(tmp_path: Path, content: str) -> None:
     path = tmp_path / "LOCK"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
-    assert locks.owner_of(str(path)) is None
-    with locks.held(str(path), "ctx commit", 0):
+    assert locks.read_owner(str(path)) is None
+    with locks.hold(str(path), "ctx commit", 0):
         pass

@@ -88,7 +88,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("text", "expected"), EXAMPLES)
 def test_text_becomes_terms(text: str, expected: str) -> None:
-    assert terms.of(text) == expected.split()
+    assert terms.extract(text) == expected.split()
     assert terms.column(text) == expected.strip()
 
 
@@ -223,7 +223,7 @@ def test_alternatives_are_the_part_or_the_whole() -> None:
 
 def test_a_long_run_takes_time_in_proportion() -> None:
     for text in ("1" * 1_000_000, "a" * 1_000_000, "1a" * 500_000, "_" * 1_000_000, "a-" * 100_000):
-        terms.of(text)
+        terms.extract(text)
 
 
 class FullText:
@@ -279,14 +279,14 @@ quick = settings(
 @quick
 @given(st.text(st.characters()))
 def test_every_term_is_folded_and_of_one_piece(text: str) -> None:
-    for term in terms.of(text):
+    for term in terms.extract(text):
         assert term
         assert term == term.casefold()
         assert term.split() == [term]
         assert term[0].isalnum()
         assert len(term) <= terms.LONGEST
-    assert set(terms.query(text)) <= set(terms.of(text))
-    assert bool(terms.query(text)) == bool(terms.of(text))
+    assert set(terms.query(text)) <= set(terms.extract(text))
+    assert bool(terms.query(text)) == bool(terms.extract(text))
 
 
 @quick
@@ -295,14 +295,14 @@ def test_a_row_is_found_by_each_of_its_terms_and_by_all(full_text: FullText, tex
     full_text.put(text)
     for term in terms.query(text):
         assert full_text.finds(f'"{term}"')
-    assert full_text.finds_all_of(text) or not terms.of(text)
+    assert full_text.finds_all_of(text) or not terms.extract(text)
 
 
 @quick
 @given(st.text(PLAIN, max_size=60))
 def test_fts5_keeps_terms_as_they_are(full_text: FullText, text: str) -> None:
     full_text.put(text)
-    assert full_text.vocabulary() == set(terms.of(text))
+    assert full_text.vocabulary() == set(terms.extract(text))
 
 
 @quick
@@ -322,7 +322,7 @@ def test_every_spelling_finds_every_other(words: list[str]) -> None:
     flat = "".join(words)
 
     def finds(asked: str, content: str) -> bool:
-        there = terms.of(f"see {content}, please")
+        there = terms.extract(f"see {content}, please")
         return all(not set(group).isdisjoint(there) for group in terms.alternatives(asked))
 
     assert all(finds(a, b) for a in joined + apart for b in joined + apart)

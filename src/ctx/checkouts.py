@@ -1,6 +1,6 @@
-"""Working trees of git repositories, found by reading the files under `.git`.
+"""Finds working trees of git repositories by reading the files under `.git`.
 
-No process is started here: every command and every hook asks where it is.
+It starts no process, because every command and every hook needs it.
 """
 
 import os
@@ -29,7 +29,7 @@ class Checkout(NamedTuple):
 
 
 def find_checkout(folder: str) -> Checkout | None:
-    """The checkout that a folder lies in, or None."""
+    """The checkout that contains a folder, or None."""
     here = os.path.abspath(folder)
     while True:
         git_dir = _git_dir(os.path.join(here, ".git"))
@@ -52,9 +52,9 @@ def _git_dir(dot_git: str) -> str | None:
 
 
 def _is_git_dir(folder: str) -> bool:
-    """Whether git takes a folder for a repository.
+    """Whether git accepts a folder as a repository.
 
-    git looks further up where it does not, and would then run with the settings of another one.
+    If not, git searches further up and would use the settings of another repository.
     """
     head = os.path.join(folder, "HEAD")
     if os.path.islink(head):
@@ -75,7 +75,7 @@ def _common_dir(git_dir: str) -> str:
 
 def _first_line(path: str) -> str | None:
     try:
-        # A pipe in its place must not keep anybody waiting.
+        # A FIFO in its place must not block.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
@@ -91,9 +91,9 @@ def _first_line(path: str) -> str | None:
 
 
 def standing(checkout: Checkout) -> tuple[str | None, str | None]:
-    """The branch and the commit that are checked out, as far as plain files say so.
+    """The current branch and commit, as far as plain files show them.
 
-    No process is started: whoever takes in events asks for every session.
+    No process is started: capture calls this for every session.
     """
     said = _first_line(os.path.join(checkout.git_dir, "HEAD")) or ""
     ref = said.removeprefix("ref: ").strip()
@@ -106,10 +106,10 @@ def standing(checkout: Checkout) -> tuple[str | None, str | None]:
 
 
 def _packed(checkout: Checkout, ref: str) -> str:
-    """What git has written down for a ref together with many others."""
+    """The commit of a ref in `packed-refs`."""
     wanted = f" {ref}\n"
     try:
-        # A pipe in its place must not keep anybody waiting.
+        # A FIFO in its place must not block.
         fd = os.open(os.path.join(checkout.common_dir, "packed-refs"), os.O_RDONLY | os.O_NONBLOCK)
         with open(fd, encoding="utf-8", errors="surrogateescape") as lines:
             if not stat.S_ISREG(os.fstat(fd).st_mode):

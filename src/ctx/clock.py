@@ -1,24 +1,26 @@
-"""The one place that asks the time.
+"""The only module that reads the time.
 
-`now_ms` is the time that is written down: the wall clock's, brought into a range of years that
-every format here can hold. `wall_ms` is the wall clock as it is, to be compared with the times of
-files, which the system writes: see docs/decisions/0017. `HybridClock` gives stamps that never go
-back, also when the wall clock does, and that are later than every stamp it has seen: what was
-written after reading a record sorts after that record, whatever the clocks of two machines say.
+`now_ms` is the time to store: the wall clock, limited to years that every format can hold.
+`wall_ms` is the unchanged wall clock, to compare with file times: see docs/decisions/0017.
+`HybridClock` gives stamps that never go back, even if the wall clock does, and that are later than
+every stamp it has observed: a record written after reading another sorts after it, whatever the
+clocks of two machines say.
 """
 
 import time
-from _collections_abc import Callable  # Hooks load this module, and not `collections`.
+from _collections_abc import (
+    Callable,
+)  # Hooks load this module, so it does not import `collections`.
 from _thread import allocate_lock
 
 COUNTER_BITS = 16
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
 
 EARLIEST_MS = 1_735_689_600_000
-"""2025-01-01, before the first release. A clock that says less is wrong."""
+"""2025-01-01, before the first release. An earlier clock is wrong."""
 LATEST_MS = 4_859_740_800_000
-"""2124-01-01. A clock that says more is wrong. It is less than a hundred years after the earliest,
-which is how far ahead of itself a reader accepts stamps."""
+"""2124-01-01. A later clock is wrong. The range is under a hundred years, which is how far into the
+future a reader accepts stamps."""
 YEAR_MS = 365 * 86_400_000
 
 _YEAR_1000_S = -30_610_224_000
@@ -28,20 +30,19 @@ monotonic = time.monotonic
 sleep = time.sleep
 
 patience = 1
-"""How many times as long everything may take that is given up after a while. It is more than once
-on a machine that is slow or busy: see `CTX_PATIENCE`."""
+"""A factor for all time limits, above 1 on a slow or busy machine: see `CTX_PATIENCE`."""
 
 
 def now_ms() -> int:
-    """Milliseconds since 1970, UTC, in the range that can be written down."""
+    """Milliseconds since 1970, UTC, limited to the valid range."""
     return possible_ms(wall_ms())
 
 
 def possible_ms(wall: int) -> int:
-    """What a clock said, as it is written down.
+    """A wall clock time, limited to the valid range.
 
-    A clock outside of the range is wrong by years. Its time within a year is kept, so that what
-    happens later still has a later time.
+    A clock outside the range is wrong by years. Its time within the year is kept, so that later
+    events still get later times.
     """
     if EARLIEST_MS <= wall < LATEST_MS:
         return wall
@@ -50,7 +51,7 @@ def possible_ms(wall: int) -> int:
 
 
 def wall_ms() -> int:
-    """What the wall clock says, right or wrong: files have such times."""
+    """The wall clock, right or wrong, as file times use it."""
     return time.time_ns() // 1_000_000
 
 
@@ -63,7 +64,7 @@ def wall_ns() -> int:
 
 
 def is_wrong() -> bool:
-    """Whether the wall clock says what cannot be."""
+    """Whether the wall clock is outside the valid range."""
     return not EARLIEST_MS <= wall_ms() < LATEST_MS
 
 
@@ -72,19 +73,19 @@ def now_s() -> int:
 
 
 def iso(ms: int) -> str:
-    """`2026-01-20T10:00:00Z`, the only form in which a time is written down.
+    """`2026-01-20T10:00:00Z`, the only stored time format.
 
-    Times are compared as text, so a year has four digits. A stranger's clock may be anywhere.
+    Times are compared as text, so a year has four digits. Input may have any value.
     """
     seconds = min(max(ms // 1000, _YEAR_1000_S), _YEAR_9999_END_S)
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def parse_iso(text: str) -> int | None:
-    """Milliseconds since 1970 of a time in ISO 8601, also one that another program wrote.
+    """Parse an ISO 8601 time, also from other programs, into milliseconds since 1970.
 
-    `2026-01-20T10:00:00Z`, fractions, offsets, a space for the `T`, a date alone. What has no
-    offset is UTC. None for anything else.
+    It accepts `2026-01-20T10:00:00Z`, fractions, offsets, a space for the `T`, and dates. Without
+    an offset it is UTC. None if invalid.
     """
     from datetime import UTC, datetime, timedelta
 
@@ -98,12 +99,12 @@ def parse_iso(text: str) -> int | None:
 
 
 def day(ms: int) -> str:
-    """The day of a moment where this runs, `20407 +3600`: a number, and how far UTC is away."""
+    """The local day of a time, `20407 +3600`: its number and the offset from UTC."""
     return f"{day_number(ms)} {_offset(ms):+d}"
 
 
 def day_number(ms: int) -> int:
-    """Days since 1970 that have begun, where this runs."""
+    """The number of the local day since 1970."""
     return (ms // 1000 + _offset(ms)) // 86_400
 
 
@@ -115,7 +116,7 @@ def _offset(ms: int) -> int:
 
 
 def days_ago(days: int) -> str:
-    """How long ago that is, as people say it: `yesterday`, `3 days ago`, `2 weeks ago`."""
+    """A number of days for people: `yesterday`, `3 days ago`, `2 weeks ago`."""
     if days <= 1:
         return "yesterday" if days == 1 else "today"
     for size, unit in ((365, "year"), (30, "month"), (7, "week")):
@@ -125,17 +126,17 @@ def days_ago(days: int) -> str:
 
 
 def expired(days: int) -> tuple[str, str]:
-    """From when to when something was written that is kept for some days and is due to go.
+    """The time range of data that has exceeded its retention and may be deleted.
 
-    Forgetting goes on every day. What is overdue by more than a year was not missed: the clock
-    has leapt ahead, and nothing is deleted on its word.
+    Cleanup runs every day. Data that is overdue by more than a year means that the clock jumped
+    ahead, so it is not deleted.
     """
     end = now_ms() - days * 86_400_000
     return iso(end - YEAR_MS), iso(end)
 
 
 def age(seconds: float) -> str:
-    """A duration as people say it: `45 s`, `3 min`, `2 h`, `5 d`."""
+    """A duration for people: `45 s`, `3 min`, `2 h`, `5 d`."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
@@ -143,29 +144,29 @@ def age(seconds: float) -> str:
 
 
 Tick = Callable[[int, int], None]
-"""Told how much of a long piece of work is done, and how much there is."""
+"""A progress callback: work done, and total work."""
 
 
 def deadline(seconds: float) -> Callable[[], bool]:
-    """Whether so many seconds from now have not passed yet, whatever the clock on the wall says."""
+    """A function that tells whether the seconds have not passed yet, by the monotonic clock."""
     end = monotonic_after(seconds)
     return lambda: time.monotonic() < end
 
 
 def monotonic_after(seconds: float) -> float:
-    """When that is over which may take so long."""
+    """The monotonic time after this many seconds."""
     return time.monotonic() + seconds * patience
 
 
 def be_patient(told: str) -> None:
-    """Take `CTX_PATIENCE` at its word, if it is a number from 1 to 99."""
+    """Apply `CTX_PATIENCE` if it is a number from 1 to 99."""
     global patience
     if told.isdecimal() and len(told) < 3:
         patience = max(1, int(told))
 
 
 def no_tick(_done: int, _total: int) -> None:
-    """For work that nobody watches."""
+    """A progress callback that does nothing."""
 
 
 class HybridClock:
@@ -177,16 +178,16 @@ class HybridClock:
         self._lock = allocate_lock()
 
     def tick(self) -> int:
-        """A stamp later than every stamp given or seen before.
+        """A stamp later than every stamp returned or observed before.
 
-        A counter that overflows runs into the millisecond above it, which is still in order.
+        A counter overflow carries into the next millisecond, which keeps the order.
         """
         with self._lock:
             self._last = max(self._wall() << COUNTER_BITS, self._last + 1)
             return self._last
 
     def observe(self, stamp: int) -> None:
-        """Take note of a stamp from elsewhere, so that the next one given is later."""
+        """Observe a stamp from elsewhere, so that the next own stamp is later."""
         with self._lock:
             self._last = max(self._last, stamp)
 

@@ -1,10 +1,10 @@
-"""Writes that survive a crash, and the file system's refusals in words.
+"""Crash-safe writes, and readable file system errors.
 
-A file is replaced by writing a temporary one beside it, syncing it, and renaming it over the
-old; the folder is synced so that the rename survives too. Whoever writes many files syncs
-each folder once, at the end. Nothing here knows what the files mean.
+A file is replaced by writing a temporary file beside it, syncing it, and renaming it over the old
+one; then the folder is synced so that the rename is durable. Code that writes many files syncs each
+folder once at the end. This module does not know what the files mean.
 
-Paths are plain `str`: these functions run in every command, and start-up time counts.
+Paths are plain `str`: every command runs these functions, and start-up time counts.
 """
 
 import errno
@@ -20,7 +20,7 @@ FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TEMPORARY_SUFFIX = ".tmp"
 NO_LINKS = frozenset({errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-"""What file systems say on which a file has one name."""
+"""Errors of file systems without hard links."""
 
 _READ_SIZE = 65536
 
@@ -29,7 +29,7 @@ _temporary_count = 0
 
 @contextmanager
 def explained(doing: str) -> Iterator[None]:
-    """Turn an `OSError` into a sentence with the next step."""
+    """Turn an `OSError` into a `DiskFailure` with a hint."""
     try:
         yield
     except OSError as error:
@@ -37,7 +37,7 @@ def explained(doing: str) -> Iterator[None]:
 
 
 def failure(doing: str, error: OSError) -> DiskFailure:
-    # A name that is not UTF-8 must not break the message that complains about it.
+    # A name that is not UTF-8 must not break an error message.
     name = os.fsencode(error.filename or "").decode("utf-8", "backslashreplace")
     where = f" ({name})" if name else ""
     match error.errno:
@@ -62,25 +62,25 @@ def failure(doing: str, error: OSError) -> DiskFailure:
 
 
 def sync(fd: int) -> None:
-    """Bring a file's bytes to the platter. macOS' fsync stops at the drive's cache."""
+    """Sync a file to the disk. macOS fsync stops at the drive's cache."""
     if sys.platform == "darwin":
         import fcntl
 
         try:
             fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
-        except OSError:  # Network and FUSE file systems know only the plain form.
+        except OSError:  # Network and FUSE file systems support only fsync.
             os.fsync(fd)
     else:
         os.fsync(fd)
 
 
 def sync_folder(folder: str) -> None:
-    """Make the names in a folder durable: what was created, renamed and removed there."""
+    """Make the names in a folder durable after creates, renames and removals."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         sync(fd)
     except OSError as error:
-        # Some file systems cannot sync a folder, and keep its names in order without.
+        # Some file systems cannot sync a folder and do not need it.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
@@ -88,9 +88,9 @@ def sync_folder(folder: str) -> None:
 
 
 def make_folder(folder: str, *, durable_name: bool = True) -> None:
-    """Make a folder and the missing ones above it, each durable in the one that holds it.
+    """Create a folder and its missing parents, durably.
 
-    `durable_name=False`: the caller syncs the one that holds the last of them later.
+    `durable_name=False`: the caller syncs the last parent later.
     """
     if os.path.isdir(folder):
         return
@@ -106,7 +106,7 @@ def make_folder(folder: str, *, durable_name: bool = True) -> None:
 
 
 def write_temporary(path: str, data: bytes) -> str:
-    """Write bytes, synced, under a temporary name beside `path`; the caller renames it."""
+    """Write and sync a temporary file beside `path`; the caller renames it."""
     global _temporary_count
     _temporary_count += 1
     temporary = f"{path}.{os.getpid()}-{_temporary_count}{TEMPORARY_SUFFIX}"
@@ -126,7 +126,7 @@ def write_temporary(path: str, data: bytes) -> str:
 
 
 def write_like(path: str, data: bytes, mode: int) -> str:
-    """The same with the mode and the owner of the file that it is to replace; `mode` for none."""
+    """The same, with the mode and owner of the file to be replaced; `mode` if there is none."""
     temporary = write_temporary(path, data)
     try:
         try:
@@ -144,7 +144,7 @@ def write_like(path: str, data: bytes, mode: int) -> str:
 
 
 def replace(path: str, data: bytes, *, durable_name: bool = True) -> None:
-    """Put a file in place whole. `durable_name=False`: the caller syncs the folder later."""
+    """Replace a file atomically. `durable_name=False`: the caller syncs the folder later."""
     temporary = write_temporary(path, data)
     try:
         os.replace(temporary, path)
@@ -158,8 +158,7 @@ def replace(path: str, data: bytes, *, durable_name: bool = True) -> None:
 def replace_again(path: str, data: bytes) -> None:
     """The same for a small file that is replaced at every step.
 
-    What it takes the place of is kept for the next time: to free a file can take longer than to
-    write one.
+    The old file is kept and reused: freeing a file can take longer than writing one.
     """
     spare, old = _spare(path), f"{path}.old{TEMPORARY_SUFFIX}"
     try:
@@ -187,7 +186,7 @@ def replace_again(path: str, data: bytes) -> None:
 
 
 def discard_spare(path: str) -> None:
-    """Remove what `replace_again` has kept beside a file that is no more."""
+    """Remove the spare file of `replace_again`."""
     discard(_spare(path))
 
 
@@ -196,7 +195,7 @@ def _spare(path: str) -> str:
 
 
 def discard(path: str) -> None:
-    """Remove a file that may be gone already, or never came to be where a file is a folder's."""
+    """Remove a file if it exists."""
     try:
         os.unlink(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -204,12 +203,12 @@ def discard(path: str) -> None:
 
 
 def storable_ns(time_ns: int) -> int:
-    """A file's time as a database can hold it: a file may be dated to any year."""
+    """A file time in the range of a database integer: files may have any date."""
     return min(max(time_ns, -(1 << 63)), (1 << 63) - 1)
 
 
 def read(path: str) -> bytes:
-    """A whole file. Plain system calls: an object store reads ten thousand small ones."""
+    """A whole file. Plain system calls: an object store reads ten thousand small files."""
     fd = os.open(path, os.O_RDONLY)
     try:
         return _rest_of(fd, sys.maxsize)
@@ -218,7 +217,7 @@ def read(path: str) -> bytes:
 
 
 def read_plain(path: str, limit: int) -> bytes:
-    """A stranger's file: no link, no pipe, no device, and hardly more than `limit` bytes of it."""
+    """Read an untrusted file: no link, FIFO or device, and little more than `limit` bytes."""
     fd = open_plain(path)
     try:
         return _rest_of(fd, limit)
@@ -227,7 +226,7 @@ def read_plain(path: str, limit: int) -> bytes:
 
 
 def open_plain(path: str) -> int:
-    """A stranger's file, open for reading: no link, no pipe, no device."""
+    """Open an untrusted file for reading: no link, FIFO or device."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -255,9 +254,9 @@ def read_or_none(path: str) -> bytes | None:
 
 
 def names(folder: str) -> list[str]:
-    """The names in a folder, sorted; none where there is no folder.
+    """The sorted names in a folder; none if it does not exist.
 
-    What a desktop's file manager leaves behind is passed over.
+    Files of desktop file managers are skipped.
     """
     try:
         return sorted(name for name in os.listdir(folder) if name != ".DS_Store")

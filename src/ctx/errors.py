@@ -1,4 +1,4 @@
-"""Everything that can go wrong and that a person can do something about.
+"""Errors that a user can act on.
 
     CtxError
     ├── ObjectNotFound         E001  a referenced object does not exist
@@ -8,36 +8,36 @@
     ├── RefNotFound            E005  a ref does not exist
     ├── LockConflict           E006  another process holds the lock
     ├── IndexCorrupt           E007  a derived file is damaged and must be rebuilt
-    ├── StagingConflict        E008  a ref moved under our feet
-    ├── CommitOrphan           E009  a commit's parent is not here although it should be
+    ├── StagingConflict        E008  a ref changed since it was read
+    ├── CommitOrphan           E009  a parent of a commit is missing
     ├── BudgetExceeded         E010  an operation exceeds a configured budget
-    ├── UsageError             E011  the command line makes no sense (exit code 2)
+    ├── UsageError             E011  invalid arguments (exit code 2)
     ├── NotAProject            E012  no project store here
-    ├── ConfigInvalid          E013  a configuration value cannot be used
+    ├── ConfigInvalid          E013  a configuration value is invalid
     ├── DiskFailure            E014  the file system refused: full, read-only, not permitted
     ├── PathRefused            E015  a path is outside the project, missing, or not a plain file
     ├── GitFailure             E016  git is missing or refused
     ├── ConfirmationNeeded     E017  a destructive step was not confirmed
-    ├── DatabaseFailure        E018  a database of truth is damaged, busy or of another program
+    ├── DatabaseFailure        E018  a database is damaged, busy or belongs to another program
     ├── NewerFormat            E019  written by a newer ctx than this one
     ├── NodeNotFound           E020  no node has this id
-    ├── AmbiguousId            E021  several nodes begin with these characters
-    ├── QueryInvalid           E022  a query makes no sense (exit code 2)
-    ├── ContentRefused         E023  a text cannot be kept: empty, not text, too large
-    ├── ImportConflict         E024  what is imported contradicts what is here
+    ├── AmbiguousId            E021  several nodes match this id prefix
+    ├── QueryInvalid           E022  invalid query (exit code 2)
+    ├── ContentRefused         E023  content is refused: empty, not text, or too large
+    ├── ImportConflict         E024  imported data conflicts with existing data
     ├── ViewNotFound           E025  no view has this name
-    ├── HookFailed             E026  a hook that was to be registered does not work
-    ├── SettingsUnreadable     E027  another program's settings cannot be changed safely
+    ├── HookFailed             E026  a hook fails its test and is not registered
+    ├── SettingsUnreadable     E027  another program's settings file cannot be edited safely
     ├── ReceiptNotFound        E028  no receipt has this id
-    ├── ProgramFailure         E029  a program that was to be asked is missing or refused
+    ├── ProgramFailure         E029  an external program is missing or failed
     ├── SessionNotFound        E030  no session has that id
-    ├── ModelFailure           E031  a model cannot be reached, refuses, or answers nonsense
-    ├── StoreNotTrusted        E032  a project store that is not trusted was to be read
-    └── StoreTooLarge          E033  a project store that is not trusted has too much in it
+    ├── ModelFailure           E031  a model is unreachable, refuses, or sends an invalid answer
+    ├── StoreNotTrusted        E032  a command needs a project store that is not trusted
+    └── StoreTooLarge          E033  an untrusted project store exceeds the read limits
 
-Each class carries its code and its exit code; each instance carries one sentence and, where
-there are any, lines of detail (candidates, the place in a query) and the next step as a hint.
-`cli/main.py` is the only place that prints them.
+Each class defines its code and exit code. Each instance has a one-sentence message and, optionally,
+detail lines (candidates, the position in a query) and a hint with the next step. Only `cli/main.py`
+prints them.
 """
 
 EXIT_CODES = {
@@ -50,13 +50,13 @@ EXIT_CODES = {
 
 
 class CtxError(Exception):
-    """The base of the tree: catching it catches everything ctx means to say."""
+    """The base class: catch it to catch every error that ctx raises on purpose."""
 
     code: str = "E000"
     exit_code: int = 1
     default_hint: str | None = None
     quotes_store: bool = False
-    """Whether its sentence names what lies in a project store: files, refs, ids."""
+    """Whether the message may contain names from a project store: files, refs, ids."""
 
     def __init__(self, message: str, *, hint: str | None = None, detail: str = "") -> None:
         super().__init__(message)
@@ -68,41 +68,41 @@ class CtxError(Exception):
         return f"{self.code}: {self.message}"
 
     def unquoted(self) -> "StoreNotTrusted":
-        """The same about a store that is not trusted, without anything that lies in it."""
+        """The error to show for an untrusted store, without any text from that store."""
         return StoreNotTrusted(
-            f"The project's store is not trusted, and cannot be used as it is ({self.code}).",
-            hint="`ctx debug verify` counts what is damaged; --untrusted names it on a terminal.",
+            f"The project store is not trusted and is damaged ({self.code}).",
+            hint="`ctx debug verify` counts the damage; add --untrusted on a terminal for details.",
         )
 
 
 class ObjectNotFound(CtxError):
     code = "E001"
     quotes_store = True
-    default_hint = "Run `ctx debug verify` to see everything that is missing."
+    default_hint = "Run `ctx debug verify` to list all missing objects."
 
 
 class HashMismatch(CtxError):
     code = "E002"
     quotes_store = True
-    default_hint = "Restore the file from git or a copy; `ctx debug verify` lists every damage."
+    default_hint = "Restore the file from git or a backup; `ctx debug verify` lists all damage."
 
 
 class InvalidEnvelope(CtxError):
     code = "E003"
     quotes_store = True
-    default_hint = "Restore the file from git or a copy; `ctx debug verify` lists every damage."
+    default_hint = "Restore the file from git or a backup; `ctx debug verify` lists all damage."
 
 
 class DeserializationFailed(CtxError):
     code = "E004"
     quotes_store = True
-    default_hint = "Run `ctx debug verify` to see every damage."
+    default_hint = "Run `ctx debug verify` to list all damage."
 
 
 class RefNotFound(CtxError):
     code = "E005"
     quotes_store = True
-    default_hint = "`ctx debug refs` lists what there is."
+    default_hint = "`ctx debug refs` lists the refs."
 
 
 class LockConflict(CtxError):
@@ -113,18 +113,18 @@ class LockConflict(CtxError):
 class IndexCorrupt(CtxError):
     code = "E007"
     quotes_store = True
-    default_hint = "It is derived: delete it, and the next command makes it again."
+    default_hint = "Delete it: the next command rebuilds it."
 
 
 class StagingConflict(CtxError):
     code = "E008"
-    default_hint = "Another process moved it first; run the command again."
+    default_hint = "Another process changed it first; run the command again."
 
 
 class CommitOrphan(CtxError):
     code = "E009"
     quotes_store = True
-    default_hint = "Fetch the missing history with git, or go on: reading stops at that boundary."
+    default_hint = "Fetch the missing history with git, or continue without it: history ends there."
 
 
 class BudgetExceeded(CtxError):
@@ -138,12 +138,12 @@ class UsageError(CtxError):
 
 class NotAProject(CtxError):
     code = "E012"
-    default_hint = "Run `ctx init` to make one."
+    default_hint = "Run `ctx init` to create one."
 
 
 class ConfigInvalid(CtxError):
     code = "E013"
-    default_hint = "`ctx config explain KEY` says what a key takes."
+    default_hint = "`ctx config explain KEY` shows the valid values."
 
 
 class DiskFailure(CtxError):
@@ -160,7 +160,7 @@ class GitFailure(CtxError):
 
 class ConfirmationNeeded(CtxError):
     code = "E017"
-    default_hint = "Add --yes to go ahead without being asked."
+    default_hint = "Add --yes to skip the question."
 
 
 class DatabaseFailure(CtxError):
@@ -179,13 +179,13 @@ class NodeNotFound(CtxError):
 
 class AmbiguousId(CtxError):
     code = "E021"
-    default_hint = "Give more of its characters."
+    default_hint = "Use a longer prefix."
 
 
 class QueryInvalid(CtxError):
     code = "E022"
     exit_code = 2
-    default_hint = "`ctx query --help` shows what a query may say."
+    default_hint = "`ctx query --help` shows the query syntax."
 
 
 class ContentRefused(CtxError):
@@ -194,17 +194,17 @@ class ContentRefused(CtxError):
 
 class ImportConflict(CtxError):
     code = "E024"
-    default_hint = "Nothing was changed. With --merge, what is newer wins."
+    default_hint = "Nothing was changed. With --merge, the newer version wins."
 
 
 class ViewNotFound(CtxError):
     code = "E025"
-    default_hint = "`ctx view list` shows what there is."
+    default_hint = "`ctx view list` lists the views."
 
 
 class HookFailed(CtxError):
     code = "E026"
-    default_hint = "`ctx doctor` says more; nothing was registered."
+    default_hint = "Nothing was registered. Run `ctx doctor` for details."
 
 
 class SettingsUnreadable(CtxError):
@@ -214,7 +214,7 @@ class SettingsUnreadable(CtxError):
 
 class ReceiptNotFound(CtxError):
     code = "E028"
-    default_hint = "`ctx why --list` shows the last ones."
+    default_hint = "`ctx why --list` lists recent receipts."
 
 
 class ProgramFailure(CtxError):
@@ -223,22 +223,22 @@ class ProgramFailure(CtxError):
 
 class SessionNotFound(CtxError):
     code = "E030"
-    default_hint = "`ctx sessions list --all` shows them."
+    default_hint = "`ctx sessions list --all` lists all sessions."
 
 
 class ModelFailure(CtxError):
     code = "E031"
-    default_hint = "`ctx doctor` looks at the model; `ctx config list` shows what is set."
+    default_hint = "`ctx doctor` checks the model; `ctx config list` shows the settings."
 
 
 class StoreNotTrusted(CtxError):
     code = "E032"
     default_hint = (
-        "`ctx trust` says what it holds, and trusts it. "
-        "On a terminal, --untrusted shows it without trusting it."
+        "`ctx trust` shows what it contains and asks whether to trust it. "
+        "On a terminal, --untrusted reads it without trusting it."
     )
 
 
 class StoreTooLarge(CtxError):
     code = "E033"
-    default_hint = "If you know where it comes from: `ctx trust`."
+    default_hint = "If you know its source, run `ctx trust`."

@@ -1,6 +1,6 @@
-"""The one place that runs the `git` program, and what ctx asks it.
+"""The only module that runs `git`.
 
-Where a repository is, `checkouts` finds out without a process.
+`checkouts` finds repositories without a process.
 """
 
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Addition(NamedTuple):
-    """A file as the newest commit that added it has it."""
+    """The newest commit that added a file: the blob and the time."""
 
     blob: str
     time: int
@@ -32,7 +32,7 @@ class Difference(NamedTuple):
     path: str
     """Relative to the top."""
     blob: str
-    """What it held in the commit; empty or zeros where it was no plain file there."""
+    """The blob in the commit; empty or zeros if it was not a plain file there."""
 
 
 def run(
@@ -42,14 +42,14 @@ def run(
     fine: tuple[int, ...] = (0,),
     keep: str = "",
 ) -> bytes:
-    """What a git command prints; `fine` are the exit codes that mean no failure."""
+    """The output of a git command; `fine` lists the exit codes that are not failures."""
     return _run(checkout, [*_beginning(checkout, keep), *arguments], stdin, fine)
 
 
 def _beginning(checkout: Checkout, keep: str = "") -> list[str]:
-    """The program, and the settings that keep a repository from running anything.
+    """The program and the settings that keep a repository from running anything.
 
-    `keep` is a setting that stays as the repository has it.
+    `keep` names a setting to leave as the repository has it.
     """
     words = [_program(), *git_settings.fixed(keep)]
     if git_settings.may_name_programs(checkout):
@@ -60,7 +60,7 @@ def _beginning(checkout: Checkout, keep: str = "") -> list[str]:
 def _program() -> str:
     import shutil
 
-    # A relative folder on PATH would be one of the repository's.
+    # A relative folder on PATH could be inside the repository.
     folders = filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep))
     program = shutil.which("git", path=os.pathsep.join(folders))
     if program is None:
@@ -76,7 +76,7 @@ def _run(
     with _starting():
         done = subprocess.run(
             command,
-            # git finds the repository from its folder, so that its own check of who owns it holds.
+            # git finds the repository from its folder, so that its ownership check applies.
             cwd=checkout.top,
             env=git_settings.environment(checkout, os.environ),
             input=stdin,
@@ -102,17 +102,17 @@ _TRUSTING = "git config --global --add safe.directory "
 def _failure(command: list[str], complaint: bytes) -> GitFailure:
     said = complaint.decode("utf-8", "replace").strip().splitlines() or ["no message"]
     verb = next(word for word in command[1:] if word[0] != "-" and "=" not in word)
-    # A repository of somebody else is read by whoever says so to git, in the words that it prints.
+    # git prints the command that makes a repository of another owner safe.
     advice = next((line.strip() for line in said if line.strip().startswith(_TRUSTING)), "")
     hint = f"If you trust whoever owns it: `{advice}`." if advice else None
     return GitFailure(f"`git {verb}` failed: {said[0]}", hint=hint)
 
 
 class Reading:
-    """A git command that reads history while we do something else.
+    """A git command that reads history in the background.
 
-    It prints into a file without a name: a pipe would hold it up until somebody reads, and
-    memory has no room for whatever a history may contain.
+    It prints into an unnamed file: a pipe would block it until somebody reads, and the output may
+    not fit into memory.
     """
 
     def __init__(self, checkout: Checkout, *arguments: str, stdin: bytes) -> None:
@@ -134,7 +134,7 @@ class Reading:
             )
 
     def printed(self) -> "BinaryIO":
-        """All that it printed, once it has ended well."""
+        """Its whole output, after it has succeeded."""
         if self._process.wait() != 0:
             self._complaint.seek(0)
             raise _failure(self._command, self._complaint.read(4096))
@@ -142,7 +142,7 @@ class Reading:
         return self._printed
 
     def close(self) -> None:
-        """End it, wherever it is."""
+        """Kill it."""
         self._process.kill()
         self._process.wait()
         self._printed.close()
@@ -150,13 +150,13 @@ class Reading:
 
 
 def checked_out(checkout: Checkout) -> str | None:
-    """The commit that HEAD leads to; None before there is one."""
+    """The commit of HEAD; None before the first commit."""
     asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     return run(checkout, *asked, fine=(0, 1)).decode().strip() or None
 
 
 def commit_named(checkout: Checkout, name: str) -> str | None:
-    """The commit that a person means: a branch, a tag, `HEAD~3`; None where there is none."""
+    """The commit for a user's name: a branch, a tag, `HEAD~3`; None if there is none."""
     asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     try:
         said = run(checkout, *asked, fine=(0, 1))
@@ -166,8 +166,8 @@ def commit_named(checkout: Checkout, name: str) -> str | None:
 
 
 def differences(checkout: Checkout, commit: str, folder: str) -> list[Difference]:
-    """How the tracked files under a folder differ from a commit, as they lie there now."""
-    # A plumbing command: it takes nobody's settings, and leaves the index as it is.
+    """How the tracked files under a folder differ from a commit."""
+    # A plumbing command: it ignores user settings and does not write the index.
     asked = (
         *("diff-index", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff"),
         *("--no-textconv", "--ignore-submodules=all", commit, "--"),
@@ -186,27 +186,27 @@ def differences(checkout: Checkout, commit: str, folder: str) -> list[Difference
 
 
 def newest_commits(checkout: Checkout, tip: str, most: int) -> list[str]:
-    """A commit and what led to it, the newest first."""
+    """A commit and its ancestors, newest first."""
     return run(checkout, "rev-list", f"--max-count={most}", tip, "--").decode().split()
 
 
 def shallow_edge(checkout: Checkout) -> frozenset[str]:
-    """The commits behind which a shallow clone has nothing: they look like first ones."""
+    """The boundary commits of a shallow clone, which look like root commits."""
     listed = disk.read_or_none(os.path.join(checkout.common_dir, "shallow")) or b""
     return frozenset(listed.decode("ascii", "replace").split())
 
 
 def head_commit(checkout: Checkout) -> str | None:
-    """The commit that is checked out, read from plain files where git keeps it in them."""
+    """The current commit, read from plain files if git stores it in them."""
     if os.path.isdir(os.path.join(checkout.common_dir, "reftable")):
         return checked_out(checkout)
     return checkouts.standing(checkout)[1]
 
 
 def root_commits(checkout: Checkout, tip: str) -> tuple[str, ...]:
-    """The commits without a parent that a commit descends from, sorted.
+    """The root commits of a commit's history, sorted.
 
-    All of its history is walked. In a shallow clone they cannot be known: there are none.
+    The whole history is walked. Empty for a shallow clone, which does not know them.
     """
     if shallow_edge(checkout):
         return ()
@@ -215,7 +215,7 @@ def root_commits(checkout: Checkout, tip: str) -> tuple[str, ...]:
 
 
 def descends_from(checkout: Checkout, newer: str, older: str) -> bool:
-    """Whether one commit is another one or leads back to it; False too where one is not here."""
+    """Whether `newer` is `older` or its descendant; False if either is missing."""
     try:
         run(checkout, "merge-base", "--is-ancestor", older, newer)
     except GitFailure:
@@ -224,31 +224,31 @@ def descends_from(checkout: Checkout, newer: str, older: str) -> bool:
 
 
 def origin_url(checkout: Checkout) -> str:
-    """The URL of the remote `origin` in the repository's own config file; empty: none."""
+    """The URL of the remote `origin` in the repository's config; empty if none."""
     asked = ("config", "--local", "--get", "remote.origin.url")
-    # 1: it is not set. 2: it is set several times, and git prints the last one.
+    # 1: not set. 2: set several times; git prints the last value.
     said = run(checkout, *asked, fine=(0, 1, 2)).decode("utf-8", "replace")
     return said.partition("\n")[0].strip()
 
 
 def tracked_files(checkout: Checkout, folder: str) -> list[str]:
-    """The files that git's index knows under a folder, relative to the top."""
+    """The tracked files under a folder, relative to the top."""
     return _paths(run(checkout, "ls-files", "-z", "--cached", "--", _inside(checkout, folder)))
 
 
 def belonging_files(checkout: Checkout, folder: str) -> list[str]:
-    """Tracked files and those that git would offer to add, relative to the top."""
+    """Tracked files and untracked files that are not ignored, relative to the top."""
     arguments = ("-z", "--cached", "--others", "--exclude-standard", "--")
     return sorted(set(_paths(run(checkout, "ls-files", *arguments, _inside(checkout, folder)))))
 
 
 def ignored_files(checkout: Checkout, paths: Iterable[str]) -> set[str]:
     """Which of these paths git ignores. Tracked files are never ignored."""
-    # Behind `./` a name that begins with a colon is a name, not git's pathspec magic.
+    # After `./`, a name that starts with a colon is not pathspec magic.
     wanted = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
     if not wanted:
         return set()
-    # It exits with 1 where nothing is ignored.
+    # Exit code 1 means that nothing is ignored.
     found = run(checkout, "check-ignore", "-z", "--stdin", stdin=wanted, fine=(0, 1))
     return {path.removeprefix("./") for path in _paths(found)}
 
@@ -266,7 +266,7 @@ def unknown_files(checkout: Checkout, folder: str) -> list[str]:
     )
     found = run(checkout, *arguments, _inside(checkout, folder))
     entries = (entry for entry in found.split(b"\0") if entry)
-    # Of the two status letters the second speaks of the working tree; a space: same as the index.
+    # The second status letter is about the working tree; a space means unchanged from the index.
     return sorted(os.fsdecode(entry[3:]) for entry in entries if entry[1:2] != b" ")
 
 
@@ -277,9 +277,9 @@ def hooks_folder(checkout: Checkout) -> str:
 
 
 def add(checkout: Checkout, folder: str) -> None:
-    """Add what is under a folder to git's index, but for submodules.
+    """Add a folder to git's index, without submodules.
 
-    git would look for changes inside of them, and run what their own settings name.
+    git would look for changes inside them and run what their settings name.
     """
     inside = _inside(checkout, folder)
     listed = run(checkout, "ls-files", "-z", "--stage", "--", inside).split(b"\0")
@@ -299,13 +299,13 @@ def additions(checkout: Checkout, folder: str) -> dict[str, Addition]:
             time = int(field[1:])
         elif field.lstrip(b"\n").startswith(b":"):
             blob = field.split(b" ")[3].decode()
-            # The newest commit comes first, and is the one that counts.
+            # The newest commit comes first and wins.
             found.setdefault(os.fsdecode(next(fields)), Addition(blob, time))
     return found
 
 
 def names_since(checkout: Checkout, folder: str, days: int) -> set[str]:
-    """The names that were in a folder at any time of the last days, on any ref."""
+    """The names that a folder contained at any time in the last days, on any ref."""
     listed = _log(checkout, folder, f"--since={days}.days.ago", "--name-only", "--format=")
     touched = {os.path.basename(path.lstrip("\n")) for path in _paths(listed)}
     tips = run(checkout, "rev-list", "--no-walk", "--all", *_worktree_commits(checkout)).split()
@@ -318,25 +318,25 @@ def names_since(checkout: Checkout, folder: str, days: int) -> set[str]:
 
 
 def has_seen(checkout: Checkout, path: str) -> bool:
-    """Whether any commit that a ref names, or has named lately, has a file."""
+    """Whether any commit of a ref or reflog has a file."""
     return bool(_log(checkout, path, "--reflog", "--max-count=1", "--format=%H"))
 
 
 def names_in(checkout: Checkout, commit: str, folder: str) -> list[str]:
-    """The names in a folder as a commit has it; none where it has no such folder."""
+    """The names in a folder of a commit; empty if it has no such folder."""
     asked = ("ls-tree", "-z", "--name-only", f"{commit}:{os.path.relpath(folder, checkout.top)}")
     return _paths(run(checkout, *asked, fine=(0, 128)))
 
 
 def adders(checkout: Checkout, folder: str, after: str | None = None) -> dict[str, str]:
-    """The files under a folder that commits have added which a ref other than the stash leads
-    to, each with such a commit. What led to the commit `after` is left out."""
+    """Files under a folder that were added by commits of any ref but the stash, each with such a
+    commit. Ancestors of the commit `after` are left out."""
     reachable = ("--exclude=refs/stash", "--all", *_worktree_commits(checkout))
     return _adders(checkout, folder, *reachable, *(("--not", after) if after else ()))
 
 
 def branch_adders(checkout: Checkout, folder: str) -> dict[str, str]:
-    """The same for the commits that led to what is checked out."""
+    """The same for the ancestors of HEAD."""
     return _adders(checkout, folder, "HEAD")
 
 
@@ -366,7 +366,7 @@ def _adders(checkout: Checkout, folder: str, *revisions: str) -> dict[str, str]:
 
 
 def missing(checkout: Checkout, wanted: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Of pairs of a commit and a file, those where the commit does not have the file."""
+    """The pairs of a commit and a file for which the commit does not have the file."""
     if not wanted:
         return set()
     asked = b"".join(
@@ -379,8 +379,8 @@ def missing(checkout: Checkout, wanted: Sequence[tuple[str, str]]) -> set[tuple[
 
 
 def _log(checkout: Checkout, folder: str, *options: str) -> bytes:
-    """The log of a folder over every ref and every working tree, merges compared with each
-    parent, and no branch left out because another one ended with the same files."""
+    """The log of a folder over all refs and working trees, with merges compared to each parent and
+    full history."""
     return run(
         checkout, "-c", "log.showRoot=true", "-c", "log.diffMerges=separate",
         "log", "--all", *_worktree_commits(checkout), "-m", "--full-history", "--no-renames", "-z",
@@ -389,7 +389,7 @@ def _log(checkout: Checkout, folder: str, *options: str) -> bytes:
 
 
 def _worktree_commits(checkout: Checkout) -> list[str]:
-    """What the working trees have checked out, also where no branch names it."""
+    """The commits of all working trees, also without a branch."""
     lines = run(checkout, "worktree", "list", "--porcelain").decode("utf-8", "replace").splitlines()
     commits = {line.removeprefix("HEAD ") for line in lines if line.startswith("HEAD ")}
     return sorted(commit for commit in commits if commit.strip("0"))
@@ -432,7 +432,7 @@ class Blobs:
 
 
 def identity(checkout: Checkout | None) -> str:
-    """`Name <mail>` as git would write it into a commit; empty where git cannot say."""
+    """`Name <mail>` as git would write it into a commit; empty if git has none."""
     if checkout is None:
         return ""
     try:
@@ -444,7 +444,7 @@ def identity(checkout: Checkout | None) -> str:
 
 
 def exclude(checkout: Checkout, folder: str) -> None:
-    """List a folder in the repository's own exclude file, once."""
+    """Add a folder to the repository's exclude file, once."""
     inside = os.fsencode(os.path.relpath(folder, checkout.top))
     for special in (b"\\", b"*", b"?", b"["):
         inside = inside.replace(special, b"\\" + special)
@@ -460,7 +460,7 @@ def exclude(checkout: Checkout, folder: str) -> None:
 
 
 def _inside(checkout: Checkout, path: str) -> str:
-    """A folder as git takes it literally, whatever characters its name has."""
+    """A folder as a literal pathspec."""
     return ":(literal)" + os.path.relpath(path, checkout.top)
 
 

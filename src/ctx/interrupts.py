@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import signal
     from types import FrameType
 else:
-    # What `signal` adds are names for the numbers, and 7 ms.
+    # `signal` itself only adds names for the numbers, and takes 7 ms.
     import _signal as signal
 
 NOTHING_STORED = "Interrupted. Nothing was stored."
@@ -31,22 +31,22 @@ PARTLY_STORED = "Interrupted. What was done so far is stored; run the command ag
 
 _SIGNALS = (int(signal.SIGINT), int(signal.SIGTERM))
 _ENOUGH = 3
-"""So many signals end a process whose clean-up takes too long."""
+"""After this many signals, a process ends even if its clean-up is not done."""
 
 
 class _Process:
-    """What this process knows about signals."""
+    """The signal state of this process."""
 
     is_handling = False
-    """Whether the signals of this process are ours."""
+    """Whether our handlers are installed."""
     is_working = False
     is_deferring = False
     is_printing = False
-    """Whether an answer is written just now, to somebody who may not read it."""
+    """Whether output is being written to a reader that may have stopped reading."""
     has_stored_parts = False
     has_raised = False
     number = 0
-    """The signal that has come; 0 for none."""
+    """The received signal; 0 for none."""
     count = 0
 
 
@@ -54,7 +54,7 @@ _process = _Process()
 
 
 def install() -> None:
-    """Handle the signals of this process. What was told to ignore them goes on doing so."""
+    """Install the handlers. Signals that were ignored stay ignored."""
     _process.is_handling = True
     for number in _SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -72,7 +72,7 @@ def _handle(number: int, _frame: "FrameType | None") -> None:
     if not _process.has_raised:
         _process.has_raised = True
         raise KeyboardInterrupt
-    # The first one is being obeyed.
+    # The first signal is being handled.
     if _process.count >= _ENOUGH:
         _end_at_once("")
 
@@ -86,22 +86,22 @@ def _end_at_once(message: str) -> None:
 
 
 def _report_unraisable(unraisable: "sys.UnraisableHookArgs", /) -> None:
-    """Leave out an interruption that came where none can be raised: `defer` raises it again."""
+    """Suppress an interruption where Python cannot raise it: `defer` raises it again."""
     if not isinstance(unraisable.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
 
 
 def begin() -> None:
-    """A command begins: from now on somebody catches `KeyboardInterrupt`."""
+    """A command starts: from now on `KeyboardInterrupt` is caught."""
     _process.is_deferring = _process.has_stored_parts = False
     accept()
     _process.is_working = True
 
 
 def defer() -> None:
-    """Let signals wait until the command has ended: what comes next cannot be taken back.
+    """Postpone signals until the command ends: the next step cannot be undone.
 
-    An interruption that was lost on the way, as in a callback of SQLite, stops the command here.
+    An interruption that was lost, as in an SQLite callback, stops the command here.
     """
     if _process.is_deferring:
         return
@@ -114,13 +114,13 @@ def defer() -> None:
 
 
 def check() -> None:
-    """Raise an interruption that has come and was not obeyed."""
+    """Raise a pending interruption."""
     if _process.number and not _process.is_deferring:
         raise KeyboardInterrupt
 
 
 def next_part() -> None:
-    """Between the parts of a command that stores them one by one: here it may be stopped."""
+    """Between the parts of a command that stores them one by one: it may be stopped here."""
     if _process.is_deferring:
         _process.has_stored_parts = True
         _process.is_deferring = False
@@ -128,7 +128,7 @@ def next_part() -> None:
 
 
 def accept() -> None:
-    """Go on after an interruption, with what had come until then."""
+    """Continue after an interruption with the results so far."""
     _process.has_raised = False
     _process.number = 0
 
@@ -139,12 +139,12 @@ def has_stored() -> bool:
 
 
 def exit_code() -> int:
-    """Of a command that was interrupted."""
+    """The exit code of an interrupted command."""
     return 0 if _process.is_deferring else 128 + (_process.number or int(signal.SIGINT))
 
 
 def message() -> str:
-    """What is said about a command that was interrupted; nothing where all of it was stored."""
+    """The message about an interrupted command; empty if everything was stored."""
     if _process.is_deferring:
         return ""
     return PARTLY_STORED if _process.has_stored_parts else NOTHING_STORED
@@ -166,7 +166,7 @@ def end(code: int) -> int:
 
 
 class Printing:
-    """While an answer is written, also one about a change: whoever reads it may have stopped."""
+    """While output is written, even about a stored change: its reader may have stopped."""
 
     def __enter__(self) -> None:
         _process.is_printing = True

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ctx import checkouts, disk, repositories
+from ctx import checkouts, disk, repository_names
 from ctx.errors import NotAProject, PathRefused
 
 STORE_NAME = ".ctx"
@@ -307,7 +307,7 @@ def place(folder: str, home: str, trusts: Callable[[Project], bool] | None = Non
     if not called and store and (trusts is None or trusts(store)):
         called = _declared_name(store.config_file) or os.path.basename(store.root)
     if not called and checkout:
-        called = repositories.name_of(home, checkout.common_dir) or new_name(home, checkout)
+        called = repository_names.name_of(home, checkout.common_dir) or new_name(home, checkout)
     name = fit_for_a_tag(called) if called else None
     top = checkout.top if checkout else store.root if store else folder
     if name is None or checkout is None:
@@ -332,7 +332,7 @@ def new_name(home: str, checkout: checkouts.Checkout) -> str:
     one customer must not be told to another because both call their repository `api`.
     """
     name = repository_name(checkout)
-    taken = set(map(fit_for_a_tag, repositories.taken(home, checkout.common_dir)))
+    taken = set(map(fit_for_a_tag, repository_names.taken(home, checkout.common_dir)))
     if not taken or fit_for_a_tag(name) not in taken:
         return name
     is_shared = checkout.git_dir != checkout.common_dir

@@ -175,14 +175,14 @@ class Project:
     ) -> None:
         """A command was run. What compilers and tests reported is read out of its output."""
         with self._open():
-            if not _said(cmd).strip():
+            if not _storable(cmd).strip():
                 raise UsageError("The command has no name.", hint="Say what was run.")
             self._observed.append(CommandRun(cmd, _bytes(output), exit_code))
 
     def observe_note(self, text: str) -> None:
         """Something to be kept in mind."""
         with self._open():
-            if not _said(text).strip():
+            if not _storable(text).strip():
                 raise UsageError("A note without words says nothing.")
             self._observed.append(Noted(text))
 
@@ -190,9 +190,9 @@ class Project:
         """A model answered. What it speaks of is linked to it when the step is flushed: files and
         items of the code that are there."""
         with self._open():
-            if not _said(text).strip():
+            if not _storable(text).strip():
                 raise UsageError("An answer without words says nothing.")
-            self._observed.append(Response(text, _said(task), _said(model)))
+            self._observed.append(Response(text, _storable(task), _storable(model)))
 
     def observe_relations(self, edges: Iterable[Relation | tuple[str, str, str]]) -> None:
         """Things have to do with each other: `(from, label, to)`, or `Relation` with a reason.
@@ -290,7 +290,7 @@ def _relation(said: Relation | tuple[str, str, str]) -> Relation:
             )
         said = Relation(*said)
     for text in said:
-        _said(text)
+        _storable(text)
     if said.confidence not in CONFIDENCE:
         raise UsageError(
             f"{said.confidence[:40]!r} is no confidence.", hint=f"Say {', '.join(CONFIDENCE)}."
@@ -298,7 +298,7 @@ def _relation(said: Relation | tuple[str, str, str]) -> Relation:
     return said
 
 
-def _said(text: str) -> str:
+def _storable(text: str) -> str:
     """A text that can be kept: what cannot be would be in the way of everything else."""
     try:
         text.encode()

@@ -16,8 +16,8 @@ from ctx import clock, disk
 from ctx.errors import LockConflict
 
 
-class Owner(NamedTuple):
-    """Who holds the lock, as the holder wrote it down."""
+class LockOwner(NamedTuple):
+    """The holder of a lock, as written in the file."""
 
     pid: int
     host: str
@@ -30,8 +30,8 @@ class Owner(NamedTuple):
 
 
 @contextlib.contextmanager
-def held(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
-    """Hold the lock; E006 with the holder's name if it cannot be had in time."""
+def hold(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
+    """Hold the lock and write its holder; E006 names the other holder on timeout."""
     fd = _acquire(path, timeout_seconds)
     try:
         owner = f"{os.getpid()}\n{os.uname().nodename}\n{clock.now_ms()}\n{doing}\n"
@@ -40,9 +40,8 @@ def held(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
             os.pwrite(fd, owner.encode("utf-8", "replace"), 0)
         yield
     finally:
-        # The name goes before the lock does, so that nobody can lock a file that is no longer
-        # there under its name without noticing it (see `_acquire`).
-        # What was done under the lock stands even if the name cannot be removed.
+        # Unlink before unlocking, so that a process that locks an unlinked file notices it (see
+        # `_acquire`). The work under the lock is done even if the file cannot be removed.
         try:
             with contextlib.suppress(OSError):
                 disk.discard(path)
@@ -70,21 +69,21 @@ def _acquire(path: str, timeout_seconds: float) -> int:
 
 
 @contextlib.contextmanager
-def taken(path: str, seconds: float = 0) -> Iterator[int | None]:
-    """The file, open, whose lock is ours until the block ends; None if it is not free in time.
+def try_hold(path: str, seconds: float = 0) -> Iterator[int | None]:
+    """Hold the lock during the block; yields the open file, or None if it is not free in time.
 
-    The file stays where it is.
+    The file is kept.
     """
     disk.make_folder(os.path.dirname(path))
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)
     try:
-        yield fd if wait(fd, seconds) else None
+        yield fd if wait_for(fd, seconds) else None
     finally:
         os.close(fd)
 
 
-def wait(fd: int, seconds: float) -> bool:
-    """Whether the lock on an open file is ours now, or becomes ours in time."""
+def wait_for(fd: int, seconds: float) -> bool:
+    """Whether the lock on an open file is free, or becomes free in time."""
     deadline = clock.monotonic() + seconds
     while not try_lock(fd):
         if clock.monotonic() >= deadline:
@@ -94,12 +93,17 @@ def wait(fd: int, seconds: float) -> bool:
 
 
 def _pause() -> None:
-    """Spread the waiters. Hardly anybody waits, so nobody else loads `random`."""
+    """Sleep with jitter. `random` is imported here because waiting is rare."""
     clock.sleep(random.uniform(0.002, 0.02))
 
 
+def lock(fd: int) -> None:
+    """Lock an open file, however long that takes."""
+    fcntl.flock(fd, fcntl.LOCK_EX)
+
+
 def try_lock(fd: int) -> bool:
-    """Whether the lock on an open file is ours now; nobody is waited for."""
+    """Lock an open file without waiting; whether it worked."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -108,7 +112,7 @@ def try_lock(fd: int) -> bool:
 
 
 def _is_still_named(fd: int, path: str) -> bool:
-    """Whether the file we locked is the one that the next process will find."""
+    """Whether the locked file still has its name, so that the next process locks the same one."""
     try:
         named = os.stat(path)
     except FileNotFoundError:
@@ -118,28 +122,28 @@ def _is_still_named(fd: int, path: str) -> bool:
 
 
 def _conflict(path: str) -> LockConflict:
-    owner = owner_of(path)
+    owner = read_owner(path)
     who = str(owner) if owner else "another process"
     return LockConflict(f"The project store is locked by {who}.")
 
 
-def owner_of(path: str) -> Owner | None:
-    """Who wrote the lock file last; None if there is none or it cannot be read."""
+def read_owner(path: str) -> LockOwner | None:
+    """The last holder written in the file; None if it is missing or unreadable."""
     try:
         pid, host, since, doing = disk.read(path).decode("utf-8", "replace").splitlines()
-        return Owner(int(pid), host, int(since), doing)
+        return LockOwner(int(pid), host, int(since), doing)
     except (OSError, ValueError):
         return None
 
 
 def is_held(path: str) -> bool:
-    """Whether a living process holds the lock right now."""
+    """Whether a running process holds the lock."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:
-        # Whoever only looks must not keep anybody from taking it for longer than this.
+        # A shared lock, held only for this check.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -32,13 +32,13 @@ from posixpath import commonprefix
 LONGEST = 64  # A SHA-256 in hexadecimal. Nobody types more than this to find something again.
 
 
-def of(text: str) -> list[str]:
+def extract(text: str) -> list[str]:
     """All terms in reading order, with repetitions. Common words are not left out."""
     return list(chain.from_iterable(map(_terms.__getitem__, _words(text))))
 
 
 def counts(text: str) -> dict[str, int]:
-    """How often each term is in a text: what `of` gives, counted."""
+    """How often each term is in a text: what `extract` gives, counted."""
     found: dict[str, int] = {}
     for word, times in Counter(_words(text)).items():
         for term in _terms[word]:
@@ -48,7 +48,7 @@ def counts(text: str) -> dict[str, int]:
 
 def column(text: str) -> str:
     """The terms as they are written into a full-text column."""
-    return " ".join(of(text))
+    return " ".join(extract(text))
 
 
 def query(text: str) -> list[str]:

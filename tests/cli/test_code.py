@@ -239,7 +239,7 @@ def test_what_is_not_known_yet_is_not_denied(
         (("code", "outline", "later.py"), "'later.py' is not in what is known of the code so far."),
         (("debug", "graph", "--around", "later"), "'later' names nothing known so far."),
     )
-    with locks.held(f"{index}.lock", "somebody", 0):
+    with locks.hold(f"{index}.lock", "somebody", 0):
         for words, said in asked:
             ran = ctx(*words)
             assert (ran.code, ran.out) == (1, "")
@@ -275,7 +275,7 @@ def test_one_process_at_a_time_brings_it_up_to_date(
     assert ctx("code", "status").code == 0
     [index] = (surroundings / ".ctx" / "code").glob("*/code.db")
     (shop / "later.py").write_text("def later():\n    pass\n")
-    with locks.held(f"{index}.lock", "somebody", 0):
+    with locks.hold(f"{index}.lock", "somebody", 0):
         ran = ctx("code", "callers", "make")
         assert ran.code == 0
         assert "Another process is reading the code" in ran.err

@@ -74,7 +74,7 @@ def test_errors_and_warnings() -> None:
     output.note("Next: ctx commit")
     assert err.getvalue() == (
         "\x1b[1;31merror E012:\x1b[0m No project store here.\n"
-        "  Run `ctx init` to make one.\n"
+        "  Run `ctx init` to create one.\n"
         "\x1b[33mwarning:\x1b[0m An old file.\n"
         "Next: ctx commit\n"
     )

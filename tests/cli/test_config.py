@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ctx.config import schema
+from ctx.config.project_template import project_template
 from ctx.config.setting import Setting, as_toml
-from ctx.config.template import project_template
 from tests.conftest import Ctx
 
 
@@ -193,7 +193,7 @@ def test_explain(ctx: Ctx, project: Path, user: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("CTX_DEFAULT_BUDGET", "30000")
     assert ctx("config", "explain", "view.default_budget").out == (
         "view.default_budget = 30000\n"
-        "Tokens of the view `default`.\n"
+        "Token budget of the view `default`.\n"
         "It must be a whole number from 100 to 10000000.\n"
         "Set it in the user file, or by CTX_VIEW_DEFAULT_BUDGET or CTX_DEFAULT_BUDGET.\n"
         f"  {'default':<{len(str(user)) + 2}}  50000\n"
@@ -202,7 +202,7 @@ def test_explain(ctx: Ctx, project: Path, user: Path, monkeypatch: pytest.Monkey
     )
     assert ctx("config", "explain", "storage.compression_level", "--format", "json").json == {
         "key": "storage.compression_level",
-        "doc": "How hard objects are compressed, by zstd.",
+        "doc": "The zstd compression level of objects.",
         "takes": "a whole number from 0 to 22",
         "default": 3,
         "value": 3,

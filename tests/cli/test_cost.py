@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
-from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.model import Usage
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import prices
+from ctx.llm.protocol import Usage
 from tests.conftest import Ctx
 
 NOON = 1_794_744_000_000
-HERE = To("llama_cpp", "http://127.0.0.1:8080", "small")
-THERE = To("anthropic", "https://api.anthropic.com", "large")
+HERE = ModelTarget("llama_cpp", "http://127.0.0.1:8080", "small")
+THERE = ModelTarget("anthropic", "https://api.anthropic.com", "large")
 
 
 @pytest.fixture(autouse=True)

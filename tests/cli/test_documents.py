@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctx.narrative import files
+from ctx.narrative import narrative_files
 from tests.conftest import Ctx, git
 from tests.faults import NO_SPACE, Disk
 
@@ -61,14 +61,14 @@ def test_the_rest_of_a_persons_file_stays_as_it_is(ctx: Ctx, task: Path) -> None
 def test_what_was_saved_in_between_is_not_written_over(
     ctx: Ctx, task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = files.replace
+    real = narrative_files.replace
     saved = "# A person was faster\n\n<!-- metadata:\ntags: [urgent]\n-->\n"
 
     def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
         task.write_text(saved)
         return real(folder, path, text, seen=seen)
 
-    monkeypatch.setattr(files, "replace", replace)
+    monkeypatch.setattr(narrative_files, "replace", replace)
     conflict = (
         f"error E008: The file tasks/{task.name} was saved by somebody just now.\n"
         "  Nothing was changed; look at it, and run the command again.\n"

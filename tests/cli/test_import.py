@@ -82,7 +82,7 @@ def test_what_differs_is_refused_as_a_whole(ctx: Ctx, add: Add, tmp_path: Path) 
     assert "error E024: 1 thing is here already, and different." in ran.err
     node_id = document["nodes"][0]["id"]
     assert f"node {node_id}: content, summary" in ran.err
-    assert "With --merge, what is newer wins." in ran.err
+    assert "With --merge, the newer version wins." in ran.err
     assert ctx("export").out == before
 
 

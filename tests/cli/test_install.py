@@ -313,7 +313,7 @@ def test_a_hook_that_does_not_work_is_not_registered(
     assert lines[0].startswith("error E026: The hook session-start does not work: it does nothing.")
     assert lines[1:] == [
         f"  /nowhere/python -I -S {ENTRY} session-start || true",
-        "  `ctx doctor` says more; nothing was registered.",
+        "  Nothing was registered. Run `ctx doctor` for details.",
     ]
     assert os.listdir(home) == []
 

@@ -76,7 +76,7 @@ def test_two_nodes_of_one_millisecond_can_both_be_named(ctx: Ctx, folder: Path) 
         "error E021: Several nodes have an id that begins with 01KFDGRP00AB.\n"
         f"  {ids[0]}  fact  Twin 0\n"
         f"  {ids[1]}  fact  Twin 1\n"
-        "  Give more of its characters.\n"
+        "  Use a longer prefix.\n"
     )
 
 

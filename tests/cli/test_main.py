@@ -202,8 +202,7 @@ def test_a_question_in_a_pipe(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatc
     ran = ctx("forget", "deploys")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.endswith(
-        "error E017: This needs a yes: Delete 1 node?\n"
-        "  Add --yes to go ahead without being asked.\n"
+        "error E017: This needs a yes: Delete 1 node?\n  Add --yes to skip the question.\n"
     )
 
 

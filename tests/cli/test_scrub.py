@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx import layout, repositories
+from ctx import layout, repository_names
 from ctx.memory import store
 from tests.cli.conftest import Add, Piped
 from tests.conftest import Ctx, git
@@ -73,8 +73,8 @@ def test_the_name_of_the_project(
     # It is still known here, also when it was written down where the repository lies.
     home = str(surroundings / ".ctx")
     common_dir = str(folder / ".git")
-    assert repositories.name_of(home, common_dir) == "scrubbed"
-    repositories.record(home, common_dir, "")
+    assert repository_names.name_of(home, common_dir) == "scrubbed"
+    repository_names.record(home, common_dir, "")
     assert ctx("scrub", WORD, "--yes").code == 0
     assert "Money is in cents." in ctx("recall", "money").out
     assert "project:scrubbed" in ctx("tags").out
@@ -118,7 +118,7 @@ def test_it_asks_before_it_does_anything(ctx: Ctx, add: Add, folder: Path) -> No
     assert ran.code == 1
     assert ran.err.splitlines()[-2:] == [
         "error E017: This needs a yes: Take it out of all these places? It cannot be undone.",
-        "  Add --yes to go ahead without being asked.",
+        "  Add --yes to skip the question.",
     ]
     assert WORD in ctx("list").out
 

@@ -54,7 +54,7 @@ ctx.cli.main ctx.cli.nodes ctx.cli.opening ctx.cli.options ctx.cli.output ctx.cl
 ctx.cli.terminal ctx.clock ctx.disk
 ctx.errors ctx.ids ctx.interrupts ctx.layout ctx.memory ctx.memory.graph ctx.memory.graphs
 ctx.memory.migrations ctx.memory.model ctx.memory.naming ctx.memory.records ctx.memory.store
-ctx.operations ctx.operations.list ctx.operations.listing ctx.repositories ctx.sqlite
+ctx.operations ctx.operations.list ctx.operations.listing ctx.repository_names ctx.sqlite
 ctx.sqlite.connection ctx.sqlite.truth ctx.workspace
 """
 # Of the standard library, these would be felt: each costs several milliseconds.
@@ -99,7 +99,7 @@ def test_without_a_model_nothing_of_models_is_loaded(repo: Path, words: list[str
 
 
 def test_without_a_model_the_worker_loads_nothing_of_models() -> None:
-    listed = "import sys, ctx.worker.run, ctx.worker.serving; print(*sys.modules)"
+    listed = "import sys, ctx.worker.run, ctx.worker.event_loop; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", listed], capture_output=True, text=True, check=True
     )

@@ -9,11 +9,11 @@ import pytest
 
 from ctx import clock
 from ctx.hook_files import spool
-from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.model import Usage
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import prices
+from ctx.llm.protocol import Usage
 from ctx.memory import event_log
-from ctx.worker import lock
+from ctx.worker import process_lock
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 
@@ -163,7 +163,7 @@ def test_what_models_used(
     ]
     monkeypatch.setattr(clock, "now_ms", lambda: 1_794_700_005_000)
     with Ledger(str(home / "ledger.db")) as ledger:
-        to = To("llama_cpp", "http://127.0.0.1:8080", "small")
+        to = ModelTarget("llama_cpp", "http://127.0.0.1:8080", "small")
         meter = ledger.meter(Purpose("llm"), to, Caps(9_000), prices([]))
         meter.reserve(2_000, 10).settle(Usage(1_000, 200), "small")
     with closing(sqlite3.connect(home / "store.db", isolation_level=None)) as store:
@@ -206,7 +206,7 @@ def test_a_worker_that_hangs(repo: Path, ctx: Ctx, add: Add, surroundings: Path)
     add("--type=fact", "One")
     home = str(surroundings / ".ctx")
     spool.put(home, spool.new_id(clock.now_ms() - 3_600_000), "stop", b"{}")
-    with lock.held(f"{home}/worker.lock", 0):
+    with process_lock.hold(f"{home}/worker.lock", 0):
         (told,) = ctx("status", "--format=json").json["health"]["problems"]
         assert told.startswith("The worker takes in nothing (1 event waiting); `ctx worker stop` ")
         # On a full disk it could not write down who it is.

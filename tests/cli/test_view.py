@@ -97,7 +97,7 @@ def test_views_that_are_not_there(folder: Path, ctx: Ctx) -> None:
         ran = ctx("view", *words)
         assert ran.code == 1
         assert ran.err == (
-            "error E025: There is no view 'no'.\n  `ctx view list` shows what there is.\n"
+            "error E025: There is no view 'no'.\n  `ctx view list` lists the views.\n"
         )
     assert ctx("view", "update", "default").err == (
         "error E011: Nothing is to change.\n  Give --query or --budget.\n"

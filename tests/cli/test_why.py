@@ -158,5 +158,5 @@ def test_one_that_is_not_there(client: Client, ctx: Ctx) -> None:
     assert ran.code == 1
     assert ran.err == (
         "error E028: There is no receipt '17689', and no session of that name.\n"
-        "  `ctx why --list` shows the last ones.\n"
+        "  `ctx why --list` lists recent receipts.\n"
     )

@@ -183,7 +183,7 @@ def test_an_answer_says_where_names_could_not_be_followed(repo: Path, ctx: Ctx) 
     large(repo / "tree")
     assert ctx("code", "outline", "tree/m0.py").code == 0
     path = ctx("code", "status", "--no-refresh", "--format", "json").json["path"]
-    with locks.held(f"{path}.lock", "a test", 0):
+    with locks.hold(f"{path}.lock", "a test", 0):
         found = ctx("code", "callers", "f5", "--no-refresh", "--format", "json").json
     assert (found["calls"], found["age"]["state"]) == ([], "busy")
     found = ctx("code", "callers", "f5", "--no-refresh", "--format", "json").json

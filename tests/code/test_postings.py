@@ -40,7 +40,7 @@ def scored(
 
 def plain_bm25(texts: Mapping[int, str], weights: Mapping[str, float]) -> dict[int, float]:
     """The same, as a textbook has it."""
-    said = {id: Counter(terms.of(text)) for id, text in texts.items()}
+    said = {id: Counter(terms.extract(text)) for id, text in texts.items()}
     mean = sum(map(Counter.total, said.values())) / len(said) if said else 0.0
     found: dict[int, float] = {}
     for term, weight in weights.items():
@@ -81,7 +81,7 @@ def test_scores_are_those_of_the_textbook(
             postings.settle(connection, COMMITS)
         else:
             postings._merge(connection, COMMITS)
-    weights = {terms.of(word)[0]: 1.0 + place for place, word in enumerate(asked)}
+    weights = {terms.extract(word)[0]: 1.0 + place for place, word in enumerate(asked)}
     expected = plain_bm25(texts, weights)
     assert scored(connection, COMMITS, SUBJECT, weights) == pytest.approx(expected)
 
@@ -97,7 +97,7 @@ def test_what_a_text_said_before_is_not_found(before: str, after: str, settled: 
     if settled:
         postings.settle(connection, COMMITS)
     for word in WORDS:
-        found = scored(connection, COMMITS, SUBJECT, {terms.of(word)[0]: 1.0})
+        found = scored(connection, COMMITS, SUBJECT, {terms.extract(word)[0]: 1.0})
         assert set(found) == ({1} if word in after.split() else set())
 
 

@@ -133,7 +133,7 @@ def test_of_many_words_those_are_looked_for_that_few_files_have(folder: Path) ->
     for number in range(30):
         (folder / f"file{number}.py").write_text(" ".join(common) + "\n")
     (folder / "file7.py").write_text("needle\n")
-    weights = dict.fromkeys([*common, *terms.of("needle")], 1.0)
+    weights = dict.fromkeys([*common, *terms.extract("needle")], 1.0)
     assert next(iter(found(SourceTree(str(folder), None, ""), weights))) == "file7.py"
 
 

@@ -59,7 +59,7 @@ def test_an_index_is_made_by_a_process_of_its_own(codebase: Codebase) -> None:
 
 
 def test_nobody_is_started_beside_one_who_is_at_it(codebase: Codebase) -> None:
-    with locks.held(codebase.place.lock, "a test", 1):
+    with locks.hold(codebase.place.lock, "a test", 1):
         assert background_refresh.start(codebase) is None
         # Also where both began at once: the later one goes away without a word.
         start = "import sys; from ctx.codebase.background_refresh import run; run(sys.argv[1])"

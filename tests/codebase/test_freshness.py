@@ -62,7 +62,7 @@ def test_who_is_at_it_is_not_waited_for(
     code_index.refresh(codebase)
     (repo / "net.py").write_text("def reconnect():\n    return 1\n")
     with (
-        locks.held(codebase.place.lock, "test", 0),
+        locks.hold(codebase.place.lock, "test", 0),
         freshness.open_now(codebase, "connect") as found,
     ):
         assert (found.state.state, names(found)) == ("as it was", ["connect", "pay"])

@@ -205,7 +205,7 @@ def test_values_of_older_files_are_told_and_not_used(files: Files) -> None:
     )
     assert search == (
         ".ctx/config.toml:3: index.enable_tantivy = true has no effect: "
-        "SQLite's own full-text search is used instead, and is always on."
+        "SQLite full-text search is always on."
     )
 
 

@@ -120,7 +120,7 @@ def test_an_older_name_is_understood() -> None:
     [
         ("gc.kep_days", "Did you mean `gc.keep_days`?"),
         ("keep_days", "Did you mean `gc.keep_days`?"),
-        ("zzz", "`ctx config list` lists what there is."),
+        ("zzz", "`ctx config list` lists all settings."),
     ],
 )
 def test_a_wrong_name_gets_the_nearest(name: str, hint: str) -> None:

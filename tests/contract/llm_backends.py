@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ctx.errors import BudgetExceeded, ModelFailure
-from ctx.llm.model import Backend, Request, Usage, unheard
+from ctx.llm.protocol import Backend, Request, Usage, ignore
 
 QUESTION = Request("Answer in one word.", ("The sky is blue.\n", "Which colour has the sky?"), 12)
 UNICODE = Request("日本語で。", ('naïve — “quoted” 👩‍👩‍👧 \\ " \x00\n', "更新令牌 обновить?"), 12)
@@ -89,12 +89,12 @@ class BackendContract:
         assert backend.where
         assert backend.model
         assert isinstance(backend.is_free, bool)
-        for shown in (backend.where, backend.model, repr(backend), str(backend.look())):
+        for shown in (backend.where, backend.model, repr(backend), str(backend.probe())):
             assert self.KEY not in shown
 
     def test_a_look_spends_nothing(self, backend: Backend, times_asked: TimesAsked) -> None:
         before = times_asked()
-        backend.look()
+        backend.probe()
         assert times_asked() == before
 
     @pytest.mark.parametrize("request_", [QUESTION, UNICODE, BLANKS, HALF_A_CHARACTER])
@@ -135,7 +135,7 @@ class BackendContract:
         before = times_asked()
         meter = Metered(cap=5)
         with pytest.raises(BudgetExceeded, match="too much"):
-            backend.ask(QUESTION, meter, unheard)
+            backend.ask(QUESTION, meter, ignore)
         assert meter.calls == []
         assert times_asked() == before
 
@@ -152,12 +152,12 @@ class BackendContract:
         assert len(heard) == 1
         assert meter.calls[-1].is_open, "it counts in full"
         # Who was interrupted can be asked again.
-        assert backend.ask(QUESTION, Metered(), unheard).stop in ("end", "length")
+        assert backend.ask(QUESTION, Metered(), ignore).stop in ("end", "length")
 
     def test_one_question_after_the_other(self, backend: Backend) -> None:
         meter = Metered()
         for _ in range(3):
-            assert backend.ask(QUESTION, meter, unheard).usage is not None
+            assert backend.ask(QUESTION, meter, ignore).usage is not None
         assert [call.is_open for call in meter.calls] == [False] * len(meter.calls)
 
     def test_once_closed_it_is_not_asked(self, backend: Backend, times_asked: TimesAsked) -> None:
@@ -165,6 +165,6 @@ class BackendContract:
         backend.close()
         backend.close()
         with pytest.raises(ModelFailure) as raised:
-            backend.ask(QUESTION, Metered(), unheard)
+            backend.ask(QUESTION, Metered(), ignore)
         assert raised.value.hint
         assert times_asked() == before

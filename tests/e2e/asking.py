@@ -9,17 +9,17 @@ from collections import Counter
 from threading import Lock, Thread
 
 from ctx.errors import BudgetExceeded, ModelFailure
-from ctx.llm.anthropic import Anthropic
-from ctx.llm.asking import ask
-from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.model import Backend, Request
-from ctx.llm.openai import OpenAi
+from ctx.llm.anthropic_backend import Anthropic
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
+from ctx.llm.openai_backend import OpenAi
 from ctx.llm.prices import prices
-from ctx.llm.tries import Patience
+from ctx.llm.protocol import Backend, Request
+from ctx.llm.retry import RetryPolicy
+from ctx.llm.send import ask
 
 SESSIONS = 25
 _ASKED = 8
-_PATIENCE = Patience(silence_s=1.0, retries=2, connect_s=10.0, pause_s=0.01)
+_PATIENCE = RetryPolicy(silence_s=1.0, retries=2, connect_s=10.0, pause_s=0.01)
 _WORDS = "Was ist los? 何が起きた, “quoted” and \\escaped\n"
 
 
@@ -30,7 +30,7 @@ def main(url: str, path: str, cap: int) -> None:
     def session(number: int) -> None:
         made = OpenAi if number % 2 else Anthropic
         backend: Backend = made(url, "scripted-1", "", _PATIENCE)
-        to = To(backend.name, backend.where, backend.model)
+        to = ModelTarget(backend.name, backend.where, backend.model)
         purpose = Purpose("synthesis", f"session-{number}")
         with Ledger(path) as ledger:
             meter = ledger.meter(purpose, to, Caps(cap, cap), prices([]))

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from ctx.errors import BudgetExceeded
-from ctx.llm.asking import ask
-from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.model import Request
-from ctx.llm.openai import OpenAi
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
+from ctx.llm.openai_backend import OpenAi
 from ctx.llm.prices import prices
-from ctx.llm.tries import Patience
+from ctx.llm.protocol import Request
+from ctx.llm.retry import RetryPolicy
+from ctx.llm.send import ask
 from tests.llm import serving
-from tests.llm.serving import Asked, Call, Cut, Drops, Hangs, Says, Status, Step
+from tests.llm.serving import Asked, Cut, Drops, Hangs, Says, ServedCall, Status, Step
 
 CAP = 300_000
 PROCESSES = 4
@@ -37,7 +37,7 @@ class Lies(Says):
         super().__init__("It", " is", " fine", ".")
         self.lie = lie
 
-    def parts(self, call: Call) -> Iterator[bytes]:
+    def parts(self, call: ServedCall) -> Iterator[bytes]:
         for part in super().parts(call):
             yield b"\n".join(map(self._changed, part.split(b"\n")))
 
@@ -124,8 +124,8 @@ def test_a_hundred_sessions_and_a_server_that_fails(server: serving.Server, tmp_
 
 def spend(server: serving.Server, path: Path, cap: int) -> int:
     """How many questions were asked until the cap was reached."""
-    backend = OpenAi(server.url, "scripted-1", "", Patience(2.0, 0))
-    to = To(backend.name, backend.where, backend.model)
+    backend = OpenAi(server.url, "scripted-1", "", RetryPolicy(2.0, 0))
+    to = ModelTarget(backend.name, backend.where, backend.model)
     request = Request("Be brief.", ("What is going on? " * 40,), 20)
     with Ledger(str(path)) as ledger:
         meter = ledger.meter(Purpose("llm"), to, Caps(cap), prices([]))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx.layout import project_at
-from ctx.objects import commits, index
+from ctx.objects import commits, object_index
 from ctx.objects.repository import Repository
 from ctx.objects.verify import Damage, verify
 from tests import effort
@@ -33,7 +33,7 @@ def project(folder: Path, ctx: Ctx) -> Path:
 
 def damages(folder: Path) -> tuple[Damage, ...]:
     repository = Repository(project_at(str(folder)))
-    return verify(repository).damages + tuple(index.damages(repository.project))
+    return verify(repository).damages + tuple(object_index.damages(repository.project))
 
 
 def kept_files(folder: Path) -> list[Path]:

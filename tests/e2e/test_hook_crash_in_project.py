@@ -20,7 +20,7 @@ from tests.e2e.test_hook_crash import PROGRAM, Killer, check_spool, remember
 IN_PROJECT = """
 import ctx.project.transaction, ctx.project.project_memory, ctx.project.compaction
 import ctx.project.index, ctx.project.batches, ctx.memory.materialise, ctx.objects.repository
-import ctx.narrative.streams, ctx.narrative.naming
+import ctx.narrative.streams, ctx.narrative.document_names
 """
 NODES = "SELECT id FROM nodes"
 RECORDS = "SELECT kind, subject, session FROM records WHERE stamp > 0 AND stamp < ?"

@@ -63,7 +63,7 @@ class Asked(NamedTuple):
 
 
 class Step(Protocol):
-    def play(self, call: "Call") -> None: ...
+    def play(self, call: "ServedCall") -> None: ...
 
 
 Planned = Step | Callable[[Asked], Step]
@@ -78,13 +78,13 @@ class Says:
         self.stop = stop
         self.tells_usage = tells_usage
 
-    def play(self, call: "Call") -> None:
+    def play(self, call: "ServedCall") -> None:
         call.head("text/event-stream")
         for part in self.parts(call):
             call.chunk(part)
         call.chunk(b"")
 
-    def parts(self, call: "Call") -> Iterator[bytes]:
+    def parts(self, call: "ServedCall") -> Iterator[bytes]:
         """Each event, with what it used counted just before it is sent."""
         call.spend_prompt()
         pieces = self.pieces[: call.asked.max_tokens]
@@ -104,7 +104,7 @@ class Whole:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def play(self, call: "Call") -> None:
+    def play(self, call: "ServedCall") -> None:
         call.spend_prompt()
         call.spend(1)
         message = {"role": "assistant", "content": self.text}
@@ -124,7 +124,7 @@ class Status:
         self.text = body if isinstance(body, str) else json.dumps(body)
         self.headers = dict(headers or {})
 
-    def play(self, call: "Call") -> None:
+    def play(self, call: "ServedCall") -> None:
         if self.status == 408 or self.status >= 500:
             call.spend_prompt()
         call.body("application/json", self.text.encode(), self.status, self.headers)
@@ -140,7 +140,7 @@ class Body:
         self.content_type = content_type
         self.encoding = encoding
 
-    def play(self, call: "Call") -> None:
+    def play(self, call: "ServedCall") -> None:
         call.spend_prompt()
         headers = {"Content-Encoding": self.encoding} if self.encoding else {}
         call.body(self.content_type, self.content, 200, headers)
@@ -153,7 +153,7 @@ class Cut:
         self.answer = answer
         self.size = size
 
-    def play(self, call: "Call") -> None:
+    def play(self, call: "ServedCall") -> None:
         call.head("text/event-stream")
         left = self.size
         for part in self.answer.parts(call):
@@ -167,7 +167,7 @@ class Cut:
 class Drops:
     """Reads the question and closes the connection without a word."""
 
-    def play(self, call: "Call") -> None:
+    def play(self, call: "ServedCall") -> None:
         call.spend_prompt()
         call.reset()
 
@@ -178,7 +178,7 @@ class Hangs:
     def __init__(self, *pieces: str) -> None:
         self.pieces = pieces
 
-    def play(self, call: "Call") -> None:
+    def play(self, call: "ServedCall") -> None:
         if self.pieces:
             call.head("text/event-stream")
             for part in list(Says(*self.pieces).parts(call))[: len(self.pieces) + 1]:
@@ -200,7 +200,7 @@ class Drips:
         self.raw_head = head
         self.times = times
 
-    def play(self, call: "Call") -> None:
+    def play(self, call: "ServedCall") -> None:
         call.spend_prompt()
         if self.raw_head:
             call.raw(self.raw_head)
@@ -221,12 +221,12 @@ class Raw:
     def __init__(self, content: bytes) -> None:
         self.content = content
 
-    def play(self, call: "Call") -> None:
+    def play(self, call: "ServedCall") -> None:
         call.spend_prompt()
         call.raw(self.content)
 
 
-class Call:
+class ServedCall:
     """One request that a step answers."""
 
     def __init__(self, server: "Server", connection: socket.socket, asked: Asked) -> None:
@@ -376,7 +376,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(content) if content else None
         asked = Asked(self.command, self.path, headers, body, len(content))
         self.server.note(asked)
-        call = Call(self.server, self.connection, asked)
+        call = ServedCall(self.server, self.connection, asked)
         try:
             if is_question(asked):
                 self.server.next_step(asked).play(call)
@@ -386,7 +386,7 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             pass  # The other side has gone.
 
-    def _page(self, call: Call) -> None:
+    def _page(self, call: ServedCall) -> None:
         asked = call.asked
         known = self.server.pages
         page = known.get(f"{asked.method} {asked.path}")

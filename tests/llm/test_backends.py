@@ -11,11 +11,18 @@ from ctx.config import schema
 from ctx.config.resolve import Config, load
 from ctx.errors import CtxError, ModelFailure
 from ctx.llm import backends
-from ctx.llm.asking import ask
-from ctx.llm.backends import Chosen, Survey, configured, key_for, named, survey
-from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.model import Request
+from ctx.llm.backends import (
+    BackendChoice,
+    BackendSurvey,
+    configured_backend,
+    key_for,
+    named_backend,
+    survey_backends,
+)
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import prices
+from ctx.llm.protocol import Request
+from ctx.llm.send import ask
 from tests.llm import serving
 from tests.llm.protocols import MODEL
 from tests.llm.serving import Server
@@ -55,9 +62,13 @@ def only_openai(server: Server) -> Server:
 
 def heard_by(server: Server, home: str, config: Config, name: str = "", url: str = "") -> set[str]:
     """Ask a question, and give back which keys the server was sent."""
-    backend = named(name, url, config, KEYS, home) if name else configured(config, KEYS, home)
+    backend = (
+        named_backend(name, url, config, KEYS, home)
+        if name
+        else configured_backend(config, KEYS, home)
+    )
     assert backend is not None
-    to = To(backend.name, backend.where, backend.model)
+    to = ModelTarget(backend.name, backend.where, backend.model)
     with Ledger(f"{home}/ledger.db") as ledger:
         meter = ledger.meter(Purpose("llm"), to, Caps(100_000), prices([]))
         assert ask(backend, Request("", ("Hello?",), 20), meter).text == "Hello, you."
@@ -68,9 +79,9 @@ def heard_by(server: Server, home: str, config: Config, name: str = "", url: str
 
 def test_off_is_off(server: Server, home: str) -> None:
     config = settings(backend="off", server_url=server.url)
-    assert configured(config, KEYS, home) is None
-    assert survey(config, {"PATH": ""}, home) == Survey("off", "off")
-    assert configured(settings(), KEYS, home) is None
+    assert configured_backend(config, KEYS, home) is None
+    assert survey_backends(config, {"PATH": ""}, home) == BackendSurvey("off", "off")
+    assert configured_backend(settings(), KEYS, home) is None
     assert server.asked == []
 
 
@@ -78,7 +89,7 @@ def test_off_is_off(server: Server, home: str) -> None:
 def test_a_server_that_is_named(server: Server, home: str, name: str) -> None:
     model = "default" if name == "llama_cpp" else MODEL
     config = settings(backend=name, server_url=server.url, model=model)
-    backend = configured(config, KEYS, home)
+    backend = configured_backend(config, KEYS, home)
     assert backend is not None
     assert (backend.name, backend.is_free) == (name, name != "anthropic")
     assert backend.where.startswith(server.url)
@@ -92,11 +103,11 @@ def test_a_server_that_is_named(server: Server, home: str, name: str) -> None:
 def test_a_backend_for_one_call(server: Server, home: str) -> None:
     config = settings(server_url="http://127.0.0.1:9", api_key_env="OWN")
     assert heard_by(server, home, config, "openai", server.url) == set()
-    backend = named("", server.url, config, KEYS, home)
+    backend = named_backend("", server.url, config, KEYS, home)
     assert backend.name == "llama_cpp"
     backend.close()
     with serving.serve() as other:
-        backend = named("", f"{only_openai(other).url}/v1", config, KEYS, home)
+        backend = named_backend("", f"{only_openai(other).url}/v1", config, KEYS, home)
         assert backend.name == "openai"
         backend.close()
 
@@ -149,11 +160,11 @@ OPENAI, ANTHROPIC = "https://api.openai.com/v1", "https://api.anthropic.com"
 def test_a_key_is_sent_only_to_the_server_that_it_is_for(
     name: str, address: str, config: Config, key: str
 ) -> None:
-    assert key_for(Chosen(name, "person"), address, config, KEYS) == key
+    assert key_for(BackendChoice(name, "person"), address, config, KEYS) == key
     # A server that says by itself what it speaks is given only a key that was meant for it.
     own = key if key == KEYS["OWN"] else ""
     if (name, own) != ("anthropic", ""):
-        assert key_for(Chosen(name, "server"), address, config, KEYS) == own
+        assert key_for(BackendChoice(name, "server"), address, config, KEYS) == own
 
 
 @pytest.mark.parametrize(
@@ -182,7 +193,7 @@ def test_a_key_is_sent_only_to_the_server_that_it_is_for(
 )
 def test_what_cannot_be_asked(home: str, name: str, url: str, config: Config, message: str) -> None:
     with pytest.raises(CtxError) as failed:
-        named(name, url, config, {}, home)
+        named_backend(name, url, config, {}, home)
     assert message in failed.value.message
     assert failed.value.hint
     assert "secret-1" not in str(failed.value)
@@ -191,7 +202,7 @@ def test_what_cannot_be_asked(home: str, name: str, url: str, config: Config, me
 def test_why_a_server_does_not_say_what_it_speaks(home: str) -> None:
     nobody = serving.closed_url()
     with pytest.raises(ModelFailure) as failed:
-        named("", nobody, settings(), {}, home)
+        named_backend("", nobody, settings(), {}, home)
     why = str(failed.value.detail)
     assert why.startswith(f"The server at {nobody} cannot be reached: ")
     assert "refused" in why
@@ -207,7 +218,7 @@ def test_auto_takes_a_llama_cpp_server_wherever_it_was_looked_for(
         at_the_default_address(server.url),
         settings(backend="auto", server_url=server.url),
     ):
-        backend = configured(config, KEYS, home)
+        backend = configured_backend(config, KEYS, home)
         assert backend is not None
         assert backend.name == "llama_cpp"
         backend.close()
@@ -219,8 +230,8 @@ def test_auto_takes_another_server_only_at_an_address_that_was_set(
     server: Server, home: str
 ) -> None:
     only_openai(server)
-    assert configured(at_the_default_address(server.url), KEYS, home) is None
-    backend = configured(settings(backend="auto", server_url=server.url), KEYS, home)
+    assert configured_backend(at_the_default_address(server.url), KEYS, home) is None
+    backend = configured_backend(settings(backend="auto", server_url=server.url), KEYS, home)
     assert backend is not None
     assert backend.name == "openai"
     backend.close()
@@ -237,16 +248,16 @@ def test_auto_takes_another_server_only_at_an_address_that_was_set(
 )
 def test_auto_takes_no_stranger(server: Server, home: str, pages: dict[str, Any]) -> None:
     server.pages = pages
-    assert configured(settings(backend="auto", server_url=server.url), KEYS, home) is None
+    assert configured_backend(settings(backend="auto", server_url=server.url), KEYS, home) is None
 
 
 def test_auto_finds_nobody(home: str) -> None:
     config = settings(backend="auto", server_url=serving.closed_url())
-    assert configured(config, KEYS, home) is None
+    assert configured_backend(config, KEYS, home) is None
     for address in ("https://models.example", "http://10.0.0.7:8080"):
         config = settings(backend="auto", server_url=address)
-        assert configured(config, KEYS, home) is None
-        assert survey(config, {}, home) == Survey(
+        assert configured_backend(config, KEYS, home) is None
+        assert survey_backends(config, {}, home) == BackendSurvey(
             "auto", "none", problem="llm.server_url is on another machine, which may cost money."
         )
 
@@ -259,18 +270,18 @@ def test_auto_does_not_wait_for_a_server_that_hangs(home: str) -> None:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
         config = settings(backend="auto", server_url=f"http://127.0.0.1:{mute.getsockname()[1]}")
-        assert configured(config, KEYS, home) is None
+        assert configured_backend(config, KEYS, home) is None
 
 
 # What the doctor is told
 
 
 def test_a_survey_of_a_server_that_answers(server: Server, home: str) -> None:
-    found = survey(settings(backend="llama_cpp", server_url=server.url), {}, home)
-    assert found == Survey(
+    found = survey_backends(settings(backend="llama_cpp", server_url=server.url), {}, home)
+    assert found == BackendSurvey(
         *("llama_cpp", "answers", "llama_cpp", server.url, MODEL, 32_768), detail=found.detail
     )
-    chosen = survey(settings(backend="auto", server_url=server.url), {}, home)
+    chosen = survey_backends(settings(backend="auto", server_url=server.url), {}, home)
     assert chosen == found._replace(setting="auto")
     assert server.questions == []
     assert server.spent == 0
@@ -278,14 +289,16 @@ def test_a_survey_of_a_server_that_answers(server: Server, home: str) -> None:
 
 def test_a_survey_of_what_is_not_there(server: Server, home: str) -> None:
     away = serving.closed_url()
-    found = survey(settings(backend="openai", server_url=away), {}, home)
+    found = survey_backends(settings(backend="openai", server_url=away), {}, home)
     assert (found.state, found.backend) == ("silent", "openai")
     assert away in found.problem
     assert found.advice
-    other = survey(settings(backend="openai", server_url=server.url, model="other"), {}, home)
+    other = survey_backends(
+        settings(backend="openai", server_url=server.url, model="other"), {}, home
+    )
     assert (other.state, other.where) == ("silent", f"{server.url}/v1")
     assert "has no model `other`" in other.problem
-    keyless = survey(settings(backend="anthropic"), {}, home)
+    keyless = survey_backends(settings(backend="anthropic"), {}, home)
     assert (keyless.state, keyless.problem) == (
         "silent",
         "Anthropic wants a key, and ANTHROPIC_API_KEY is not set here.",
@@ -297,14 +310,14 @@ def test_a_survey_names_what_else_there_would_be(tmp_path: Path, home: str) -> N
     program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)
     variables = {**KEYS, "PATH": str(tmp_path)}
-    assert survey(settings(), variables, home).others == (
+    assert survey_backends(settings(), variables, home).others == (
         "claude_cli (Claude Code is on the PATH)",
         "openai (OPENAI_API_KEY is set)",
         "anthropic (ANTHROPIC_API_KEY is set)",
     )
-    assert "sk-" not in repr(survey(settings(), variables, home))
+    assert "sk-" not in repr(survey_backends(settings(), variables, home))
     # What would not be run is not named.
-    assert survey(settings(), {"PATH": "."}, home).others == ()
+    assert survey_backends(settings(), {"PATH": "."}, home).others == ()
 
 
 def test_the_settings_know_the_same_names() -> None:

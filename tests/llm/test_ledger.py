@@ -16,23 +16,23 @@ from hypothesis import strategies as st
 from ctx import clock
 from ctx.errors import BudgetExceeded, CtxError
 from ctx.llm import ledger
-from ctx.llm.accounts import (
-    BY,
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
+from ctx.llm.ledger_totals import (
+    GROUPINGS,
     Account,
-    Compared,
-    Unsettled,
-    accounts,
-    compared,
-    lost,
-    under_way,
+    EstimateSample,
+    UnsettledCalls,
+    estimate_samples,
+    lost_calls,
+    open_calls,
+    totals,
 )
-from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.model import Usage
 from ctx.llm.prices import prices
+from ctx.llm.protocol import Usage
 from ctx.redaction.needle import word
 from tests import effort
 
-TO = To("openai", "http://127.0.0.1:1/", "small")
+TO = ModelTarget("openai", "http://127.0.0.1:1/", "small")
 FREE = prices([])
 NOON = 1_794_744_000_000
 """2026-11-15, 12:00 UTC."""
@@ -60,8 +60,8 @@ def test_what_may_be_used_is_set_aside_and_the_rest_given_back(path: str) -> Non
         with pytest.raises(BudgetExceeded) as refused:
             meter.reserve(401, 100)
         assert refused.value.message == (
-            "The model may use 1,000 tokens a day: 600 are used or set aside today, and this may"
-            " take 401."
+            "The model may use 1,000 tokens a day: 600 are used or reserved today, and this"
+            " request may take 401."
         )
         assert refused.value.hint == (
             "`ctx cost` shows what they went into; `ctx config set llm.daily_token_cap N` allows"
@@ -314,7 +314,7 @@ def test_without_a_sound_ledger_nothing_is_asked(path: str, make: Any, message: 
     assert message in failed.value.message
     assert failed.value.hint
     assert "ctx store" not in failed.value.hint
-    trouble = ledger.trouble(path)
+    trouble = ledger.problem(path)
     assert trouble is not None
     assert message in trouble.message or make is _damaged
     assert trouble.hint == failed.value.hint
@@ -336,7 +336,7 @@ def test_an_empty_file_is_a_new_ledger(path: str) -> None:
     Path(path).touch()
     with ledger.reading(path) as connection:
         assert connection is None
-    assert ledger.trouble(path) is None
+    assert ledger.problem(path) is None
     with metering(path, 10) as meter:
         meter.reserve(10, 1)
     assert counted(path) == 10
@@ -345,7 +345,7 @@ def test_an_empty_file_is_a_new_ledger(path: str) -> None:
 def test_looking_makes_nothing(path: str) -> None:
     with ledger.reading(path) as connection:
         assert connection is None
-    assert ledger.trouble(path) is None
+    assert ledger.problem(path) is None
     assert not os.path.exists(os.path.dirname(path))
 
 
@@ -354,7 +354,7 @@ def test_looking_makes_nothing(path: str) -> None:
 
 def test_calls_are_added_up(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now_ms", lambda: NOON)
-    there = To("anthropic", "https://api.anthropic.com", "large")
+    there = ModelTarget("anthropic", "https://api.anthropic.com", "large")
     with Ledger(path) as opened:
         here = opened.meter(Purpose("synthesis", "s1", "shop"), TO, Caps(10_000), FREE)
         here.reserve(500, 90).settle(Usage(80, 20, 30), "small")
@@ -365,7 +365,7 @@ def test_calls_are_added_up(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(clock, "now_ms", lambda: NOON + 86_400_000)
         priced.reserve(700, 300)
         connection = opened.connection
-        assert accounts(connection, "2026-11-15T12:00:00Z", "model") == [
+        assert totals(connection, "2026-11-15T12:00:00Z", "model") == [
             Account("small", *TO, 3, 2, 1, 0, 140, 30, 30, 170, 0, 2, 140, 30),
             Account(
                 *("large-1", "anthropic", there.place, "large-1", 1, 1, 0, 0),
@@ -373,7 +373,7 @@ def test_calls_are_added_up(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
             ),
             Account("large", *there, 1, 0, 0, 1, 0, 0, 0, 700, 0, 0, 0, 0),
         ]
-        found = {by: [each.what for each in accounts(connection, "", by)] for by in BY}
+        found = {by: [each.what for each in totals(connection, "", by)] for by in GROUPINGS}
         assert found == {
             "model": ["small", "large-1", "large"],
             "day": ["2026-11-15", "2026-11-15", "2026-11-16"],
@@ -381,15 +381,15 @@ def test_calls_are_added_up(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
             "project": ["shop", "", ""],
             "purpose": ["synthesis", "llm", "llm"],
         }
-        assert accounts(connection, "2026-11-17", "model") == []
-        assert under_way(connection, "2026-11-15") == Unsettled(1, 700)
-        assert under_way(connection, "2026-11-17") == Unsettled(0, 0)
-        assert lost(connection, "2026-11-15", "2026-11-17") == Unsettled(0, 0)
-        assert lost(connection, "2026-11-16", "2026-11-17") == Unsettled(1, 700)
-        assert compared(connection, "") == [
-            Compared("small", 90, 80),
-            Compared("small", 50, 60),
-            Compared("large-1", 300, 400),
+        assert totals(connection, "2026-11-17", "model") == []
+        assert open_calls(connection, "2026-11-15") == UnsettledCalls(1, 700)
+        assert open_calls(connection, "2026-11-17") == UnsettledCalls(0, 0)
+        assert lost_calls(connection, "2026-11-15", "2026-11-17") == UnsettledCalls(0, 0)
+        assert lost_calls(connection, "2026-11-16", "2026-11-17") == UnsettledCalls(1, 700)
+        assert estimate_samples(connection, "") == [
+            EstimateSample("small", 90, 80),
+            EstimateSample("small", 50, 60),
+            EstimateSample("large-1", 300, 400),
         ]
 
 
@@ -405,13 +405,13 @@ def test_a_word_is_taken_out_of_names_and_what_was_used_stays(path: str) -> None
     with metering(path, 1_000) as meter:
         meter.reserve(300, 100).settle(Usage(80, 20), "small")
     needle = word("shop")
-    assert ledger.holding(path, needle) == 1
+    assert ledger.count_matching(path, needle) == 1
     ledger.scrub(path, needle)
-    assert ledger.holding(path, needle) == 0
+    assert ledger.count_matching(path, needle) == 0
     assert b"shop" not in Path(path).read_bytes()
     with ledger.reading(path) as connection:
         assert connection is not None
-        (found,) = accounts(connection, "", "project")
+        (found,) = totals(connection, "", "project")
     assert (found.what, found.counted) == (needle.name("shop"), 100)
 
 

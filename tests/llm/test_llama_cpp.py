@@ -9,11 +9,11 @@ import pytest
 
 from ctx import clock, tokens
 from ctx.errors import BudgetExceeded
-from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.llama_cpp.server import LlamaCpp
-from ctx.llm.model import Answer, Backend, Cache, Request, Seen, Usage, unheard
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
+from ctx.llm.llama_cpp.llama_backend import LlamaCpp
 from ctx.llm.prices import Prices
-from ctx.llm.tries import Patience
+from ctx.llm.protocol import Answer, Backend, Cache, Capabilities, Request, Usage, ignore
+from ctx.llm.retry import RetryPolicy
 from tests.contract.llm_backends import BackendContract, TimesAsked
 from tests.llm import llama
 
@@ -21,7 +21,7 @@ MODEL = "SmolLM2-135M-Instruct.Q4_1"
 SYSTEM = "You are a careful engineer."
 PACK = "".join(f"def add_{word}(x):\n    return x + {word}\n" for word in ("one", "two", "three"))
 SHORT = PACK[: len(PACK) // 3]
-PATIENCE = Patience(silence_s=300, retries=0)
+PATIENCE = RetryPolicy(silence_s=300, retries=0)
 
 TEXTS = {
     "English": "The server keeps what it has read, so that the next question is answered sooner.",
@@ -61,8 +61,10 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def ask(backend: LlamaCpp, ledger: Ledger, *parts: str, **more: Any) -> Answer:
     request = Request(SYSTEM, parts, more.pop("max_tokens", 3), 0.0, **more)
-    meter = ledger.meter(Purpose("llm"), To("llama_cpp", "", ""), Caps(100_000), Prices(()))
-    return backend.ask(request, meter, unheard)
+    meter = ledger.meter(
+        Purpose("llm"), ModelTarget("llama_cpp", "", ""), Caps(100_000), Prices(())
+    )
+    return backend.ask(request, meter, ignore)
 
 
 def told(answer: Answer) -> tuple[str, int]:
@@ -88,7 +90,7 @@ class TestLlamaCpp(BackendContract):
 
 def test_a_look_tells_the_model_and_what_it_takes(llama_server: llama.Server, made: Make) -> None:
     backend = made(llama_server)
-    assert backend.look() == Seen(MODEL, llama.CONTEXT_TOKENS, "b0-unknown")
+    assert backend.probe() == Capabilities(MODEL, llama.CONTEXT_TOKENS, "b0-unknown")
     assert (backend.name, backend.where, backend.is_free) == ("llama_cpp", llama_server.url, True)
 
 
@@ -250,7 +252,9 @@ def test_who_interrupts_an_answer_stops_the_server(
         heard.append(piece)
         raise KeyboardInterrupt
 
-    meter = ledger.meter(Purpose("llm"), To("llama_cpp", "", ""), Caps(100_000), Prices(()))
+    meter = ledger.meter(
+        Purpose("llm"), ModelTarget("llama_cpp", "", ""), Caps(100_000), Prices(())
+    )
     request = Request("", ("Count from one to a thousand.",), 1_500, 0.0)
     with pytest.raises(KeyboardInterrupt):
         made(llama_server).ask(request, meter, interrupt)

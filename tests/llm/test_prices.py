@@ -5,8 +5,8 @@ from hypothesis import given, settings
 
 from ctx.config.schema import SETTINGS
 from ctx.errors import ConfigInvalid
-from ctx.llm.model import Usage
 from ctx.llm.prices import prices
+from ctx.llm.protocol import Usage
 from tests import effort
 from tests.config.values import values_of
 

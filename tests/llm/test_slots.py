@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ctx.llm.http_client import HttpClient
 from ctx.llm.llama_cpp import slots
-from ctx.llm.llama_cpp.slots import Boundary, OnDisk, Read, Recalled, Slots
-from ctx.llm.tries import Patience
-from ctx.llm.wire import Wire
+from ctx.llm.llama_cpp.slots import Boundary, RecalledSlot, SlotFile, Slots, SlotUsage
+from ctx.llm.retry import RetryPolicy
 from tests import effort
 from tests.llm import serving
 
@@ -82,7 +82,7 @@ def known(server: serving.Server, tmp_path: Path) -> Slots:
 
 
 def opened(server: serving.Server, folder: Path, model: str = MODEL) -> Slots:
-    wire = Wire("The llama.cpp server", server.url, {}, Patience(5, 0))
+    wire = HttpClient("The llama.cpp server", server.url, {}, RetryPolicy(5, 0))
     return Slots(wire, {}, str(folder / "states"), model)
 
 
@@ -92,7 +92,7 @@ def asked(
     """A question as the backend asks it, from the beginning to the end."""
     recalled = known.recall(prompt)
     remote.reads(slot, prompt[-1].tokens + 5)
-    return known.keep(slot, prompt, recalled, Read(found, 6))
+    return known.keep(slot, prompt, recalled, SlotUsage(found, 6))
 
 
 def test_what_was_saved_is_restored_up_to_where_the_next_prompt_differs(
@@ -100,7 +100,7 @@ def test_what_was_saved_is_restored_up_to_where_the_next_prompt_differs(
 ) -> None:
     assert asked(remote, known, QUESTION)
     remote.restarts()
-    assert known.recall(ANOTHER) == Recalled(0, PACK[-1], is_restored=True)
+    assert known.recall(ANOTHER) == RecalledSlot(0, PACK[-1], is_restored=True)
     assert remote.done == ["save 0", "restore 0"]
 
 
@@ -108,7 +108,7 @@ def test_what_is_still_in_memory_is_not_read_from_the_disk(
     remote: SlotServer, known: Slots
 ) -> None:
     asked(remote, known, QUESTION)
-    assert known.recall(ANOTHER) == Recalled(0, PACK[-1])
+    assert known.recall(ANOTHER) == RecalledSlot(0, PACK[-1])
     assert remote.done == ["save 0"]
 
 
@@ -133,7 +133,7 @@ def test_a_slot_that_is_busy_is_let_be(remote: SlotServer, known: Slots) -> None
     asked(remote, known, QUESTION)
     remote.restarts()
     remote.held[0]["is_processing"] = True
-    assert known.recall(ANOTHER) == Recalled(None)
+    assert known.recall(ANOTHER) == RecalledSlot(None)
     assert remote.done == ["save 0"]
 
 
@@ -145,14 +145,14 @@ def test_of_several_slots_the_one_is_taken_that_was_not_used_for_longest(
     for number in (1, 2, 0):
         remote.reads(number, 30)
     remote.held[1]["is_processing"] = True
-    assert known.recall(ANOTHER) == Recalled(2, PACK[-1], is_restored=True)
+    assert known.recall(ANOTHER) == RecalledSlot(2, PACK[-1], is_restored=True)
 
 
 def test_a_file_that_is_gone_is_tried_once(remote: SlotServer, known: Slots) -> None:
     asked(remote, known, QUESTION)
     remote.restarts()
     remote.files.clear()
-    assert [known.recall(ANOTHER), known.recall(ANOTHER)] == [Recalled(None)] * 2
+    assert [known.recall(ANOTHER), known.recall(ANOTHER)] == [RecalledSlot(None)] * 2
     assert remote.done == ["save 0", "restore 0"]
 
 
@@ -161,28 +161,28 @@ def test_a_state_of_another_model_is_none(
 ) -> None:
     asked(remote, known, QUESTION)
     other = opened(server, tmp_path, "another model")
-    assert other.recall(QUESTION) == Recalled(None)
+    assert other.recall(QUESTION) == RecalledSlot(None)
     assert asked(remote, other, QUESTION)
     assert len(remote.files) == 1
 
 
 def test_another_beginning_is_not_known(remote: SlotServer, known: Slots) -> None:
     asked(remote, known, QUESTION)
-    assert known.recall(slots.boundaries([range(1, 51), range(100, 200)])) == Recalled(None)
+    assert known.recall(slots.boundaries([range(1, 51), range(100, 200)])) == RecalledSlot(None)
 
 
 def test_a_large_state_is_not_read_for_a_small_part_of_it(remote: SlotServer, known: Slots) -> None:
     asked(remote, known, slots.boundaries([range(40), range(1_000)]))
     remote.restarts()
-    assert known.recall(slots.boundaries([range(40), range(5)])) == Recalled(None)
+    assert known.recall(slots.boundaries([range(40), range(5)])) == RecalledSlot(None)
 
 
 def test_what_somebody_else_left_in_the_slot_does_not_count_as_saved(
     remote: SlotServer, known: Slots
 ) -> None:
     remote.reads(0, 900)
-    assert not known.keep(0, QUESTION, Recalled(None), Read(0, 6))
-    assert known.recall(QUESTION) == Recalled(None)
+    assert not known.keep(0, QUESTION, RecalledSlot(None), SlotUsage(0, 6))
+    assert known.recall(QUESTION) == RecalledSlot(None)
 
 
 def test_a_file_that_is_half_written_is_not_known(
@@ -195,7 +195,7 @@ def test_a_file_that_is_half_written_is_not_known(
         server.pages["POST /slots/0?action=save"] = answer
         assert not asked(remote, known, longer, found=150)
         remote.restarts()
-        assert known.recall(QUESTION) == Recalled(None)
+        assert known.recall(QUESTION) == RecalledSlot(None)
 
 
 def test_a_short_prompt_is_not_worth_a_file(remote: SlotServer, known: Slots) -> None:
@@ -221,7 +221,7 @@ def test_a_server_whose_restored_states_are_of_no_use_is_left_alone(
         asked(remote, known, QUESTION, found=0)
         remote.restarts()
     assert remote.done == ["save 0", *["restore 0", "save 0"] * 2, "restore 0"]
-    assert known.recall(QUESTION) == Recalled(None)
+    assert known.recall(QUESTION) == RecalledSlot(None)
     assert not asked(remote, known, QUESTION)
     # After a day it is tried again.
     [path] = (tmp_path / "states").iterdir()
@@ -232,9 +232,9 @@ def test_a_server_whose_restored_states_are_of_no_use_is_left_alone(
 
 def test_a_server_without_slots_keeps_nothing(server: serving.Server, known: Slots) -> None:
     server.pages.clear()
-    assert known.recall(QUESTION) == Recalled(None)
-    assert not known.keep(0, QUESTION, Recalled(None), Read(0, 6))
-    assert known.recall(QUESTION) == Recalled(None)
+    assert known.recall(QUESTION) == RecalledSlot(None)
+    assert not known.keep(0, QUESTION, RecalledSlot(None), SlotUsage(0, 6))
+    assert known.recall(QUESTION) == RecalledSlot(None)
 
 
 def test_a_server_that_hides_its_slots_is_restored_all_the_same(
@@ -242,7 +242,7 @@ def test_a_server_that_hides_its_slots_is_restored_all_the_same(
 ) -> None:
     asked(remote, known, QUESTION)
     del server.pages["GET /slots"]
-    assert known.recall(ANOTHER) == Recalled(0, PACK[-1], is_restored=True)
+    assert known.recall(ANOTHER) == RecalledSlot(0, PACK[-1], is_restored=True)
 
 
 def test_two_processes_may_write_at_once(
@@ -253,7 +253,7 @@ def test_two_processes_may_write_at_once(
     began = one.recall(first)
     assert asked(remote, other, QUESTION)
     remote.reads(0, 62)
-    assert one.keep(0, first, began, Read(0, 6))
+    assert one.keep(0, first, began, SlotUsage(0, 6))
     remote.restarts()
     assert one.recall(first).is_restored
     assert other.recall(QUESTION).is_restored
@@ -283,10 +283,10 @@ def test_what_is_forgotten_is_told_and_not_restored(
     [path] = folder.iterdir()
     (folder / "slots-damaged.json").write_text("[2]")
     name = f"ctx-{path.stem.removeprefix('slots-')}-0.bin"
-    assert slots.forget(str(folder)) == [OnDisk(server.url, name)]
+    assert slots.forget(str(folder)) == [SlotFile(server.url, name)]
     assert list(folder.iterdir()) == []
     assert slots.forget(str(folder)) == []
-    assert known.recall(QUESTION) == Recalled(None)
+    assert known.recall(QUESTION) == RecalledSlot(None)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_a_state_that_is_nonsense_is_written_anew(
     asked(remote, known, QUESTION)
     [path] = (tmp_path / "states").iterdir()
     path.write_text(text)
-    assert known.recall(QUESTION) == Recalled(None)
+    assert known.recall(QUESTION) == RecalledSlot(None)
     assert asked(remote, known, QUESTION)
     remote.restarts()
     assert known.recall(QUESTION).is_restored
@@ -328,7 +328,7 @@ def test_a_state_that_is_nonsense_is_written_anew(
     )
 )
 def test_any_state_is_taken(value: Any, known: Slots, tmp_path: Path) -> None:
-    known.keep(0, slots.boundaries([[1]]), Recalled(None), Read(0, 0))
+    known.keep(0, slots.boundaries([[1]]), RecalledSlot(None), SlotUsage(0, 0))
     [path] = (tmp_path / "states").iterdir()
     version, model, _, *misses = json.loads(path.read_text())
     file = f"ctx-{'0' * 16}-0.bin"

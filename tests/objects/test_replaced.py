@@ -7,7 +7,7 @@ import pytest
 from ctx.errors import ObjectNotFound
 from ctx.objects.loose import LooseStore
 from ctx.objects.replaced import Replaced
-from ctx.objects.staged import StagedStore
+from ctx.objects.staged_objects import StagedStore
 from ctx.objects.store import Layered, blob
 
 OLD, NEW, NEWER, OTHER = map(blob, (b"old", b"new", b"newer", b"other"))

@@ -7,7 +7,7 @@ import pytest
 
 from ctx.errors import HashMismatch, InvalidEnvelope
 from ctx.objects.loose import LooseStore
-from ctx.objects.staged import StagedStore
+from ctx.objects.staged_objects import StagedStore
 from ctx.objects.store import blob
 from tests.contract.object_stores import A, B, ObjectStoreContract
 

@@ -508,7 +508,7 @@ KINDS = "fact, decision, pattern, observation, hypothesis, task, summary, source
         ('<ctx:recall query="type:"/>', f"`type:` has no value. Give one of: {KINDS}."),
         (
             '<ctx:recall query="type:fact AND (tag:&quot;a b&quot;"/>',
-            "This parenthesis is not closed. `ctx query --help` shows what a query may say.",
+            "This parenthesis is not closed. `ctx query --help` shows the query syntax.",
         ),
         (
             '<ctx:remember type="fcat">x</ctx:remember>',

@@ -9,10 +9,10 @@ from ctx import clock
 from ctx.cli.settings import Settings
 from ctx.config.resolve import Config, load
 from ctx.layout import UserStore
-from ctx.llm.accounts import BY, Unsettled
-from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.model import Usage
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
+from ctx.llm.ledger_totals import GROUPINGS, UnsettledCalls
 from ctx.llm.prices import prices
+from ctx.llm.protocol import Usage
 from ctx.operations.cost import (
     Calibration,
     Cost,
@@ -27,9 +27,9 @@ from tests import effort
 NOON = 1_794_744_000_000
 """2026-11-15, 12:00 UTC."""
 HOUR = 3_600_000
-HERE = To("llama_cpp", "http://127.0.0.1:8080", "small")
-THERE = To("anthropic", "https://api.anthropic.com", "large")
-PROGRAM = To("claude_cli", "claude", "default")
+HERE = ModelTarget("llama_cpp", "http://127.0.0.1:8080", "small")
+THERE = ModelTarget("anthropic", "https://api.anthropic.com", "large")
+PROGRAM = ModelTarget("claude_cli", "claude", "default")
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def settings(*overrides: str) -> Config:
 
 def test_nothing_was_ever_asked(store: UserStore) -> None:
     nothing = Spent("", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-    today = Today(0, 200_000, Unsettled(0, 0), Unsettled(0, 0))
+    today = Today(0, 200_000, UnsettledCalls(0, 0), UnsettledCalls(0, 0))
     assert cost(store, settings(), "30d", "model") == Cost(
         "2026-10-16T12:00:00Z", "model", (), nothing, today, "off", ever=False
     )
@@ -75,7 +75,7 @@ def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatc
         program.reserve(900, 9).settle(Usage(700, 50, cost_micros=1_250_000), "haiku")
         program.reserve(400, 10)
         today = cost(store, settings(), "30d", "model").today
-    assert today == Today(301_450, 200_000, Unsettled(1, 400), Unsettled(1, 300))
+    assert today == Today(301_450, 200_000, UnsettledCalls(1, 400), UnsettledCalls(1, 300))
     small = Spent("small", 1, 1, 0, 0, 80, 20, 30, 100, 0, 0)
     large = Spent("large-1", 1, 1, 0, 0, 200_000, 100_000, 0, 300_000, 0, 1)
     asked = Spent("large", 2, 0, 1, 1, 0, 0, 0, 300, 0, 1)
@@ -87,7 +87,7 @@ def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatc
         by="model",
         spent=(large, haiku, lost, asked, small),
         total=Spent("", 6, 3, 1, 2, 200_780, 100_070, 30, 301_550, 1_250_000, 3),
-        today=Today(301_450, 200_000, Unsettled(0, 0), Unsettled(2, 700)),
+        today=Today(301_450, 200_000, UnsettledCalls(0, 0), UnsettledCalls(2, 700)),
         backend="claude_cli",
         ever=True,
     )
@@ -95,7 +95,9 @@ def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatc
     priced = cost(store, settings('llm.prices=["large=1/5"]'), "30d", "model")
     assert priced.spent[0] == large._replace(cost_micros=700_000, unpriced=0)
     assert (priced.total.cost_micros, priced.total.unpriced) == (1_950_000, 2)
-    whats = {by: [each.what for each in cost(store, settings(), "30d", by).spent] for by in BY}
+    whats = {
+        by: [each.what for each in cost(store, settings(), "30d", by).spent] for by in GROUPINGS
+    }
     assert whats == {
         "model": ["large-1", "haiku", "default", "large", "small"],
         "day": ["2026-11-15", "2026-11-14"],
@@ -139,7 +141,7 @@ def test_every_way_of_adding_up_gives_the_same_sum(
             meter = ledger.meter(Purpose("llm", word, word), THERE, Caps(10**9), prices([]))
             meter.reserve(20_000, 0).settle(Usage(read, said), word)
     known = settings('llm.prices=["*=1/2"]')
-    for by in BY:
+    for by in GROUPINGS:
         found = cost(store, known, "1d", by)
         assert found.total.counted == sum(read + said for read, said, _ in calls)
         assert found.total.counted == sum(each.counted for each in found.spent)

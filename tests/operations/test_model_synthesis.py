@@ -15,8 +15,8 @@ from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.exchange import scrub as scrubbing
 from ctx.ids import NodeId
 from ctx.llm.ledger import Ledger, Purpose
-from ctx.llm.model import Answer, Seen, Usage
-from ctx.llm.scripted import Scripted
+from ctx.llm.protocol import Answer, Capabilities, Usage
+from ctx.llm.scripted_backend import Scripted
 from ctx.operations import model_synthesis, sessions
 from ctx.operations.model_synthesis import Asking
 from ctx.operations.synthesise_now import planned, synthesise_now
@@ -121,7 +121,7 @@ def test_a_session_is_told_in_the_models_words(memory: Memory, ledger: Ledger) -
     assert shown.summary["files_edited"] == ["src/auth.py"]
     assert kept(memory) == [("steps", "", "scripted"), ("summary", "", "scripted")]
     # The summary is made from what was told, not from the steps.
-    summary = scripted(asks).asked[1].prompt
+    summary = scripted(asks).requests[1].prompt
     assert MENDED in summary
     assert "[2]" not in summary
     # Whoever asks again asks nobody, and changes nothing.
@@ -165,7 +165,7 @@ def test_a_session_that_goes_on_is_summed_up_again(memory: Memory, ledger: Ledge
     asks = asking(memory, ledger, NOTHING, later)
     assert [each.steps for each in now(memory, asks).asked] == [3, 0]
     # What had been asked for before is known.
-    assert "[1] the person said:" in scripted(asks).asked[0].prompt
+    assert "[1] the person said:" in scripted(asks).requests[0].prompt
     assert titles(memory)[-1] == "Tokens, and a queue"
 
 
@@ -176,7 +176,7 @@ def test_an_answer_is_mended_once(memory: Memory, ledger: Ledger) -> None:
     asks = asking(memory, ledger, quoted, f"```json\n{FIXED}\n```", SUMMED_UP)
     now(memory, asks)
     assert MENDED in titles(memory)
-    second = scripted(asks).asked[1].prompt
+    second = scripted(asks).requests[1].prompt
     assert f"    {quoted}\n" in second
     assert "it is no JSON object, or not a whole one." in second
 
@@ -190,7 +190,7 @@ def test_where_there_is_nothing_to_mend_nobody_has_to_make_it_up(
     empty = json.dumps({"title": "Tokens", "learned": []})
     asks = asking(memory, ledger, first, empty)
     assert all(each.problem for each in now(memory, asks).asked)
-    assert len(scripted(asks).asked) == 2
+    assert len(scripted(asks).requests) == 2
 
 
 def test_an_answer_is_not_paid_for_again_where_mending_it_fails(
@@ -236,7 +236,7 @@ def test_answers_that_end_otherwise(
     asks = asking(memory, ledger, first, first)
     [asked] = now(memory, asks).asked
     assert problem in asked.problem
-    assert len(scripted(asks).asked) == (1 if first.stop == "refused" else 2)
+    assert len(scripted(asks).requests) == (1 if first.stop == "refused" else 2)
 
 
 @pytest.mark.parametrize(
@@ -424,8 +424,8 @@ def test_nothing_is_sent_that_redaction_has_not_passed(memory: Memory, ledger: L
     said = observed("discovery", f"The token of the service is {SECRET} everywhere", 6)
     asks = asking(memory, ledger, told(said), SUMMED_UP.replace("The lock", f"{SECRET} The lock"))
     now(memory, asks)
-    assert len(scripted(asks).asked) == 2
-    assert SECRET not in "".join(each.system + each.prompt for each in scripted(asks).asked)
+    assert len(scripted(asks).requests) == 2
+    assert SECRET not in "".join(each.system + each.prompt for each in scripted(asks).requests)
     with closing(memory.user.connection.execute("SELECT body FROM model_answers")) as rows:
         assert SECRET not in str(rows.fetchall())
 
@@ -440,7 +440,7 @@ def test_a_plan_asks_nobody_and_is_an_upper_bound(memory: Memory, ledger: Ledger
     plan = planned(memory, "s1", asks, model_synthesis.voice(config(memory)), again=False)
     cap = config(memory).integer("llm.session_token_cap")
     assert (plan.dry_run, plan.left_today, plan.left_in_session) == (True, 200_000, cap)
-    assert scripted(asks).asked == []
+    assert scripted(asks).requests == []
     assert kept(memory) == []
     done = now(memory, asks)
     rows = ledger.connection.execute("SELECT sum(reserved), count(*) FROM calls").fetchone()
@@ -475,8 +475,8 @@ class Small(Scripted):
     def __init__(self) -> None:
         super().__init__([])
 
-    def look(self) -> Seen:
-        return Seen("small", self.context_tokens)
+    def probe(self) -> Capabilities:
+        return Capabilities("small", self.context_tokens)
 
 
 def test_the_days_cap(memory: Memory, ledger: Ledger) -> None:
@@ -484,7 +484,7 @@ def test_the_days_cap(memory: Memory, ledger: Ledger) -> None:
     asks = asking(memory, ledger, FIXED, daily_token_cap=1_000)
     with pytest.raises(BudgetExceeded):
         now(memory, asks)
-    assert scripted(asks).asked == []
+    assert scripted(asks).requests == []
     assert kept(memory) == []
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ctx.errors import ContentRefused
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.llm.model import Usage
+from ctx.llm.protocol import Usage
 from ctx.memory.graph import PROJECT, USER
 from ctx.operations import respond
 from ctx.operations.respond import Kept, Mention, Response

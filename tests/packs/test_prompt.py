@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ctx.cli.output import plain
 from ctx.errors import ContentRefused
-from ctx.llm.model import Request
+from ctx.llm.protocol import Request
 from ctx.packs import prompt
 from ctx.packs.prompt import PromptFrame
 from ctx.packs.prompt_pack import PromptPack

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ctx import clock, tokens
 from ctx.ids import NodeId, derived_ulid, short
 from ctx.memory.model import Node
-from ctx.narrative import blocks, log
+from ctx.narrative import blocks, log_files
 from ctx.packs import recent_work
 from ctx.packs.prompt_pack import Chunk
 from tests.packs.packs import DAY_MS, NOW_MS
@@ -24,7 +24,7 @@ TASK = Node(
 def narrative(folder: Path) -> str:
     (folder / "log").mkdir(parents=True, exist_ok=True)
     for date, said in ((TODAY, "Did this"), (YESTERDAY, "Did that"), (LONG_AGO, "Was born")):
-        entry = log.note(f"{said}\n\nAnd more about it.", NOW_MS, "Ada", "")
+        entry = log_files.note(f"{said}\n\nAnd more about it.", NOW_MS, "Ada", "")
         (folder / "log" / f"{date}-1005-w4hz.md").write_text(entry)
     return str(folder)
 
@@ -58,12 +58,14 @@ def test_what_is_left_out_by_its_title(tmp_path: Path) -> None:
     ]
     only, more = [("Changes", lines)], [("Changes", lines), ("Files", ["a.py"])]
     entries = {
-        f"{YESTERDAY}-0900": log.note("Answer of m to: Why?\n\nSo it is.", NOW_MS, "Ada", ""),
-        f"{TODAY}-1000": log.render(log.Entry("Answer of m to: Why?", NOW_MS, "Ada", "", "", only)),
-        f"{TODAY}-1001": log.render(
-            log.Entry("Answer of m to: When?", NOW_MS, "Ada", "", "", more)
+        f"{YESTERDAY}-0900": log_files.note("Answer of m to: Why?\n\nSo it is.", NOW_MS, "Ada", ""),
+        f"{TODAY}-1000": log_files.render(
+            log_files.Entry("Answer of m to: Why?", NOW_MS, "Ada", "", "", only)
         ),
-        f"{TODAY}-1002": log.note("Answers of all\n\nThey differ.", NOW_MS, "Ada", ""),
+        f"{TODAY}-1001": log_files.render(
+            log_files.Entry("Answer of m to: When?", NOW_MS, "Ada", "", "", more)
+        ),
+        f"{TODAY}-1002": log_files.note("Answers of all\n\nThey differ.", NOW_MS, "Ada", ""),
     }
     for name, text in entries.items():
         (tmp_path / "log" / f"{name}-w4hz.md").write_text(text)
@@ -84,8 +86,8 @@ def test_what_stands_among_the_chunks_is_not_told_again() -> None:
         f"+ task {short(TASK.id)}: Shorten it",
     )
     sections = [("Changes", lines), ("Decisions", ("Wait a while",)), ("Files", ("a.py",))]
-    entry = log.Entry("Did this", NOW_MS, "Ada", "s1", "Did this", sections)
-    log_text = f"## 10:05 Did this\n\n{blocks.below(log.render(entry), 1)}".rstrip()
+    entry = log_files.Entry("Did this", NOW_MS, "Ada", "s1", "Did this", sections)
+    log_text = f"## 10:05 Did this\n\n{blocks.below(log_files.render(entry), 1)}".rstrip()
     lately = recent_work.RecentWork("## Active task\n\nShorten it", log_text)
     place = None, None, None, node
     chunk = Chunk(

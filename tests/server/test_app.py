@@ -13,12 +13,12 @@ from ctx.agents.registry import HOSTS
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.server import app as server
-from ctx.server.app import About, Served
+from ctx.server.app import AppServices, ProcessInfo
 from ctx.workspace import Environment
 from tests.capture.conversations import Client
 from tests.conftest import Ctx
 
-ABOUT = About(4242, "0.1.0", 31.5, "2026-01-20T10:00:00Z", 7)
+ABOUT = ProcessInfo(4242, "0.1.0", 31.5, "2026-01-20T10:00:00Z", 7)
 
 
 class Told(NamedTuple):
@@ -39,7 +39,7 @@ def ask(surroundings: Path, ctx: Ctx, woken: list[str]) -> Ask:
     assert ctx("status").code == 0
     home = str(surroundings / ".ctx")
     place = Environment(home, UserStore(home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
-    served = server.app(Served(place, lambda: woken.append("!"), lambda: ABOUT))
+    served = server.app(AppServices(place, lambda: woken.append("!"), lambda: ABOUT))
 
     async def asked(method: str, path: str, **options: Any) -> Told:
         transport = httpx.ASGITransport(served, raise_app_exceptions=False)
@@ -148,11 +148,11 @@ def test_what_makes_no_sense(ask: Ask) -> None:
     assert error(ask("/api/apply")) == (405, "E011", "Method Not Allowed")
     assert error(ask("/api/prompt", "POST", content=b"{")) == (
         *(400, "E011"),
-        "What was said is not JSON.",
+        "The body is not JSON.",
     )
-    assert error(ask("/api/prompt", "POST", content=b"[]"))[2] == "What was said is not an object."
+    assert error(ask("/api/prompt", "POST", content=b"[]"))[2] == "The body is not a JSON object."
     deep = b"[" * 100_000
-    assert error(ask("/api/prompt", "POST", content=deep))[2] == "What was said is not JSON."
+    assert error(ask("/api/prompt", "POST", content=deep))[2] == "The body is not JSON."
     large = json.dumps({"prompt": "x" * 1_100_000}).encode()
     assert error(ask("/api/prompt", "POST", content=large)) == (
         *(413, "E011"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ctx.layout import UserStore
-from ctx.worker import lock
+from ctx.worker import process_lock
 
 # Far more than anything here takes: where it is reached, something hangs.
 PATIENCE_S = 300.0
@@ -65,7 +65,7 @@ class Workers:
 
     @property
     def pid(self) -> int | None:
-        owner = lock.owner(self.store.worker_lock)
+        owner = process_lock.running_worker(self.store.worker_lock)
         return owner.pid if owner else None
 
     def health(self) -> dict[str, Any] | None:

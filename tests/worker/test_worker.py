@@ -225,7 +225,7 @@ def test_one_that_takes_too_much_is_replaced(workers: Workers) -> None:
         " from ctx.agents.registry import HOSTS; home = UserStore(sys.argv[1]);"
         " place = Environment(home.home, home, {}, (), CLI_SESSION, load_hosts=lambda: HOSTS);"
         " print(run.run(place, lambda: open_memory(place, writing=True),"
-        " run.Limits(60, 1, young_s=0), {}))"
+        " run.WorkerLimits(60, 1, young_s=0), {}))"
     )
     workers.home.mkdir(mode=0o700)
     report(workers.home, wakes=False)

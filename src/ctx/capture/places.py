@@ -3,7 +3,7 @@
 import os
 from contextlib import suppress
 
-from ctx import checkouts, layout, repositories
+from ctx import checkouts, layout, repository_names
 from ctx.capture import left_out, pausing, policy
 from ctx.capture.policy import Rules
 from ctx.hosts.events import Event
@@ -91,6 +91,6 @@ class Places:
         checkout = checkouts.find_checkout(place.folder)
         if checkout and not self._memory.is_single_store:
             with suppress(OSError):
-                name = repositories.name_of(self._home, checkout.common_dir)
+                name = repository_names.name_of(self._home, checkout.common_dir)
                 name = name or layout.new_name(self._home, checkout)
-                repositories.record(self._home, checkout.common_dir, name)
+                repository_names.record(self._home, checkout.common_dir, name)

@@ -13,7 +13,7 @@ from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, UsageError
 from ctx.memory.model import tier
-from ctx.narrative import documents, streams
+from ctx.narrative import document_format, streams
 from ctx.operations import add_decision, add_note, add_task, commit
 from ctx.operations.document import Options, Written
 from ctx.workspace import Memory, Workspace
@@ -95,7 +95,7 @@ def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _
 def _edited(text: str, kind: str, settings: Settings, output: Output) -> _Words:
     template = f"# {' '.join(text.split())}\n" if text else "# "
     file = edit.edited(template, kind, edit.editor_of(settings, output))
-    found = documents.parse(edit.read_back(file))
+    found = document_format.parse(edit.read_back(file))
     body = found.body
     title = found.title or _first_line(body)
     if not title:

@@ -9,13 +9,13 @@ from ctx.cli import opening, options
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.config import resolve, schema, setting
-from ctx.config.files import Place
+from ctx.config.config_files import Place
 from ctx.config.resolve import Config, Layer
 from ctx.config.setting import Setting, Value, as_toml
 from ctx.errors import ConfigInvalid, StoreNotTrusted, UsageError
 
 if TYPE_CHECKING:
-    from ctx.config.edit import Change
+    from ctx.config.edit_file import Change
 
 EXAMPLES = """
 ctx config list --changed                          what differs from the defaults, and where
@@ -198,10 +198,10 @@ def _place(parsed: argparse.Namespace, settings: Settings, known: Setting, outpu
 
 
 def _change(parsed: argparse.Namespace, place: Place, known: Setting) -> "Change":
-    from ctx.config import edit
+    from ctx.config import edit_file
 
     if parsed.subcommand == "unset":
-        return edit.unset(place, known)
+        return edit_file.unset(place, known)
     raw = setting.from_word(known, parsed.value)
     value = setting.accept(known, raw)
     if value is None or setting.is_without_effect(known, raw):
@@ -209,7 +209,7 @@ def _change(parsed: argparse.Namespace, place: Place, known: Setting) -> "Change
             f"{setting.refusal(known, raw)}.",
             hint=f"`ctx config explain {known.name}` says what it is for.",
         )
-    return edit.set_value(place, known, value)
+    return edit_file.set_value(place, known, value)
 
 
 def _say_who_wins(config: Config, known: Setting, place: Place, output: Output) -> None:

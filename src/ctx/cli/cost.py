@@ -5,7 +5,7 @@ import argparse
 from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.config.resolve import load
-from ctx.llm.accounts import BY
+from ctx.llm.ledger_totals import GROUPINGS
 from ctx.operations.cost import Calibration, Cost, ModelEstimate, Spent, Today, calibration, cost
 
 EXAMPLES = """
@@ -32,7 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"only calls since: 1h, 7d, 2w, 2026-01-20 (default: {_SINCE})",
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--by", choices=BY, default="model", help="what to add up (default: model)")
+    what.add_argument(
+        "--by", choices=GROUPINGS, default="model", help="what to add up (default: model)"
+    )
     what.add_argument(
         "--calibrate",
         action="store_true",

@@ -15,7 +15,7 @@ from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, plain
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, DiskFailure, LockConflict, PathRefused, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.objects import codec, commits, index, verify
+from ctx.objects import codec, commits, object_index, verify
 from ctx.objects.model import Commit, Typed, WorkCommit
 from ctx.objects.refs import MAIN, session_of
 from ctx.objects.repository import Repository
@@ -364,10 +364,10 @@ def verified(repository: Repository, tick: clock.Tick) -> verify.Report:
     report = verify.verify(repository, tick)
     if report.damages:
         # Somebody may have been writing, or collecting: look again while nobody can.
-        with suppress(DiskFailure, LockConflict), locks.held(repository.project.lock, "verify", 5):
+        with suppress(DiskFailure, LockConflict), locks.hold(repository.project.lock, "verify", 5):
             report = verify.verify(repository, tick)
     root = repository.project.root
-    damages = [*report.damages, *index.damages(repository.project)]
+    damages = [*report.damages, *object_index.damages(repository.project)]
     return report._replace(
         damages=tuple(item._replace(where=os.path.relpath(item.where, root)) for item in damages),
         leftovers=tuple(os.path.relpath(path, root) for path in report.leftovers),

@@ -18,10 +18,10 @@ from ctx.errors import ContentRefused, CtxError, ModelFailure, UsageError
 from ctx.ids import short
 from ctx.llm import backends
 from ctx.llm.ledger import Ledger
-from ctx.llm.model import Answer, Backend, Cache, Stop, Usage
+from ctx.llm.protocol import Answer, Backend, Cache, Stop, Usage
 from ctx.operations import commit, llm, respond
 from ctx.operations.commit import Committed
-from ctx.operations.llm import Question, Wish
+from ctx.operations.llm import LlmOptions, Question
 from ctx.operations.respond import Kept, Response
 from ctx.packs import prompt
 from ctx.workspace import Workspace
@@ -115,13 +115,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     committing = workspace_to_commit(options, settings, output)
     if options.model is not None:
         settings = _with_model(settings, options.model.strip())
-    wish = _wish(options, settings)
+    wanted = _llm_options(options, settings)
     appearing = _Appearing(output)
     with ExitStack() as stack:
         with opening.reading(settings, output) as memory:
             backend = _backend(memory.config, options, settings)
             stack.callback(backend.close)
-            question = llm.prepare(memory, backend, wish)
+            question = llm.prepare(memory, backend, wanted)
         output.note(_asking(backend, question))
         ledger = stack.enter_context(Ledger(settings.user_store.ledger))
         meter = llm.meter(ledger, backend, question)
@@ -177,16 +177,16 @@ def _with_model(settings: Settings, model: str) -> Settings:
     return settings._replace(overrides=(*settings.overrides, f"llm.model={model}"))
 
 
-def _wish(options: argparse.Namespace, settings: Settings) -> Wish:
-    wish = Wish(max_tokens=options.max_tokens, temperature=options.temperature)
+def _llm_options(options: argparse.Namespace, settings: Settings) -> LlmOptions:
+    wanted = LlmOptions(max_tokens=options.max_tokens, temperature=options.temperature)
     if options.query is not None:
         task = surroundings.read_stdin() if options.query == "-" else options.query
         if not task.strip():
             raise UsageError("There is no task.", hint=_WAYS)
-        return wish._replace(query=task, budget=options.budget)
+        return wanted._replace(query=task, budget=options.budget)
     if options.budget is not None:
         raise UsageError("--budget is about a pack that is built.", hint=_WAYS)
-    return wish._replace(pack=prompt.parse_pack(_given(options, settings)))
+    return wanted._replace(pack=prompt.parse_pack(_given(options, settings)))
 
 
 def _given(options: argparse.Namespace, settings: Settings) -> bytes:
@@ -217,8 +217,8 @@ def _backend(config: Config, options: argparse.Namespace, settings: Settings) ->
     if options.backend or options.server:
         if options.server is not None and not options.server.strip():
             raise UsageError("--server names no address.", hint=_NO_MODEL)
-        return backends.named(options.backend or "", options.server or "", config, *place)
-    found = backends.configured(config, *place)
+        return backends.named_backend(options.backend or "", options.server or "", config, *place)
+    found = backends.configured_backend(config, *place)
     if found is None:
         what = "and `auto` found none here" if config.choice("llm.backend") == "auto" else "so far"
         raise ModelFailure(f"No model is named {what}.", hint=_NO_MODEL)

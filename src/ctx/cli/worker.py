@@ -20,9 +20,8 @@ from ctx.layout import UserStore
 from ctx.locks import is_held
 from ctx.operations.queue import queue, without_store
 from ctx.operations.standstill import Standstill, standstills
-from ctx.worker import lock, log, starting
-from ctx.worker.lock import Owner
-from ctx.worker.worker import Limits
+from ctx.worker import process_lock, spawn, worker_log
+from ctx.worker.process_lock import WorkerProcess
 from ctx.workspace import Environment
 
 EXAMPLES = """
@@ -129,12 +128,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     from ctx.worker import run
+    from ctx.worker.worker import WorkerLimits
 
     if options.detached:
         run.detach()
     store = _home_of(settings)
     config = survey(store.config_file, None, settings.environment, settings.overrides)
-    limits = Limits(config.number("worker.idle_seconds"), config.integer("worker.memory_mb"))
+    limits = WorkerLimits(config.number("worker.idle_seconds"), config.integer("worker.memory_mb"))
     ours, place = _in_home(settings), _place(settings)
     if not options.detached and _owner(settings) is None:
         output.note(f"The worker is process {os.getpid()}; Ctrl-C ends it.")
@@ -145,8 +145,8 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
             place, lambda: opening.writing(ours, output), limits, variables(), patience_s
         )
     if reason in ("large", "replaced") and options.detached:
-        run.become_anew(store)
-    if reason is None and (owner := lock.owner(store.worker_lock)):
+        run.restart(store)
+    if reason is None and (owner := process_lock.running_worker(store.worker_lock)):
         output.note(f"It runs already, as process {owner.pid}.")
     # Where somebody has removed its home, there is nothing to tell.
     if not options.detached and os.path.isdir(store.home):
@@ -186,9 +186,9 @@ def _start(settings: Settings) -> bool:
     if _owner(settings):
         return False
     with disk.explained("starting the worker"):
-        disk.discard(os.path.join(store.home, starting.MARK))
+        disk.discard(os.path.join(store.home, spawn.MARK))
         interrupts.defer()
-        starting.start_worker(store.home, variables(), clock.wall_s())
+        spawn.start_worker(store.home, variables(), clock.wall_s())
     if not _within(_PATIENCE_S, lambda: _answer(settings) is not None):
         raise ProgramFailure(
             f"The worker did not answer within {_PATIENCE_S:.0f} s.",
@@ -213,12 +213,16 @@ def stop(settings: Settings) -> bool:
     return True
 
 
-def _owner(settings: Settings) -> Owner | None:
+def _owner(settings: Settings) -> WorkerProcess | None:
     path = settings.user_store.worker_lock
-    if (found := lock.owner(path)) or not is_held(path) or not (told := _answer(settings)):
+    if (
+        (found := process_lock.running_worker(path))
+        or not is_held(path)
+        or not (told := _answer(settings))
+    ):
         return found
     # On a full disk it could not write down who it is.
-    return Owner(int(str(told["pid"])), str(told.get("version", "")), 0)
+    return WorkerProcess(int(str(told["pid"])), str(told.get("version", "")), 0)
 
 
 def _within(seconds: float, holds: Callable[[], bool]) -> bool:
@@ -285,7 +289,7 @@ def _status(settings: Settings, output: Output, *, changed: bool) -> Status:
 
 def _logs(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     path = settings.user_store.worker_log
-    lines = log.tail(path, options.lines)
+    lines = worker_log.tail(path, options.lines)
     if not options.follow:
         output.show(Logged(path, tuple(lines)), render_log)
         return
@@ -293,8 +297,8 @@ def _logs(options: argparse.Namespace, settings: Settings, output: Output) -> No
         for line in lines:
             output.result(f"{line}\n")
         output.flush()
-        known = log.tail(path, 1)
-        while (now := log.tail(path, 0)) == [] or now[-1:] == known:
+        known = worker_log.tail(path, 1)
+        while (now := worker_log.tail(path, 0)) == [] or now[-1:] == known:
             clock.sleep(_FOLLOW_S)
         lines = now[now.index(known[0]) + 1 :] if known and known[0] in now else now
 

@@ -41,7 +41,7 @@ def of_file(path: str, text: str, names: Iterable[str]) -> WordCounts:
         [
             (BODY, terms.counts(text[:LONGEST_TEXT])),
             # A word in the path counts once, even if folders repeat it.
-            (PATH, dict.fromkeys(terms.of(_without_ending(path)), 1)),
+            (PATH, dict.fromkeys(terms.extract(_without_ending(path)), 1)),
             (NAMES, terms.counts(" ".join(names))),
         ]
     )

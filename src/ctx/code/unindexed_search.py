@@ -171,7 +171,7 @@ def _candidates(
         path, size = each[:2]
         if language is None or language in file_reader.DATA or size > file_words.LONGEST_TEXT:
             continue
-        said = set(terms.of(os.path.splitext(path)[0]))
+        said = set(terms.extract(os.path.splitext(path)[0]))
         called = frozenset(said & weights.keys())
         promise = sum(weights[term] for term in called)
         role = file_roles.role_of(path)

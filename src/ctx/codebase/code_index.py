@@ -61,7 +61,7 @@ class _ResolveOnDemand:
         place = self._codebase.place
         try:
             with (
-                locks.held(place.lock, _DOING, _WAIT_SECONDS),
+                locks.hold(place.lock, _DOING, _WAIT_SECONDS),
                 explained(place.database, IndexCorrupt),
             ):
                 build.follow(self._codebase.files, files, self._tick)
@@ -214,7 +214,7 @@ def remove_damaged(codebase: Codebase) -> bool:
                     return False
     except IndexCorrupt:
         pass
-    with locks.held(codebase.place.lock, _DOING, _WAIT_SECONDS):
+    with locks.hold(codebase.place.lock, _DOING, _WAIT_SECONDS):
         _remove(path)
     return True
 
@@ -227,7 +227,7 @@ def refresh(
     chosen: Callable[[str], bool] | None = None,
 ) -> "RefreshCounts":
     """Refresh the index; with `chosen`, only the paths that it accepts."""
-    with locks.held(codebase.place.lock, _DOING, wait_seconds):
+    with locks.hold(codebase.place.lock, _DOING, wait_seconds):
         return _refresh(codebase, tick, chosen)
 
 
@@ -235,7 +235,7 @@ def index(
     codebase: Codebase, tick: clock.Tick, *, wait_seconds: float = _PATIENT_SECONDS
 ) -> IndexReport:
     """Refresh the index, resolve every name, and report the result. Waits for other processes."""
-    with locks.held(codebase.place.lock, _DOING, wait_seconds):
+    with locks.hold(codebase.place.lock, _DOING, wait_seconds):
         done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
     return _report(codebase, done)
@@ -243,7 +243,7 @@ def index(
 
 def rebuild(codebase: Codebase, tick: clock.Tick) -> IndexReport:
     """Rebuild the index from scratch."""
-    with locks.held(codebase.place.lock, _DOING, _PATIENT_SECONDS):
+    with locks.hold(codebase.place.lock, _DOING, _PATIENT_SECONDS):
         _remove(codebase.place.database)
         done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
@@ -302,7 +302,7 @@ def _refresh(
 
 def read_history(codebase: Codebase, tick: clock.Tick, wait_seconds: float) -> None:
     """Refresh the commit history in the index."""
-    with locks.held(codebase.place.lock, _DOING, wait_seconds):
+    with locks.hold(codebase.place.lock, _DOING, wait_seconds):
         _read_history(codebase, tick)
 
 
@@ -329,7 +329,7 @@ def _without_refresh(
     follower.hindered = state
     code = lookup.open_index(codebase.place.database, codebase.place.root, follower)
     if code is None and isinstance(reason, LockConflict):
-        owner = locks.owner_of(codebase.place.lock)
+        owner = locks.read_owner(codebase.place.lock)
         raise LockConflict(f"The index of the code is being made by {owner or 'another process'}.")
     if code is None:
         raise reason

@@ -21,7 +21,7 @@ from ctx.ids import NodeId, ObjectId
 from ctx.objects import trees
 from ctx.objects.model import Edge, EdgeBatch, Endpoint
 from ctx.objects.store import Object, derived_id, typed
-from ctx.objects.work import Step
+from ctx.objects.work_chain import Step
 from ctx.project import anchors, relations, staging
 from ctx.workspace import Workspace
 

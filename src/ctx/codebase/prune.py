@@ -44,7 +44,7 @@ def _clear(user_store: UserStore, folder: str) -> None:
     # Needed at most once a day: other commands do not pay for the import.
     import shutil
 
-    with suppress(OSError, CtxError), locks.held(f"{database}.lock", "ctx code index", 0):
+    with suppress(OSError, CtxError), locks.hold(f"{database}.lock", "ctx code index", 0):
         shutil.rmtree(folder)
 
 

@@ -1,16 +1,16 @@
-"""Settings: what there is to set, where each value comes from, and how a file is changed.
+"""Settings: the schema, where each value comes from, and editing a file.
 
-    schema    the table of all settings; the only place where a name or a default is written
-    setting   one setting: what it takes, and how a value is read from a file or a word
-    files     a configuration file, read with the care that a stranger's file needs
-    lines     on which line of a file a key stands
-    resolve   defaults, user file, project file, environment, flags: later ones win
-    edit      changing one value in a file and leaving the rest of it alone
-    template  the file that `ctx init` writes
+    schema            the table of all settings, the only place with names and defaults
+    setting           one setting: its type, and parsing a value from a file or a word
+    config_files      reading a configuration file that may be hostile
+    toml_lines        the line number of a key
+    resolve           defaults, user file, project file, environment, flags: later ones win
+    edit_file         changing one value in a file
+    project_template  the file that `ctx init` writes
 
-A project file comes with a clone, so it is a stranger's: it may tune how a project is stored,
-indexed and searched, and has no say over servers, models, sharing or anything that costs money.
+A project file comes with a clone and is not trusted: it may set how a project is stored, indexed
+and searched, but nothing about servers, models, sharing or costs.
 
-Nothing here reads the environment or prints. Every command loads `schema` and `resolve`, so
-they import nothing that is not needed where no configuration file exists.
+This package neither reads the environment nor prints. Every command loads `schema` and `resolve`,
+so they import nothing that is not needed without a configuration file.
 """

@@ -7,15 +7,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
-from ctx.config import files, schema, setting
+from ctx.config import config_files, schema, setting
 from ctx.config.setting import Setting, Value
 from ctx.errors import ConfigInvalid, UsageError
 
 Layer = Literal["default", "user", "project", "environment", "flag"]
 Ignored = tuple[tuple[str, ...], str]
-"""A key in a file, and why it is ignored; no reason where nothing has that name."""
+"""A key in a file and why it is ignored; no reason if it is unknown."""
 
-# A stranger's file full of nonsense gets a few warnings, not a screen of them.
+# Limit the warnings about one file.
 MOST_WARNINGS = 10
 
 _NOT_SETTINGS = frozenset({"CTX_HOME", "CTX_DB", "CTX_SESSION", "CTX_OFF", "CTX_PATIENCE"})
@@ -24,14 +24,14 @@ _T = TypeVar("_T")
 
 
 class Source(NamedTuple):
-    """Where a value stands."""
+    """Where a value is set."""
 
     layer: Layer
     label: str
     """The file, the variable or the flag."""
-    file: files.ConfigFile | None = None
+    file: config_files.ConfigFile | None = None
     key: tuple[str, str] = ("", "")
-    """In the file; it may be an older name of the setting."""
+    """The key in the file; may be an old name of the setting."""
 
     @property
     def place(self) -> str:
@@ -40,21 +40,21 @@ class Source(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """What one layer says about a setting."""
+    """A value from one layer."""
 
     source: Source
     value: Value
 
 
 class Config(NamedTuple):
-    """Every setting with its value. To ask for a name that does not exist is a `KeyError`."""
+    """Every setting with its value. An unknown name raises `KeyError`."""
 
     values: Mapping[str, Value]
     mentions: Mapping[str, Sequence[Mention]]
-    """What is set somewhere, in the order of the layers: the last mention is the value."""
+    """The values that are set, in the order of the layers: the last one wins."""
     warnings: tuple[str, ...] = ()
     problems: tuple[ConfigInvalid, ...] = ()
-    """Never any in what `load` returns."""
+    """Always empty in what `load` returns."""
 
     def flag(self, name: str) -> bool:
         return self._typed(name, bool)
@@ -83,7 +83,7 @@ class Config(NamedTuple):
 
     def _typed(self, name: str, kind: type[_T]) -> _T:
         value = self.values[name]
-        # Exact: a bool is an int to isinstance, and asking for the wrong kind is a mistake.
+        # Exact: bool is a subclass of int, and the wrong kind is a bug.
         if type(value) is not kind:
             raise TypeError(f"{name} is a {type(value).__name__}, not a {kind.__name__}")
         return value
@@ -95,7 +95,7 @@ def load(
     environment: Mapping[str, str],
     overrides: Sequence[str],
 ) -> Config:
-    """The configuration, or the first mistake in it as `ConfigInvalid`."""
+    """The configuration; raises the first error as `ConfigInvalid`."""
     config = survey(user_file, project_file, environment, overrides)
     if config.problems:
         raise config.problems[0]
@@ -108,11 +108,11 @@ def survey(
     environment: Mapping[str, str],
     overrides: Sequence[str],
 ) -> Config:
-    """The configuration as far as it can be understood, with every problem."""
+    """The configuration as far as it is valid, with all problems."""
     reading = _Reading()
-    reading.read_file(files.Place("user", user_file))
+    reading.read_file(config_files.Place("user", user_file))
     if project_file is not None:
-        reading.read_file(files.Place("project", project_file))
+        reading.read_file(config_files.Place("project", project_file))
     reading.read_environment(environment)
     reading.read_overrides(overrides)
     values = {name: found.default for name, found in schema.SETTINGS.items()}
@@ -121,16 +121,16 @@ def survey(
 
 
 class _Reading:
-    """Collects what the layers say, one after the other."""
+    """Collects the values of all layers."""
 
     def __init__(self) -> None:
         self.mentions: dict[str, list[Mention]] = {}
         self.warnings: list[str] = []
         self.problems: list[ConfigInvalid] = []
 
-    def read_file(self, place: files.Place) -> None:
+    def read_file(self, place: config_files.Place) -> None:
         try:
-            file = files.read(place)
+            file = config_files.read(place)
         except ConfigInvalid as problem:
             self.problems.append(problem)
             return
@@ -151,7 +151,7 @@ class _Reading:
                 )
             else:
                 ignored += self._read_section(place.layer, file, section, table)
-        # The nearest name is searched only for what is told.
+        # The closest name is computed only for warnings that are shown.
         for key, reason in ignored[:MOST_WARNINGS]:
             self.warnings.append(f"{file.at(*key)}: {reason or _unknown(key)}")
         if len(ignored) > MOST_WARNINGS:
@@ -160,9 +160,9 @@ class _Reading:
             )
 
     def _read_section(
-        self, layer: Layer, file: files.ConfigFile, section: str, table: Mapping[str, object]
+        self, layer: Layer, file: config_files.ConfigFile, section: str, table: Mapping[str, object]
     ) -> list[Ignored]:
-        """Take what is known; return the keys that are ignored, each with the reason."""
+        """Read the known keys; return the ignored ones with a reason."""
         ignored: list[Ignored] = []
         for key, raw in table.items():
             name = f"{section}.{key}"
@@ -178,7 +178,7 @@ class _Reading:
     def read_environment(self, environment: Mapping[str, str]) -> None:
         found: dict[str, str] = {}
         for variable, word in environment.items():
-            # An empty variable is one that somebody switched off.
+            # An empty variable means unset.
             if not variable.startswith("CTX_") or not word:
                 continue
             known = schema.for_variable(variable)
@@ -245,5 +245,5 @@ def _unknown(key: tuple[str, ...]) -> str:
 
 
 def _shown(key: str) -> str:
-    """A stranger's key: quoted and escaped unless it is a plain word."""
+    """A key from a file: quoted and escaped unless it is a plain word."""
     return key if key.isidentifier() and key.isascii() and len(key) < 60 else setting.shown(key)

@@ -1,24 +1,24 @@
-"""The table of all settings: name, default, bounds, and one sentence on what it governs."""
+"""The table of all settings: name, default, bounds and a one-sentence description."""
 
 from collections.abc import Iterable
 
 from ctx.config.setting import Setting
 from ctx.errors import UsageError
 
-# What a project file may set. It comes with a clone, from people whom the user may not know.
+# Sections that a project file may set. The file comes with a clone and is not trusted.
 PROJECT_SECTIONS = frozenset({"repo", "storage", "index", "ingestion", "retrieval", "narrative"})
 
-# These name one project: in a user file they would give every project the same name.
+# Sections about one project. In a user file they would give every project the same name.
 PROJECT_ONLY_SECTIONS = frozenset({"repo"})
 
-# These are set in the user's own file alone: a project may set variables for the programs that
-# an agent runs, and hooks are among them.
+# Sections that only the user file may set. A project can set environment variables for the programs
+# that an agent runs, including hooks.
 USER_FILE_SECTIONS = frozenset({"agents"})
 
-# Names that are read wherever a setting is named, and never written.
+# Old names: accepted wherever a setting is named, never written.
 RENAMED = {"retrieval.max_depth": "retrieval.default_depth"}
 
-# Variables that do not follow the pattern CTX_SECTION_KEY. Where both are set, the pattern wins.
+# Variables that do not follow the pattern CTX_SECTION_KEY. If both are set, the pattern wins.
 VARIABLES = {
     "CTX_DEFAULT_BUDGET": "view.default_budget",
     "CTX_TRANSCRIPT_TIMEOUT": "hooks.transcript_timeout_seconds",
@@ -26,7 +26,7 @@ VARIABLES = {
 
 _TOKENS = 10_000_000
 _COUNT = 1_000_000
-# No object can be larger than this.
+# The maximum size of an object.
 _LARGEST_FILE = 256 * 1024 * 1024
 _BYTES = 1 << 40
 _DAYS = 36_500
@@ -62,281 +62,311 @@ EXPAND_LABELS = (
     *("CALLS", "IMPORTS", "REFERENCES", "USES_TYPE", "IMPLEMENTS", "CONTAINS"),
     *("DEPENDS_ON", "MENTIONS", "RELATES_TO", "SUPERSEDES", "DERIVED_FROM"),
 )
-"""What a pack follows, where nobody says otherwise."""
+"""The edge types that a pack follows by default."""
 
 _TABLE = (
     # The project itself.
-    text("repo.id", "", "The project's name; empty: the name of its folder."),
-    text("repo.ctx_version", "", "The version of ctx that made the project store."),
+    text("repo.id", "", "The project's name. Default: the name of its folder."),
+    text("repo.ctx_version", "", "The version of ctx that created the project store."),
     # Objects on disk.
-    whole("storage.compression_level", 3, 0, 22, "How hard objects are compressed, by zstd."),
-    whole("storage.shard_prefix_bytes", 1, 1, 1, "Bytes of an object's id that name its folder."),
+    whole("storage.compression_level", 3, 0, 22, "The zstd compression level of objects."),
+    whole(
+        "storage.shard_prefix_bytes", 1, 1, 1, "Bytes of an object id that form its folder name."
+    ),
     number(
         "storage.lock_timeout_seconds",
         30.0,
         0,
         _SECONDS,
-        "How long a command waits for another one that is writing to the same store.",
+        "Seconds to wait for another command that is writing to the same store.",
     ),
     # The index.
     choice("index.backend", "sqlite", ("sqlite",), "The database that holds the index.")._replace(
         older=("redb",), instead="SQLite is used instead"
     ),
     flag("index.enable_tantivy", False, "Full-text search by Tantivy.")._replace(
-        older=(True,), instead="SQLite's own full-text search is used instead, and is always on"
+        older=(True,), instead="SQLite full-text search is always on"
     ),
     # What enters the store.
     texts(
         "ingestion.ignore_globs",
         ("target/**", ".git/**", "node_modules/**"),
-        "Files that are never taken in, beside those that git ignores.",
+        "Files to ignore, in addition to those that git ignores.",
     ),
     whole(
         "ingestion.max_file_bytes",
         10 * 1024 * 1024,
         1,
         _LARGEST_FILE,
-        "The largest file that `ctx add file` takes.",
+        "The largest file that `ctx add file` accepts, in bytes.",
     ),
-    whole("ingestion.max_files_per_step", 10, 1, _COUNT, "Files that capture takes from one step."),
+    whole(
+        "ingestion.max_files_per_step",
+        10,
+        1,
+        _COUNT,
+        "The most files that capture stores per step.",
+    ),
     whole(
         "ingestion.max_bytes_per_step",
         1_048_576,
         1,
         _BYTES,
-        "Bytes that capture takes from one step.",
+        "The most bytes that capture stores per step.",
     ),
     whole(
         "ingestion.max_log_lines",
         500,
         0,
         _COUNT,
-        "Lines of a command's output that capture keeps.",
+        "Lines of command output that capture stores.",
     ),
     whole(
         "ingestion.max_edges_per_step",
         100,
         0,
         _COUNT,
-        "Relations that capture, or `ctx add file --extract-semantics`, takes from one step.",
+        "The most edges that capture or `ctx add file --extract-semantics` stores per step.",
     ),
     # Packs.
-    whole("retrieval.default_budget", 16_000, 100, _TOKENS, "Tokens of a pack."),
+    whole("retrieval.default_budget", 16_000, 100, _TOKENS, "Token budget of a pack."),
     whole(
         "retrieval.reserved_for_response",
         0,
         0,
         _TOKENS,
-        "Tokens of a pack's budget that are left free for the answer.",
+        "Tokens of a pack's budget reserved for the answer.",
     ),
-    whole(
-        "retrieval.default_depth", 2, 0, 10, "Steps that a pack goes along edges from its seeds."
-    ),
+    whole("retrieval.default_depth", 2, 0, 10, "How many edges a pack follows from its seeds."),
     texts(
         "retrieval.expand_labels",
         EXPAND_LABELS,
-        "Types of the edges that a pack follows.",
+        "Edge types that a pack follows.",
     ),
     whole(
         "retrieval.max_expanded_nodes",
         50,
         0,
         _COUNT,
-        "Nodes that a pack reaches along edges, at most.",
+        "The most nodes that a pack adds by following edges.",
     ),
     choice(
         "retrieval.min_edge_confidence",
         "medium",
         ("high", "medium", "low"),
-        "Edges that are less certain than this are not followed.",
+        "The lowest edge confidence that a pack follows.",
     ),
-    flag("retrieval.include_narrative", True, "Whether a pack includes narrative."),
-    whole("retrieval.narrative_days", 7, 0, _DAYS, "How many days of the log a pack looks back."),
+    flag("retrieval.include_narrative", True, "Include narrative documents in packs."),
+    whole("retrieval.narrative_days", 7, 0, _DAYS, "Days of log entries that a pack considers."),
     # Narrative.
-    flag("narrative.snapshot", True, "Whether a commit snapshots the narrative files."),
-    # When a session's staging is compacted without being asked.
+    flag("narrative.snapshot", True, "Snapshot narrative files in each commit."),
+    # Automatic compaction of a session's staging.
     whole(
         "staging.compact_tokens",
         50_000,
         0,
         _TOKENS,
-        "Staging is compacted once it holds more tokens than this; 0 means never.",
+        "Compact staging when it exceeds this many tokens; 0 means never.",
     ),
     number(
         "staging.compact_hours",
         4.0,
         0,
         24.0 * 365,
-        "Staging is compacted once a session lasts longer than this; 0 means never.",
+        "Compact staging when a session is older than this many hours; 0 means never.",
     ),
-    flag("staging.compact_on_task_end", True, "Whether the end of a task compacts staging."),
+    flag("staging.compact_on_task_end", True, "Compact staging when a task ends."),
     flag(
         "staging.compact_on_task_switch",
         True,
-        "Whether the start of another task compacts staging.",
+        "Compact staging when another task starts.",
     ),
-    # What an agent is given when a session starts. The caps scale with the budget.
-    whole("context.budget", 2_000, 100, _TOKENS, "Tokens that an agent is given at session start."),
+    # The context at session start. The caps scale with the budget.
+    whole("context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."),
     whole("context.memory_cap", 700, 0, _TOKENS, "Tokens for pinned, working and reference nodes."),
     whole("context.session_index_cap", 300, 0, _TOKENS, "Tokens for recent sessions."),
     whole("context.function_map_cap", 300, 0, _TOKENS, "Tokens for recently changed code."),
     whole("context.learnings_cap", 250, 0, _TOKENS, "Tokens for learnings."),
     whole("context.observations_cap", 300, 0, _TOKENS, "Tokens for past work."),
-    whole("context.reserve", 150, 0, _TOKENS, "Tokens for the frame around the layers."),
-    whole("context.max_sessions", 10, 0, 1_000, "Sessions listed, at most."),
-    whole("context.max_functions", 30, 0, 1_000, "Changed functions listed, at most."),
-    whole("context.max_learnings", 10, 0, 1_000, "Learnings listed, at most."),
-    whole("context.max_observations", 10, 0, 1_000, "Observations listed, at most."),
+    whole(
+        "context.reserve", 150, 0, _TOKENS, "Tokens for headings and other text around the layers."
+    ),
+    whole("context.max_sessions", 10, 0, 1_000, "The most sessions to list."),
+    whole("context.max_functions", 30, 0, 1_000, "The most changed functions to list."),
+    whole("context.max_learnings", 10, 0, 1_000, "The most learnings to list."),
+    whole("context.max_observations", 10, 0, 1_000, "The most observations to list."),
     number(
         "context.min_learning_confidence",
         0.5,
         0,
         1,
-        "Learnings that are less certain than this are left out.",
+        "The lowest confidence of a learning to list.",
     ),
-    whole("view.default_budget", 50_000, 100, _TOKENS, "Tokens of the view `default`."),
+    whole("view.default_budget", 50_000, 100, _TOKENS, "Token budget of the view `default`."),
     # Hooks.
     number(
         "hooks.transcript_timeout_seconds",
         5.0,
         0.1,
         60,
-        "How long a hook reads a transcript before it leaves the rest to the worker.",
+        "Seconds that a hook reads a transcript before it leaves the rest to the worker.",
     ),
-    # What agents may do.
+    # Agents' permissions.
     flag(
         "agents.may_pin",
         False,
-        "Whether commands of agents pin nodes and write for all projects at once; otherwise"
-        " `ctx review` lists what they propose. Only your own file sets it.",
+        "Let agents pin nodes and write to all projects without review. Otherwise `ctx review`"
+        " lists their proposals. Only your user file can set this.",
     ),
-    # What sessions leave behind.
-    flag("capture.enabled", True, "Whether what agents do is taken in."),
+    # Capture.
+    flag("capture.enabled", True, "Capture what agents do."),
     texts(
         "capture.ignore_tools",
         ("Glob", "Grep", "LS", "ListMcpResourcesTool", "ToolSearch"),
-        "Tools whose use is not taken in.",
+        "Tools whose calls are not captured.",
     ),
-    texts("capture.ignore_projects", (), "Names of projects, or folders, that are not taken in."),
+    texts("capture.ignore_projects", (), "Projects, by name or folder, that are not captured."),
     texts(
         "capture.ignore_paths",
         (),
-        "Files that are never taken in, as in a `.gitignore`; `.ctxignore` files add to them.",
+        "Files that are never captured, as `.gitignore` patterns; `.ctxignore` files add more.",
     ),
     whole(
-        "capture.keep_days", 30, 1, _DAYS, "Days that steps are kept; what was made of them stays."
+        "capture.keep_days",
+        30,
+        1,
+        _DAYS,
+        "Days to keep captured steps. Observations made from them stay.",
     ),
-    whole("capture.max_mb", 200, 1, 1_000_000, "Megabytes of steps that are kept; the oldest go."),
+    whole(
+        "capture.max_mb",
+        200,
+        1,
+        1_000_000,
+        "Megabytes of captured steps to keep; the oldest are deleted first.",
+    ),
     texts(
         "capture.project_names",
         (),
-        "Names for folders that are to have another than their own, as `~/work/shop-2=shop`.",
+        "Project names for folders, as `~/work/shop-2=shop`.",
     ),
-    number("worker.idle_seconds", 45.0, 0, _SECONDS, "When a worker without a session goes."),
-    whole("worker.memory_mb", 512, 64, 1_000_000, "A worker that takes more is replaced."),
-    flag("worker.autostart", True, "Whether hooks start the worker when there is none."),
-    whole("backup.keep", 7, 0, 1_000, "Daily backups of the user store that are kept."),
+    number(
+        "worker.idle_seconds",
+        45.0,
+        0,
+        _SECONDS,
+        "Seconds without a live session after which the worker exits.",
+    ),
+    whole(
+        "worker.memory_mb",
+        512,
+        64,
+        1_000_000,
+        "Memory limit of the worker; above it, the worker restarts.",
+    ),
+    flag("worker.autostart", True, "Let hooks start the worker."),
+    whole("backup.keep", 7, 0, 1_000, "Daily backups of the user store to keep."),
     # Models.
     choice(
         "llm.backend",
         "off",
         ("off", "auto", "llama_cpp", "openai", "anthropic", "claude_cli"),
-        "Which model `ctx llm` asks and sessions are told by; `off`: none. `auto`: one on this"
-        " machine, if there is one.",
+        "The model backend for `ctx llm` and session summaries. `off`: none. `auto`: a model on"
+        " this machine, if one is running.",
     ),
     text(
         "llm.server_url",
         "http://127.0.0.1:8080",
-        "The server that a backend talks to.",
+        "The URL of the model server.",
         starts=("http://", "https://"),
     ),
-    text("llm.model", "default", "The model's name, as the server knows it."),
+    text("llm.model", "default", "The model's name on the server."),
     text(
         "llm.api_key_env",
         "",
-        "The environment variable that holds that server's key, which is never stored; without a"
-        " name, `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.",
+        "The environment variable that holds the API key, which is never stored. Default:"
+        " `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.",
     ),
-    text("llm.command", "claude", "The program of the backend `claude_cli`."),
-    whole("llm.max_response_tokens", 2_048, 1, _TOKENS, "Tokens of one answer, at most."),
-    number("llm.temperature", 0.2, 0, 2, "How freely a model chooses its words."),
+    text("llm.command", "claude", "The program that the backend `claude_cli` runs."),
+    whole("llm.max_response_tokens", 2_048, 1, _TOKENS, "The most tokens in one answer."),
+    number("llm.temperature", 0.2, 0, 2, "The sampling temperature."),
     number(
         "llm.timeout_seconds",
         120.0,
         0.1,
         3_600,
-        "How long a model may be silent before it is given up.",
+        "Seconds without output after which a request fails.",
     ),
-    whole("llm.retries", 3, 0, 10, "How often a server is asked again that is busy or failed."),
+    whole("llm.retries", 3, 0, 10, "How often to retry when a server is busy or fails."),
     text(
         "llm.prompt_prefix",
         "You are a careful software engineer. Answer from the context that you are given, and say"
         " so where it does not tell.",
-        "What `ctx llm` says to a model before the task.",
+        "The system prompt of `ctx llm`.",
     ),
     text(
         "llm.prompt_instruction",
         "Answer the task. Name files and symbols as the context does. Put each decision on a line"
         " of its own that begins with `Decision:`.",
-        "What `ctx llm` says to a model after the context.",
+        "The instruction that `ctx llm` puts after the context.",
     ),
-    flag("llm.synthesis", True, "Whether the configured model also tells what sessions did."),
+    flag("llm.synthesis", True, "Let the configured model write session summaries."),
     whole(
         "llm.daily_token_cap",
         200_000,
         0,
         1_000_000_000,
-        "Tokens that models may use in a day; past it, no model is asked.",
+        "The most tokens that models may use per day.",
     ),
     whole(
         "llm.session_token_cap",
         60_000,
         0,
         1_000_000_000,
-        "Tokens that a model may use to tell what one session did.",
+        "The most tokens that a model may use to summarise one session.",
     ),
     texts(
         "llm.prices",
         (),
-        "What models cost, as `claude-haiku=1.00/5.00`: dollars for a million tokens in and out."
-        " `*` stands for every model.",
+        "Model prices, as `claude-haiku=1.00/5.00`: dollars per million input and output tokens."
+        " `*` matches every model.",
     )._replace(form=rf"\s*[^=\s][^=]*=\s*{_PRICE}\s*/\s*{_PRICE}\s*", example="NAME=1.00/5.00"),
-    # Vectors: what a text means, beside what it says.
-    flag("search.vectors", True, "Whether texts are also found by what they mean."),
+    # Vector search.
+    flag("search.vectors", True, "Search by meaning too, with vectors."),
     choice(
         "search.embedder",
         "static",
         ("static", "openai"),
-        "What makes vectors: the table that comes with ctx, or a server that speaks the protocol"
-        " of OpenAI, to which texts are sent.",
+        "What computes vectors: the table that comes with ctx, or a server with an"
+        " OpenAI-compatible API, which receives the texts.",
     ),
     text(
         "search.url",
         "http://127.0.0.1:8080/v1",
-        "The server that makes vectors.",
+        "The URL of the embedding server.",
         starts=("http://", "https://"),
     ),
-    text("search.model", "default", "The model's name, as that server knows it."),
+    text("search.model", "default", "The embedding model's name on that server."),
     text(
         "search.api_key_env",
         "OPENAI_API_KEY",
-        "The environment variable that holds that server's key; the key itself is never stored.",
+        "The environment variable that holds the API key, which is never stored.",
     ),
-    # What other people see.
+    # Sharing.
     choice(
         "share.sessions",
         "none",
         ("none", "summary", "all"),
-        "What of captured sessions enters the project store, and so git.",
+        "What captured sessions add to the project store, and so to git.",
     ),
     # Garbage collection.
-    whole("gc.keep_days", 7, 0, _DAYS, "Days that objects to which nothing refers are kept."),
+    whole("gc.keep_days", 7, 0, _DAYS, "Days to keep unreferenced objects."),
     whole(
         "gc.tracked_keep_days",
         90,
         0,
         _DAYS,
-        "Days that such objects are kept in the project store: another branch may need them.",
+        "Days to keep unreferenced objects that git tracks: another branch may need them.",
     ),
 )
 
@@ -349,13 +379,13 @@ def find(name: str) -> Setting | None:
 
 
 def named(name: str) -> Setting:
-    """The setting that a person named."""
+    """The setting with this name, or a usage error with the nearest name."""
     setting = find(name)
     if setting is None:
         near = nearest(name, SETTINGS)
         raise UsageError(
             f"There is no setting `{name}`.",
-            hint=f"Did you mean `{near}`?" if near else "`ctx config list` lists what there is.",
+            hint=f"Did you mean `{near}`?" if near else "`ctx config list` lists all settings.",
         )
     return setting
 
@@ -364,12 +394,12 @@ def for_variable(variable: str) -> Setting | None:
     if variable in VARIABLES:
         return SETTINGS[VARIABLES[variable]]
     section, _, key = variable.removeprefix("CTX_").lower().partition("_")
-    # Upper case only: anything else is somebody else's variable.
+    # Upper case only: other variables do not belong to ctx.
     return find(f"{section}.{key}") if variable.isupper() else None
 
 
 def variables(setting: Setting) -> tuple[str, ...]:
-    """The environment variables that set it, the one that wins first."""
+    """The environment variables for a setting, highest precedence first."""
     if setting.section in USER_FILE_SECTIONS:
         return ()
     others = (variable for variable, name in VARIABLES.items() if name == setting.name)
@@ -377,12 +407,12 @@ def variables(setting: Setting) -> tuple[str, ...]:
 
 
 def nearest_variable(variable: str) -> str | None:
-    """Strict, for ctx is not the only program whose variables may begin with `CTX_`."""
+    """The closest known variable. Strict: other programs also use the prefix `CTX_`."""
     return nearest(variable, [*VARIABLES, *(s.variable for s in _TABLE)], cutoff=0.85)
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The right name for one that is nearly right."""
+    """The closest known name."""
     import difflib
 
     found = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)

@@ -30,15 +30,15 @@ class Setting(NamedTuple):
     high: float = 0
     choices: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
-    """A text that is not empty begins with one of these, if there are any."""
+    """Allowed prefixes of a non-empty text, if any."""
     form: str = ""
-    """A pattern that each text of a list has, if there is one."""
+    """A pattern for each text of a list, if any."""
     example: str = ""
-    """A text that has it."""
+    """A text that matches it."""
     instead: str = ""
-    """What happens instead, for a value that older files ask for and that has no effect."""
+    """What applies instead of a value from old files that has no effect."""
     older: tuple[Value, ...] = ()
-    """Those values. A file may hold them; `ctx config set` does not write them."""
+    """Such values. A file may contain them; `ctx config set` refuses them."""
 
     @property
     def section(self) -> str:
@@ -55,13 +55,13 @@ class Setting(NamedTuple):
 
     @property
     def is_fixed(self) -> bool:
-        """There is one value only; the setting is there because older files have it."""
+        """Whether there is only one value; the setting exists because old files have it."""
         one_number = self.kind == "whole" and self.low == self.high
         return one_number or len(self.choices) == 1 or bool(self.older)
 
     @property
     def takes(self) -> str:
-        """Ends the sentence `NAME must be …`."""
+        """Completes the sentence `NAME must be …`."""
         match self.kind:
             case "flag":
                 return "true or false"
@@ -84,16 +84,16 @@ class Setting(NamedTuple):
 
 
 def accept(setting: Setting, raw: object) -> Value | None:
-    """The value, if the setting takes it. No setting has the value None."""
+    """The value, if it is valid for the setting. None is never a value."""
     match setting.kind:
         case "flag":
             return raw if isinstance(raw, bool) else None
         case "whole":
-            # True is an int in Python, and not a number to anybody else.
+            # bool is a subclass of int in Python.
             if isinstance(raw, int) and not isinstance(raw, bool):
                 return raw if setting.low <= raw <= setting.high else None
         case "number":
-            # A comparison with nan is false, so the bounds keep it out as well.
+            # Comparisons with nan are false, so the bounds reject it too.
             if isinstance(raw, int | float) and not isinstance(raw, bool):
                 return float(raw) if setting.low <= raw <= setting.high else None
         case "text":
@@ -111,9 +111,9 @@ def accept(setting: Setting, raw: object) -> Value | None:
 
 
 def from_word(setting: Setting, word: str) -> object:
-    """What TOML would have given for a word; the word itself where it is no such thing.
+    """The TOML value of a word; the word itself if it cannot be parsed.
 
-    A list is written with commas, or as a TOML array where an item holds a comma.
+    A list is written with commas, or as a TOML array if an item contains a comma.
     """
     try:
         match setting.kind:
@@ -137,14 +137,14 @@ def is_without_effect(setting: Setting, raw: object) -> bool:
 
 
 def refusal(setting: Setting, raw: object) -> str:
-    """Why a value cannot be used, as a sentence without its full stop."""
+    """Why a value is invalid, as a sentence without its full stop."""
     if is_without_effect(setting, raw):
         return f"{setting.name} = {shown(raw)} has no effect: {setting.instead}"
     return f"{setting.name} must be {setting.takes}, not {shown(raw)}"
 
 
 def shown(raw: object) -> str:
-    """Any value that a file can hold, as it looks there, short enough for a sentence."""
+    """A value as it appears in the file, shortened for a message."""
     match raw:
         case bool() | int() | float() | str():
             text = as_toml(raw)
@@ -158,12 +158,12 @@ def shown(raw: object) -> str:
 
 
 def as_toml(value: Value) -> str:
-    """A value as TOML writes it. What a terminal would act on is escaped."""
+    """A value as TOML. Control characters are escaped."""
     match value:
         case bool():
             return "true" if value else "false"
         case int():
-            # Python refuses to write out a number of thousands of digits.
+            # Python refuses to format a number of thousands of digits.
             return str(value) if value.bit_length() < 1024 else "a huge number"
         case float():
             return repr(value)
@@ -182,13 +182,13 @@ def _escaped(character: str) -> str:
 
 
 def _is_control(character: str) -> bool:
-    """Control characters, and the halves of characters that names not in UTF-8 come as."""
+    """Control characters and lone surrogates."""
     code = ord(character)
     return code < 0x20 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000
 
 
 def as_one_line(text: str) -> str:
-    """A text that every setting of text takes, from one that may hold anything."""
+    """A valid one-line text made from any text."""
     return "".join("-" if _is_control(character) else character for character in text)[
         :_LONGEST_TEXT
     ]
@@ -205,7 +205,7 @@ def _from_array(word: str) -> object:
         tables = tomllib.loads(f"value = {word}")
     except RecursionError:
         return word
-    # A word of several lines could hold more than the array.
+    # A multi-line word could contain more than the array.
     return tables["value"] if len(tables) == 1 else word
 
 

@@ -16,8 +16,8 @@ from ctx import disk, layout
 from ctx.context.contexts import Beside
 from ctx.errors import CtxError
 from ctx.layout import Project
-from ctx.narrative import scan
-from ctx.narrative.scan import Seen
+from ctx.narrative import narrative_scan
+from ctx.narrative.narrative_scan import ScannedFile
 from ctx.project import present, trust
 from ctx.project.present import FILE, State
 
@@ -38,7 +38,7 @@ def read(home: str, project: Project) -> Beside:
     try:
         layout.refuse_links(project)
         now = present.state(project)
-        documents = list(scan.documents(project.narrative))
+        documents = list(narrative_scan.documents(project.narrative))
     except (CtxError, OSError):
         return Beside(told="unreadable", notice=MISSING, is_current=False)
     if connection := _opened(present.path_for(project, now), now):
@@ -57,16 +57,16 @@ def current(project: Project) -> Beside:
     Whoever makes one asks before they look at the index: what changes in between is newer than
     this says, and nobody takes the context for the one that they want.
     """
-    documents = list(scan.documents(project.narrative))
+    documents = list(narrative_scan.documents(project.narrative))
     return Beside(told=_told(present.state(project), documents))
 
 
-def _told(now: State, documents: Sequence[Seen]) -> str:
+def _told(now: State, documents: Sequence[ScannedFile]) -> str:
     """All of it in a few characters."""
     return f"{crc32(repr((now.told, documents)).encode()):08x}"
 
 
-def _has_read(connection: Connection, documents: Sequence[Seen]) -> bool:
+def _has_read(connection: Connection, documents: Sequence[ScannedFile]) -> bool:
     """Whether an index has every document as it is, as far as a glance tells."""
     rows = connection.execute("SELECT path, mtime_ns, size, inode FROM documents")
     known = {row[0]: row[1:] for row in rows}

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Literal, NamedTuple
 
-from ctx import disk, layout, repositories
+from ctx import disk, layout, repository_names
 from ctx.errors import CtxError
 from ctx.exchange import scrub
 from ctx.hook_files import spool
@@ -103,7 +103,7 @@ def is_ledger(path: str) -> bool:
 def ledger_holds(path: str, needle: Needle) -> int | None:
     """How many rows of a ledger hold it; None where it cannot be read."""
     try:
-        return ledger.holding(path, needle)
+        return ledger.count_matching(path, needle)
     except CtxError:
         return None
 
@@ -185,7 +185,7 @@ def rewritten(path: str, needle: Needle) -> bytes | None:
                 return None
             return json.dumps(after).encode("utf-8", "surrogatepass")
     # What a project is called there is what the tags of its memory say.
-    is_name = f"{os.sep}{repositories.FOLDER}{os.sep}" in path
+    is_name = f"{os.sep}{repository_names.FOLDER}{os.sep}" in path
     after_text = needle.name(text) if is_name else needle.scrubbed(text)
     return after_text.encode("utf-8", "surrogateescape") if after_text != text else None
 

@@ -14,9 +14,9 @@ from ctx.exchange import scrub_files
 from ctx.exchange.scrub_files import Left, Place, holds, plain_files
 from ctx.exchange.scrubbed_objects import rewritten
 from ctx.layout import CONFIG_NAME, INDEX_KEY
-from ctx.objects import scrub
+from ctx.objects import object_scrub
 from ctx.objects.repository import Repository
-from ctx.objects.staged import StagedStore
+from ctx.objects.staged_objects import StagedStore
 from ctx.objects.store import Object
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard
@@ -63,11 +63,11 @@ class ScrubbedProject:
     def _objects(self, *, acting: bool, tick: clock.Tick) -> Iterator[Place]:
         repository = self._repository
         for store in (repository.objects, repository.staged):
-            held = scrub.find(store, self._rewritten, tick)
+            held = object_scrub.find(store, self._rewritten, tick)
             if store is repository.objects:
                 self.touched += held.files
             if acting:
-                scrub.scrub(repository, store, held)
+                object_scrub.scrub(repository, store, held)
             if held.objects:
                 yield Place(self._shown(store.folder), len(held.objects), "rewritten")
 
@@ -114,7 +114,7 @@ class ScrubbedProject:
             yield from self._left_in_other_trees(os.path.dirname(project.local))
         yield from self._left_in(project.local, (project.staged_objects,))
         for store in (self._repository.objects, self._repository.staged):
-            held = scrub.find(store, self._rewritten)
+            held = object_scrub.find(store, self._rewritten)
             for path in held.files:
                 yield Left(self._shown(path), "it was written meanwhile: run the command again")
             for path in held.unreadable:
@@ -127,7 +127,7 @@ class ScrubbedProject:
             staged = StagedStore(os.path.join(folder, "stage", "objects"))
             if folder != self._project.local and (
                 any(holds(path, self._needle) for path in plain_files(folder))
-                or scrub.find(staged, self._rewritten).objects
+                or object_scrub.find(staged, self._rewritten).objects
             ):
                 why = "another working tree of this repository: run `ctx scrub` there too"
                 yield Left(self._shown(folder), why)

@@ -1,9 +1,9 @@
-"""What hooks leave behind, in small files under `CTX_HOME`.
+"""Small files under `CTX_HOME` that hooks write.
 
-    spool     one file for each event that a hook reported, until it is stored
-    live      which sessions go on, and small notes of a session that a hook needs again
-    shown     what a session was given when it started
-    hook_log  what went wrong in a hook
+    spool           one file per reported event, until it is stored
+    live            live sessions, and notes that hooks leave for each other
+    start_receipts  the context that a session received at its start
+    hook_log        errors in hooks
 
-Hooks load all of it, and nothing more than they need: the standard library, `clock` and `disk`.
+Hooks load all of it, so it imports only the standard library, `clock` and `disk`.
 """

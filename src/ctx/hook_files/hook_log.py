@@ -1,6 +1,6 @@
-"""`CTX_HOME/hook.log`: what went wrong where nobody was looking, one line each.
+"""`CTX_HOME/hook.log`: errors in hooks, one line each.
 
-Hooks load this module: it imports nothing but `os` and the clock. What a client said is not in it.
+Hooks load this module: it imports nothing but `os` and the clock. It contains no client data.
 """
 
 import os
@@ -14,11 +14,11 @@ _LONGEST_LINE = 500
 
 
 def add(home: str, what: str, message: str) -> None:
-    """Add a line. Where that fails too, there is nowhere left to say it."""
+    """Add a line. Failures are ignored: there is nowhere to report them."""
     line = " ".join(f"{what} {message}".split())[:_LONGEST_LINE]
     at = clock.iso(clock.now_ms())
     path = f"{home}/{NAME}"
-    # Whatever lies there, it must not keep a hook waiting.
+    # Whatever the path is, opening it must not block a hook.
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK
     try:
         try:

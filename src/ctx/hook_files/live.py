@@ -1,12 +1,12 @@
 """Small files about sessions that hooks leave for each other, in `CTX_HOME/live/`.
 
     <session>           while it is live: the client's process and its folder
-    <session>.before    the session that it goes on from
-    <session>.stop      how much of its transcript the last Stop has seen
-    <session>.state     what it was at when its conversation was compacted
-    <session>.receipt   what it was given last, which a resumed one is not given again
-    <session>.receipt-2 the same of a further part
-    <session>.start-…   that its start is being answered, for a second hook that is told of it
+    <session>.before    the session that it continues
+    <session>.stop      how much of its transcript the last Stop has read
+    <session>.state     its state when the conversation was compacted
+    <session>.receipt   the context it received; a resumed session does not receive it again
+    <session>.receipt-2 the same for a further part
+    <session>.start-…   a hook is answering its start, for a second hook with the same event
     cleared-<process>   the session that a client has just cleared
 
 Hooks load this module: it imports nothing but `os`.
@@ -15,14 +15,14 @@ Hooks load this module: it imports nothing but `os`.
 import os
 
 FOLDER = "live"
-# Without a process to ask, a session is live as long as it says something.
+# Without a process id, a session is live while it sends events.
 _SILENCE_S = 600
 _SKEW_S = 86_400
 _LARGEST = 4 * 1024 * 1024
 
 
 def is_session(text: str) -> bool:
-    """Whether it can be the name of a session, and of a file."""
+    """Whether the text can be a session id and a file name."""
     return (
         0 < len(text) <= 128
         and text[0] not in ".-"
@@ -53,7 +53,7 @@ def write(home: str, name: str, text: str) -> None:
 
 
 def _opened(home: str, path: str, flags: int) -> int:
-    """A file of ours, in folders that are made where they are missing."""
+    """Open a file, creating its folders if needed."""
     try:
         return os.open(path, flags, 0o600)
     except FileNotFoundError:
@@ -63,9 +63,9 @@ def _opened(home: str, path: str, flags: int) -> int:
 
 
 def read(home: str, name: str) -> str:
-    """What is there; nothing where there is no such file."""
+    """The content of a file; empty if there is none."""
     try:
-        # A pipe in its place must not keep anybody waiting.
+        # A FIFO in its place must not block.
         fd = os.open(path_of(home, name), os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return ""
@@ -83,13 +83,14 @@ def read(home: str, name: str) -> str:
 
 
 def follow(home: str, session: str, before: str, until_ms: int) -> None:
-    """A session goes on from another: what waited for that one until then waits for this one."""
+    """A session continues another: what was pending for that one until then is pending for this
+    one."""
     write(home, f"{session}.before", before)
     os.utime(path_of(home, f"{session}.before"), ns=(until_ms * 1_000_000,) * 2)
 
 
 def written_ms(home: str, name: str) -> int:
-    """When a file was written; 0 where there is none."""
+    """When a file was written; 0 if there is none."""
     try:
         return os.stat(path_of(home, name)).st_mtime_ns // 1_000_000
     except OSError:
@@ -97,15 +98,15 @@ def written_ms(home: str, name: str) -> int:
 
 
 def claim(home: str, name: str, now_ms: int, for_ms: int) -> bool:
-    """Whether nobody has claimed a name within this time; it is claimed then."""
+    """Claim a name for a time; whether nobody else has."""
     import fcntl
 
     fd = _opened(home, path_of(home, name), os.O_RDWR | os.O_CREAT)
     try:
-        # Whoever holds it claims the name at this moment.
+        # Another process is claiming the name right now.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         claimed = os.read(fd, 20)
-        # Whoever claimed it first may have looked at the clock last.
+        # The process that claimed it first may have read the clock last.
         if claimed.isdigit() and abs(now_ms - int(claimed)) < for_ms:
             return False
         os.pwrite(fd, b"%020d" % now_ms, 0)
@@ -128,7 +129,7 @@ def begin(home: str, session: str, process: str, folder: str) -> None:
 
 
 def touch(home: str, session: str) -> None:
-    """It has said something. A client that names its process need not be asked."""
+    """Note activity. A client with a known process does not need it."""
     if is_session(session):
         try:
             os.utime(path_of(home, session))
@@ -137,7 +138,7 @@ def touch(home: str, session: str) -> None:
 
 
 def sessions(home: str) -> list[str]:
-    """Those that began and did not end, whether or not their clients still run."""
+    """Sessions that started and did not end, whether or not their clients still run."""
     try:
         names = os.listdir(f"{home}/{FOLDER}")
     except OSError:
@@ -146,7 +147,7 @@ def sessions(home: str) -> list[str]:
 
 
 def _is_about_one(name: str) -> bool:
-    """Whether a file is not a session's own, but one of the others."""
+    """Whether a file is not the session file itself."""
     last = name.rpartition(".")[2] if "." in name else ""
     return (
         last in ("before", "stop", "state", "receipt", "tmp")
@@ -156,12 +157,12 @@ def _is_about_one(name: str) -> bool:
 
 
 def folder_of(home: str, session: str) -> str:
-    """Where a session began."""
+    """The folder in which a session started."""
     return read(home, session).partition("\n")[2].rstrip("\n")
 
 
 def before(home: str, session: str) -> str:
-    """The session that this one goes on from, if any."""
+    """The session that this one continues, if any."""
     found = read(home, f"{session}.before")
     return found if is_session(found) and found != session else ""
 
@@ -178,7 +179,7 @@ def is_live(home: str, session: str, now_s: float) -> bool:
             pass
         return True
     try:
-        # A clock that was set back since must not keep a session alive for years.
+        # After the clock is set back, a session must not stay live for years.
         return -_SKEW_S < now_s - os.stat(path_of(home, session)).st_mtime < _SILENCE_S
     except OSError:
         return False

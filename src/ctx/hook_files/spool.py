@@ -31,13 +31,13 @@ EVENTS = {
     "session-end": "SessionEnd",
     "subagent-stop": "SubagentStop",
 }
-"""The kinds of events as hooks are called on the command line, and as the client calls them."""
+"""Event kinds: the names on the command line, and the client's names."""
 
 FOLDER = "spool"
 WAKE = "worker.wake"
-"""Beside the folder: the pipe on which a worker listens."""
+"""Beside the folder: the worker's wake pipe."""
 FAILED = "failed"
-"""Beside the events: what could not be handled, however often it was tried."""
+"""Beside the events: files that failed after all attempts."""
 RECEIPT = "receipt"
 STOP = "stop"
 
@@ -48,7 +48,7 @@ _MOST_TRIES = 3
 _LONG_MS = 10 * 60_000
 
 MANY = 64
-"""So many files may wait before somebody is asked to look after them."""
+"""Above this many files, hooks ask for the spool to be processed."""
 
 
 def new_id(now_ms: int) -> str:
@@ -56,7 +56,7 @@ def new_id(now_ms: int) -> str:
 
 
 def put(home: str, event_id: str, kind: str, data: bytes, *, durable: bool = False) -> None:
-    """Leave an event. `durable`: it survives even if the power goes now."""
+    """Write an event. `durable`: it survives a power failure."""
     folder = f"{home}/{FOLDER}"
     temporary = f"{folder}/{_TEMPORARY}{event_id}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -84,9 +84,9 @@ def put(home: str, event_id: str, kind: str, data: bytes, *, durable: bool = Fal
 
 
 def wake(home: str) -> bool:
-    """Tell the worker that there is something; whether there is a worker.
+    """Wake the worker; whether one is running.
 
-    The kernel says so: a pipe that nobody reads from cannot be opened for writing like this.
+    A FIFO without a reader cannot be opened for writing in this mode.
     """
     try:
         fd = os.open(f"{home}/{WAKE}", os.O_WRONLY | os.O_NONBLOCK)
@@ -97,7 +97,7 @@ def wake(home: str) -> bool:
             return False
         os.write(fd, b"!")
     except BlockingIOError:
-        # It has been told often enough.
+        # The pipe is full: the worker is already woken.
         pass
     except OSError:
         return False
@@ -110,28 +110,28 @@ def _sync(fd: int) -> None:
     if sys.platform == "darwin":
         import fcntl
 
-        # There fsync stops at the drive's cache.
+        # macOS fsync stops at the drive's cache.
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
     else:
         os.fsync(fd)
 
 
 def _sync_names(folder: str) -> None:
-    """A file that is on the disk is found there only if its name is too."""
+    """Sync the folder, so that the new name is durable too."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         _sync(fd)
     except OSError:
-        # Some file systems cannot do that, and keep names in order without.
+        # Some file systems cannot sync a folder and do not need it.
         pass
     finally:
         os.close(fd)
 
 
 def mark_of(home: str, database: str) -> str:
-    """What is in the names of events for a store that somebody named; nothing for the usual one.
+    """The suffix in event names for a store other than the default one; else empty.
 
-    Without it, whoever looks after one store would take in what is meant for the other.
+    It keeps the worker of one store from processing events of another.
     """
     usual = f"{home}/store.db"
     if database == usual or os.path.realpath(database) == os.path.realpath(usual):
@@ -142,24 +142,24 @@ def mark_of(home: str, database: str) -> str:
 
 
 def waiting(home: str, mark: str = "") -> list[str]:
-    """The names of what is there for the store of this mark, oldest first."""
+    """The events for the store with this mark, oldest first."""
     try:
         names = os.listdir(f"{home}/{FOLDER}")
     except OSError:
-        # There is none, or it is somebody else's.
+        # The folder is missing or not readable.
         return []
     events = (name for name in names if "." in name and not name.startswith(_TEMPORARY))
     return sorted(name for name in events if "".join(plain(name).partition(_MARK)[1:]) == mark)
 
 
 def waits_long(names: "list[str]", now_ms: int) -> bool:
-    """Whether the oldest should have been taken in by now."""
+    """Whether the oldest event is overdue."""
     return bool(names) and 0 < made_ms(id_of(names[0])) < now_ms - _LONG_MS
 
 
 def has_commands(name: str) -> bool:
-    """Whether an event is a Stop after which something is to be done."""
-    return kind_of(name) == STOP and _told(name).count(".") > 1
+    """Whether an event is a Stop with commands to run."""
+    return kind_of(name) == STOP and _unmarked(name).count(".") > 1
 
 
 def id_of(name: str) -> str:
@@ -167,12 +167,12 @@ def id_of(name: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    return _told(name).split(".")[1].rpartition(_HOST)[2]
+    return _unmarked(name).split(".")[1].rpartition(_HOST)[2]
 
 
 def host_of(name: str) -> str:
     """The host that reported an event; empty: the first."""
-    return _told(name).split(".")[1].rpartition(_HOST)[0]
+    return _unmarked(name).split(".")[1].rpartition(_HOST)[0]
 
 
 def kind_for(host: str, kind: str) -> str:
@@ -181,10 +181,10 @@ def kind_for(host: str, kind: str) -> str:
 
 
 def span_of(name: str) -> tuple[int | None, int | None]:
-    """From where to where in the transcript there are commands, where the name says so."""
+    """The byte range of the transcript with commands, if the name has one."""
     if not has_commands(name):
         return None, None
-    start, _, end = _told(name).split(".")[2].partition("-")
+    start, _, end = _unmarked(name).split(".")[2].partition("-")
     return (int(start) if start.isdecimal() else None, int(end) if end.isdecimal() else None)
 
 
@@ -198,9 +198,9 @@ def path_of(home: str, name: str) -> str:
 
 
 def attempt(home: str, name: str) -> str:
-    """Note that an event is about to be handled: `…~1`, `…~2`. Its name then.
+    """Mark an event as being processed: `…~1`, `…~2`; its new name.
 
-    So one that always ends the process is not tried without end.
+    So an event that always crashes the process is not retried for ever.
     """
     tries = name.partition("~")[2]
     tried = f"{plain(name)}~{int(tries) + 1 if tries.isdecimal() else 1}"
@@ -209,34 +209,34 @@ def attempt(home: str, name: str) -> str:
 
 
 def is_hopeless(name: str) -> bool:
-    """Whether an event was tried often enough."""
+    """Whether all attempts at an event are used up."""
     tries = name.partition("~")[2]
     return tries.isdecimal() and int(tries) > _MOST_TRIES
 
 
 def give_up(home: str, name: str) -> None:
-    """Put an event aside."""
+    """Move an event to the failed ones."""
     os.makedirs(path_of(home, FAILED), 0o700, exist_ok=True)
     os.rename(path_of(home, name), f"{path_of(home, FAILED)}/{plain(name)}")
 
 
 def leave(home: str, name: str) -> None:
-    """It was not the event's fault: as if it had not been tried."""
+    """Remove the attempt mark, if the failure was not the event's fault."""
     os.rename(path_of(home, name), path_of(home, plain(name)))
 
 
 def plain(name: str) -> str:
-    """The name without how often it was tried."""
+    """The name without the attempt mark."""
     return name.partition("~")[0]
 
 
-def _told(name: str) -> str:
-    """The same without the mark of a store."""
+def _unmarked(name: str) -> str:
+    """The name without attempt and store marks."""
     return plain(name).partition(_MARK)[0]
 
 
 def failed(home: str) -> list[str]:
-    """The names of what was given up."""
+    """The names of failed events."""
     try:
         return sorted(os.listdir(path_of(home, FAILED)))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,25 +1,25 @@
-"""Asking a model, wherever it runs, and what that costs.
+"""Requests to a model, wherever it runs, and their cost.
 
-    model       what is asked and what is answered: one shape for every backend
-    asking      the one door: takes secrets out of what is asked, then lets a backend ask it
-    answers     what stands in an answer beside its words: code, decisions, names
-    ledger      every call, what it may cost at most before it is sent, and what it did cost
-    accounts    what is in it, added up
-    prices      money for tokens
-    addresses   of servers: whether they are any, and whose
-    tries       asking again where that may help
-    wire        HTTP as backends need it: time limits, streams, sentences for failures
-    exchange    one request and its answer as bytes, within the time that they may take
-    stream      an answer as it comes: bytes, lines, events
-    llama_cpp   a llama.cpp server, by its own protocol
-    thoughts    what a model thinks aloud, which is not its answer
-    openai      whatever speaks OpenAI's chat protocol: Ollama, vLLM, LM Studio, services
-    anthropic   Anthropic's Messages
-    claude_cli  Claude Code's own program, with the login that a person has there
-    scripted    a model that says what a test wrote down
-    backends    which of them a person has configured, and what `auto` finds
+    protocol           requests, answers, and what a backend implements
+    send               the only way to a model: redacts the request, then calls a backend
+    answer_parts       code blocks, decisions and names in an answer
+    ledger             every call: tokens reserved before it, tokens used after it
+    ledger_totals      sums over the ledger
+    prices             dollars per million tokens
+    server_url         validation and display of server URLs
+    retry              when to retry, and how long to wait
+    http_client        HTTP for the backends: time limits, retries, streams, errors
+    http_exchange      one request and its response as bytes, within a time limit
+    event_stream       a streamed answer: bytes, lines, events
+    think_filter       removes the thinking before an answer
+    llama_cpp          a llama.cpp server, by its own protocol
+    openai_backend     any server with OpenAI's chat protocol: Ollama, vLLM, LM Studio, services
+    anthropic_backend  Anthropic's Messages API
+    claude_cli         the Claude Code program, with the user's login
+    scripted_backend   a backend with scripted answers, for tests
+    backends           chooses the configured backend, and what `auto` means
 
-Nothing here knows memory, sessions or packs: it takes texts and gives texts. Nothing is sent that
-`asking` has not passed and `ledger` has not allowed. Without a configured backend neither the
-worker nor what remembers and finds loads anything of it.
+This package does not know memory, sessions or packs: text in, text out. Every request passes `send`
+and is reserved in `ledger`. Without a configured backend, neither the worker nor any command loads
+it.
 """

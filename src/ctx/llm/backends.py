@@ -1,10 +1,9 @@
-"""Which model a person has configured, and what `auto` finds.
+"""Chooses the configured backend, and finds one for `auto`.
 
-A key is sent only to the server that it is for. The one that `llm.api_key_env` names is for the
-server that the settings name. `OPENAI_API_KEY` and `ANTHROPIC_API_KEY`, which many people have in
-their environment for other programs, go only where a person named the backend, and only over
-https to another machine: never to whatever listens on this one, nor to a server that itself says
-what it speaks.
+A key is sent only to the server that it belongs to. The key that `llm.api_key_env` names belongs to
+the configured server. `OPENAI_API_KEY` and `ANTHROPIC_API_KEY`, which many users set for other
+programs, are sent only if the user named the backend, and only over https to another machine: never
+to a server on this machine, nor to a server whose protocol was detected.
 """
 
 import os
@@ -14,107 +13,107 @@ from typing import Any, Literal, NamedTuple
 from ctx import clock
 from ctx.config.resolve import Config
 from ctx.errors import ConfigInvalid, CtxError, ModelFailure
-from ctx.llm.addresses import checked, is_encrypted, is_on_this_machine, same_server, shown
-from ctx.llm.anthropic import Anthropic
-from ctx.llm.claude_cli import program
-from ctx.llm.claude_cli.client import ClaudeCli
-from ctx.llm.llama_cpp.server import LlamaCpp
-from ctx.llm.model import Backend, BackendName
-from ctx.llm.openai import OpenAi
-from ctx.llm.tries import Patience
-from ctx.llm.wire import Refused, Wire
+from ctx.llm.http_client import HttpClient, RequestRefused
+from ctx.llm.protocol import Backend, BackendName
+from ctx.llm.retry import RetryPolicy
+from ctx.llm.server_url import check, display, is_encrypted, is_on_this_machine, same_server
 
 NAMES: tuple[BackendName, ...] = ("llama_cpp", "openai", "anthropic", "claude_cli")
-"""Those that a person can name."""
+"""The backends that a user can name."""
 
 _ANTHROPIC = "https://api.anthropic.com"
 _USUAL_KEYS: Mapping[str, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
-_GLANCE = Patience(silence_s=0.5, retries=0, connect_s=0.5)
-"""To find out what a server speaks: one on this machine answers at once."""
-_LOOK = Patience(silence_s=1.5, retries=0, connect_s=1.0)
-"""For whoever only wants to know whether it is there."""
-_REMEMBERED_S = 60.0
+_DETECTION = RetryPolicy(silence_s=0.5, retries=0, connect_s=0.5)
+"""For protocol detection: a server on this machine answers at once."""
+_PROBE = RetryPolicy(silence_s=1.5, retries=0, connect_s=1.0)
+"""For a check whether a server is up."""
+_CACHE_S = 60.0
 
-_glances: dict[str, tuple[float, BackendName | None]] = {}
-"""What servers were found to speak, and when."""
+_protocols: dict[str, tuple[float, BackendName | None]] = {}
+"""Detected protocols by URL, with the time of detection."""
 
 
-class Chosen(NamedTuple):
-    """A backend, and who says that it is the one."""
+class BackendChoice(NamedTuple):
+    """A backend name, and whether the user or a detected server chose it."""
 
     name: str
     by: Literal["person", "server"]
 
 
-class Survey(NamedTuple):
-    """Which model would be asked, whether it is there, and what else there would be."""
+class BackendSurvey(NamedTuple):
+    """The backend that would be used, whether it works, and the alternatives."""
 
     setting: str
-    """What `llm.backend` is."""
+    """The value of `llm.backend`."""
     state: Literal["off", "none", "answers", "silent"]
-    """Nobody is to be asked; `auto` found none; it is there; it is not, or cannot be asked."""
+    """Models are off; `auto` found none; the backend answers; it does not answer or cannot be used.
+    """
     backend: str = ""
     where: str = ""
     model: str = ""
     context_tokens: int | None = None
     detail: str = ""
     problem: str = ""
-    """Why it cannot be asked, or why `auto` found none."""
+    """Why the backend cannot be used, or why `auto` found none."""
     advice: str = ""
     others: tuple[str, ...] = ()
-    """What a person could name, in words. It is never used unless it is."""
+    """Other backends that the user could configure, as text. They are never used automatically."""
 
 
-def configured(config: Config, variables: Mapping[str, str], home: str) -> Backend | None:
-    """The model that a person's settings name; None where they name none, or `auto` finds none.
+def configured_backend(config: Config, variables: Mapping[str, str], home: str) -> Backend | None:
+    """The configured backend; None if models are off or `auto` finds none.
 
-    `variables` is the whole environment: a program is run with it, and a key may be in it.
+    `variables` is the whole environment: it may hold a key, and a child process inherits it.
     """
     match config.choice("llm.backend"):
         case "off":
             return None
         case "auto":
-            found, _ = _found(config)
+            found, _ = _auto_backend(config)
             if found is None:
                 return None
-            chosen, patience = Chosen(found, "server"), _patience(config)
-            return _made(chosen, "", config, variables, home, patience)
+            chosen, policy = BackendChoice(found, "server"), _retry_policy(config)
+            return _make_backend(chosen, "", config, variables, home, policy)
         case name:
-            return named(name, "", config, variables, home)
+            return named_backend(name, "", config, variables, home)
 
 
-def named(name: str, url: str, config: Config, variables: Mapping[str, str], home: str) -> Backend:
-    """A backend that somebody named, an address, or both; the rest is as the settings say.
+def named_backend(
+    name: str, url: str, config: Config, variables: Mapping[str, str], home: str
+) -> Backend:
+    """A backend by name, by URL, or both; the rest comes from the settings.
 
-    Where only an address is named, its server is asked what it speaks.
+    With a URL alone, the server's protocol is detected.
     """
-    chosen = Chosen(name, "person") if name else Chosen(_spoken_at(url), "server")
-    return _made(chosen, url, config, variables, home, _patience(config))
+    chosen = (
+        BackendChoice(name, "person") if name else BackendChoice(_require_protocol(url), "server")
+    )
+    return _make_backend(chosen, url, config, variables, home, _retry_policy(config))
 
 
-def survey(config: Config, variables: Mapping[str, str], home: str) -> Survey:
-    """A look at everything, which spends nothing. Only a program that hangs takes long.
+def survey_backends(config: Config, variables: Mapping[str, str], home: str) -> BackendSurvey:
+    """Check all backends, at no cost. Only a program that hangs can make this slow.
 
-    Where no model is to be asked, no connection is made either.
+    No connection is made if models are off.
     """
     setting = config.choice("llm.backend")
     others = tuple(_others(setting, variables, config.text("llm.command")))
     if setting == "off":
-        return Survey(setting, "off", others=others)
-    chosen = Chosen(setting, "person")
+        return BackendSurvey(setting, "off", others=others)
+    chosen = BackendChoice(setting, "person")
     if setting == "auto":
-        found, why = _found(config)
+        found, why = _auto_backend(config)
         if found is None:
-            return Survey(setting, "none", problem=why, others=others)
-        chosen = Chosen(found, "server")
+            return BackendSurvey(setting, "none", problem=why, others=others)
+        chosen = BackendChoice(found, "server")
     name = chosen.name
     backend: Backend | None = None
     try:
-        backend = _made(chosen, "", config, variables, home, _LOOK)
-        seen = backend.look()
+        backend = _make_backend(chosen, "", config, variables, home, _PROBE)
+        capabilities = backend.probe()
     except CtxError as error:
         where = backend.where if backend else ""
-        return Survey(
+        return BackendSurvey(
             setting,
             "silent",
             name,
@@ -126,24 +125,32 @@ def survey(config: Config, variables: Mapping[str, str], home: str) -> Survey:
     finally:
         if backend is not None:
             backend.close()
-    model = seen.model or backend.model
-    return Survey(
-        *(setting, "answers", name, backend.where, model, seen.context_tokens, seen.detail),
+    model = capabilities.model or backend.model
+    return BackendSurvey(
+        *(
+            setting,
+            "answers",
+            name,
+            backend.where,
+            model,
+            capabilities.context_tokens,
+            capabilities.detail,
+        ),
         others=others,
     )
 
 
-def _patience(config: Config) -> Patience:
-    return Patience(config.number("llm.timeout_seconds"), config.integer("llm.retries"))
+def _retry_policy(config: Config) -> RetryPolicy:
+    return RetryPolicy(config.number("llm.timeout_seconds"), config.integer("llm.retries"))
 
 
-def _made(
-    chosen: Chosen,
+def _make_backend(
+    chosen: BackendChoice,
     url: str,
     config: Config,
     variables: Mapping[str, str],
     home: str,
-    patience: Patience,
+    policy: RetryPolicy,
 ) -> Backend:
     name, model = chosen.name, config.text("llm.model")
     if name == "claude_cli":
@@ -151,37 +158,46 @@ def _made(
             raise ConfigInvalid(
                 "claude_cli is a program, and has no address.", hint="Leave out --server."
             )
+        from ctx.llm.claude_cli.claude_backend import ClaudeCli
 
         folder = os.path.join(home, "llm", "claude")
-        return ClaudeCli(config.text("llm.command"), model, folder, variables, patience)
-    address = checked(url, "What --server names") if url else _address(name, config)
+        return ClaudeCli(config.text("llm.command"), model, folder, variables, policy)
+    address = check(url, "What --server names") if url else _address(name, config)
     key = key_for(chosen, address, config, variables)
     match name:
         case "llama_cpp":
-            return LlamaCpp(address, model, key, patience, os.path.join(home, "llm"))
+            from ctx.llm.llama_cpp.llama_backend import LlamaCpp
+
+            return LlamaCpp(address, model, key, policy, os.path.join(home, "llm"))
         case "openai":
-            return OpenAi(address, model, key, patience)
+            from ctx.llm.openai_backend import OpenAi
+
+            return OpenAi(address, model, key, policy)
         case "anthropic":
-            return Anthropic(address, model, key, patience)
+            from ctx.llm.anthropic_backend import Anthropic
+
+            return Anthropic(address, model, key, policy)
     raise ConfigInvalid(
         f"{name!r} is no backend.", hint=f"There are {', '.join(NAMES)}; `off` asks nobody."
     )
 
 
 def _address(name: str, config: Config) -> str:
-    """Where a backend's server is, as far as the settings say."""
+    """The URL of a backend's server, from the settings."""
     if name == "anthropic" and not (
         config.choice("llm.backend") == "anthropic" and _is_set("llm.server_url", config)
     ):
-        # The address that is set, or the default, is another server's.
+        # The configured or default URL belongs to another server.
         return _ANTHROPIC
-    return checked(config.text("llm.server_url"))
+    return check(config.text("llm.server_url"))
 
 
-def key_for(chosen: Chosen, address: str, config: Config, variables: Mapping[str, str]) -> str:
-    """The key that is sent to a server; empty where none is for it."""
+def key_for(
+    chosen: BackendChoice, address: str, config: Config, variables: Mapping[str, str]
+) -> str:
+    """The key to send to a server; empty if none belongs to it."""
     name, own = chosen.name, config.text("llm.api_key_env")
-    if own and _is_the_configured(name, address, config):
+    if own and _is_configured_server(name, address, config):
         if not variables.get(own):
             raise ModelFailure(
                 f"{own} is not set here, and `llm.api_key_env` says that it holds the key.",
@@ -199,8 +215,8 @@ def key_for(chosen: Chosen, address: str, config: Config, variables: Mapping[str
     return key
 
 
-def _is_the_configured(name: str, address: str, config: Config) -> bool:
-    """Whether this is the server that the settings are about."""
+def _is_configured_server(name: str, address: str, config: Config) -> bool:
+    """Whether this is the server that the settings describe."""
     if config.choice("llm.backend") not in (name, "auto", "off"):
         return False
     if name == "anthropic" and config.choice("llm.backend") != name:
@@ -208,72 +224,72 @@ def _is_the_configured(name: str, address: str, config: Config) -> bool:
     return same_server(address, _address(name, config))
 
 
-def _found(config: Config) -> tuple[BackendName | None, str]:
-    """What `auto` chooses, or why nothing: a model on this machine, or none."""
+def _auto_backend(config: Config) -> tuple[BackendName | None, str]:
+    """The backend that `auto` chooses, or the reason why there is none."""
     address = config.text("llm.server_url")
     try:
-        checked(address)
+        check(address)
     except ConfigInvalid as error:
         return None, error.message
     if not is_on_this_machine(address):
         return None, "llm.server_url is on another machine, which may cost money."
-    spoken = _glance(address)
-    # What listens at the default address by chance is not taken for a model.
-    if spoken == "llama_cpp" or (spoken and _is_set("llm.server_url", config)):
-        return spoken, ""
-    return None, f"no model answers at {shown(address)}."
+    protocol = _cached_protocol(address)
+    # An unknown server at the default address is not taken for a model.
+    if protocol == "llama_cpp" or (protocol and _is_set("llm.server_url", config)):
+        return protocol, ""
+    return None, f"no model answers at {display(address)}."
 
 
-def _spoken_at(url: str) -> BackendName:
-    """What a server speaks that a person has named. It is asked without a key."""
-    checked(url, "What --server names")
-    if spoken := _glance(url):
-        return spoken
+def _require_protocol(url: str) -> BackendName:
+    """The protocol of a server that the user named, detected without a key."""
+    check(url, "What --server names")
+    if protocol := _cached_protocol(url):
+        return protocol
     raise ModelFailure(
-        f"Nothing at {shown(url)} says what it speaks.",
-        detail=_why_not(url),
+        f"Nothing at {display(url)} says what it speaks.",
+        detail=_connection_problem(url),
         hint="Start it, or say what it is: `--backend openai`, `anthropic` or `llama_cpp`.",
     )
 
 
-def _glance(url: str) -> BackendName | None:
-    """What the server at an address speaks; remembered for a minute."""
-    at, spoken = _glances.get(url, (0.0, None))
-    if url not in _glances or clock.monotonic() - at > _REMEMBERED_S:
-        spoken = _spoken(url)
-        _glances[url] = clock.monotonic(), spoken
-    return spoken
+def _cached_protocol(url: str) -> BackendName | None:
+    """The protocol of the server at a URL; cached for a minute."""
+    at, protocol = _protocols.get(url, (0.0, None))
+    if url not in _protocols or clock.monotonic() - at > _CACHE_S:
+        protocol = _detect_protocol(url)
+        _protocols[url] = clock.monotonic(), protocol
+    return protocol
 
 
-def _spoken(url: str) -> BackendName | None:
-    wire = Wire("The server", url.rstrip("/").removesuffix("/v1"), {}, _GLANCE)
+def _detect_protocol(url: str) -> BackendName | None:
+    http = HttpClient("The server", url.rstrip("/").removesuffix("/v1"), {}, _DETECTION)
     try:
-        if _is_llama_cpp(_said(wire, "/props")):
+        if _is_llama_cpp(_get_or_none(http, "/props")):
             return "llama_cpp"
-        models = _said(wire, "/v1/models")
+        models = _get_or_none(http, "/v1/models")
         is_list = isinstance(models, dict) and isinstance(models.get("data"), list)
         return "openai" if is_list else None
     finally:
-        wire.close()
+        http.close()
 
 
-def _why_not(url: str) -> str:
-    """What keeps a server from saying it, if it is more than that it does not know the question."""
-    wire = Wire("The server", url, {}, _GLANCE)
+def _connection_problem(url: str) -> str:
+    """Why a server cannot be reached; empty if it merely does not know the request."""
+    http = HttpClient("The server", url, {}, _DETECTION)
     try:
-        wire.get("")
-    except Refused:
+        http.get("")
+    except RequestRefused:
         return ""
     except ModelFailure as failure:
         return failure.message
     finally:
-        wire.close()
+        http.close()
     return ""
 
 
-def _said(wire: Wire, path: str) -> Any:
+def _get_or_none(http: HttpClient, path: str) -> Any:
     try:
-        return wire.get(path)
+        return http.get(path)
     except ModelFailure:
         return None
 
@@ -287,8 +303,10 @@ def _is_set(name: str, config: Config) -> bool:
 
 
 def _others(setting: str, variables: Mapping[str, str], command: str) -> list[str]:
+    from ctx.llm.claude_cli import child_process
+
     found = []
-    if setting != "claude_cli" and program.found(command, variables):
+    if setting != "claude_cli" and child_process.find_program(command, variables):
         found.append("claude_cli (Claude Code is on the PATH)")
     for name, variable in _USUAL_KEYS.items():
         if setting != name and variables.get(variable):

@@ -1,20 +1,19 @@
-"""Every call to a model: what it may cost at most, before it is sent, and what it did cost.
+"""Every call to a model: the tokens reserved before it and the tokens used after it.
 
-A call is a row. Before it is sent the row holds the most that it can use, and that counts; when the
-server has said what it used, that counts instead. A row of which nobody says anything more counts
-for ever: a process that was killed, or a connection that broke, may have used all of it. So the
-caps hold whatever happens and however many processes ask at once, as the day's sum and the new row
-are one transaction.
+A call is a row. Before the request is sent, the row holds the most that it can use, and that
+counts. When the server reports its usage, that counts instead. A row that is never updated counts
+in full for ever: the process may have been killed, or the connection lost, after all of it was
+used. So the caps hold in every case and for any number of processes, because the day's sum and the
+new row are one transaction.
 
-What a server says counts, with two exceptions. Numbers that cannot be true, such as negative ones,
-are no answer, and the call counts in full. Numbers that are far below what any tokenizer makes of
-the request are not believed either: then a quarter of our own estimate of it counts. A call that
-counts in full counts also what came of its answer beyond what was set aside.
+Reported usage counts, with two exceptions. Impossible numbers, such as negative ones, are ignored,
+and the call counts in full. Numbers far below what any tokenizer could produce for the request are
+not believed: then a quarter of our estimate counts. A call that counts in full also counts the part
+of its answer beyond the reservation.
 
-It is a database of its own in `CTX_HOME`: what a person spends does not depend on which store is in
-use. It holds numbers, and names of models, projects and sessions, never what was asked or answered.
-Days are UTC; a call belongs to the day on which it was allowed. Without a ledger that can be
-written, nothing is sent.
+The ledger is a database of its own in `CTX_HOME`: spending does not depend on the store in use. It
+holds numbers and the names of models, projects and sessions, never requests or answers. Days are
+UTC; a call belongs to the day on which it was allowed. Without a writable ledger, nothing is sent.
 """
 
 import os
@@ -27,8 +26,8 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.errors import BudgetExceeded, CtxError, DatabaseFailure, DiskFailure
-from ctx.llm.model import BackendName, Usage
 from ctx.llm.prices import Prices
+from ctx.llm.protocol import BackendName, Usage
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import execute_script, explained, shown, size_of, transaction
 from ctx.sqlite.truth import check_truth, open_truth, read_truth
@@ -36,15 +35,15 @@ from ctx.sqlite.truth import check_truth, open_truth, read_truth
 APPLICATION_ID = 0x6374786C  # "ctxl"
 
 _BUSY_MS = 30_000
-"""A hundred processes may stand in line."""
-_MAKING_MS = 60_000
-"""So long a ledger may be without anything in it, at its beginning."""
+"""A hundred processes may wait for the lock."""
+_CREATION_MS = 60_000
+"""How long a new ledger may be empty."""
 _MOST_TOKENS = 10_000_000
-"""No model takes so much in one request: a server that reports more reports nonsense."""
+"""More than any model accepts in one request: larger reports are ignored."""
 _MOST_MICROS = 10**12
 _LONGEST_NAME = 200
-_LEAST_PART = 4
-"""A request has at least so small a part of the tokens that we estimate for it."""
+_SMALLEST_SHARE = 4
+"""At least this fraction of the estimate counts for a request."""
 
 _SCHEMA = """
 CREATE TABLE calls (
@@ -71,24 +70,24 @@ CREATE INDEX idx_calls_session ON calls(session, at) WHERE session <> '';
 """
 
 OPEN, DONE, REFUSED, FAILED = "open", "done", "refused", "failed"
-"""What the `state` of a call can be: under way, or its process was killed; answered; not carried
-out; over, and nobody said what it used."""
+"""The states of a call: open, or its process was killed; answered; refused; ended without a usage
+report."""
 
 
-class DaySpent(BudgetExceeded):
-    """The cap of the day is reached."""
+class DailyCapReached(BudgetExceeded):
+    """The daily cap is reached."""
 
 
-class SessionSpent(BudgetExceeded):
-    """The cap of a session is reached, whatever is left of the day's."""
+class SessionCapReached(BudgetExceeded):
+    """The session cap is reached, whatever is left of the daily cap."""
 
 
 class Caps(NamedTuple):
-    """Tokens that may be used at most."""
+    """The most tokens that may be used."""
 
     day: int
     session: int | None = None
-    """In one session, on whatever day."""
+    """Per session, over all days."""
 
 
 class Purpose(NamedTuple):
@@ -100,8 +99,8 @@ class Purpose(NamedTuple):
     project: str | None = None
 
 
-class To(NamedTuple):
-    """Who is asked."""
+class ModelTarget(NamedTuple):
+    """The model that receives a call."""
 
     backend: BackendName
     place: str
@@ -116,14 +115,14 @@ _MIGRATIONS = (_m001_calls,)
 
 
 class Ledger:
-    """To be closed, or used as a context; in one thread."""
+    """Close it or use it as a context manager; for one thread."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._open: set[int] = set()
-        """The calls of this process of which nothing was said so far."""
-        with _told(path):
-            _refuse_what_was_emptied(path)
+        """Open calls of this process."""
+        with _explain_ledger_errors(path):
+            _refuse_emptied_file(path)
             self._connection = open_truth(
                 path, application_id=APPLICATION_ID, migrations=_MIGRATIONS, busy_ms=_BUSY_MS
             )
@@ -135,7 +134,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        # Nobody waits for an answer any more. What such a call may have used counts as before.
+        # The open calls will not be answered any more. They count in full, as before.
         if self._open:
             with suppress(CtxError), self.writing() as connection:
                 connection.executemany(
@@ -144,32 +143,34 @@ class Ledger:
                 )
         self._connection.close()
 
-    def begin(self, number: int) -> None:
+    def note_open(self, number: int) -> None:
         self._open.add(number)
 
-    def end(self, number: int) -> None:
+    def note_closed(self, number: int) -> None:
         self._open.discard(number)
 
     @property
     def connection(self) -> Connection:
         return self._connection
 
-    def meter(self, purpose: Purpose, to: To, caps: Caps, prices: Prices) -> "CappedMeter":
-        return CappedMeter(self, purpose, to, caps, prices)
+    def meter(
+        self, purpose: Purpose, target: ModelTarget, caps: Caps, prices: Prices
+    ) -> "CappedMeter":
+        return CappedMeter(self, purpose, target, caps, prices)
 
     def counted_on(self, day: str) -> int:
-        """What counts of a day, `2026-11-15`."""
+        """Tokens that count for a day, `2026-11-15`."""
         return counted_on(self._connection, day)
 
     def counted_in(self, purpose: Purpose) -> int:
-        """What counts of a session, as far as it was used for the same."""
+        """Tokens that count for a session and purpose."""
         sql = "SELECT coalesce(sum(counted), 0) FROM calls WHERE session = ? AND purpose = ?"
         row = self._connection.execute(sql, (purpose.session, purpose.name)).fetchone()
         return int(row[0])
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        with _told(self.path), explained(self.path), transaction(self._connection):
+        with _explain_ledger_errors(self.path), explained(self.path), transaction(self._connection):
             yield self._connection
 
 
@@ -180,13 +181,13 @@ def counted_on(connection: Connection, day: str) -> int:
 
 @contextmanager
 def reading(path: str) -> Iterator[Connection | None]:
-    """The ledger for whoever only looks; None where no model was ever asked."""
-    with _told(path):
-        _refuse_what_was_emptied(path)
+    """Open the ledger for reading; None if no model was ever called."""
+    with _explain_ledger_errors(path):
+        _refuse_emptied_file(path)
     if not os.path.exists(path) or not size_of(path):
         yield None
         return
-    with _told(path), explained(path):
+    with _explain_ledger_errors(path), explained(path):
         connection = read_truth(path, application_id=APPLICATION_ID, migrations=_MIGRATIONS)
         try:
             yield connection
@@ -194,8 +195,8 @@ def reading(path: str) -> Iterator[Connection | None]:
             connection.close()
 
 
-def trouble(path: str) -> CtxError | None:
-    """What is wrong with the ledger, and what to do; nothing where there is none yet."""
+def problem(path: str) -> CtxError | None:
+    """What is wrong with the ledger; None if nothing is, or if there is no ledger yet."""
     try:
         with reading(path) as connection:
             found = []
@@ -204,104 +205,108 @@ def trouble(path: str) -> CtxError | None:
                 found = check_truth(path)
     except CtxError as error:
         return error
-    return DatabaseFailure(f"{shown(path)}: {found[0]}", hint=_anew(path)) if found else None
+    return (
+        DatabaseFailure(f"{shown(path)}: {found[0]}", hint=_start_over_hint(path))
+        if found
+        else None
+    )
 
 
-def holding(path: str, needle: Needle) -> int:
-    """How many calls have a name in which something stands that is to go."""
+def count_matching(path: str, needle: Needle) -> int:
+    """How many calls have a name that matches."""
     with reading(path) as connection:
-        return len(_named_so(connection, needle)) if connection else 0
+        return len(_matching_rows(connection, needle)) if connection else 0
 
 
 def scrub(path: str, needle: Needle) -> None:
-    """Take it out of the names, also where SQLite would keep it. What was used stays as it is."""
+    """Remove matches from the names, also from SQLite's free pages. Token counts stay."""
     with Ledger(path) as opened:
         with opened.writing() as connection:
-            for number, *names in _named_so(connection, needle):
+            for number, *names in _matching_rows(connection, needle):
                 connection.execute(
                     "UPDATE calls SET session = ?, project = ?, place = ?, model = ? WHERE id = ?",
                     (*(each and needle.name(each) for each in names), number),
                 )
-        with _told(path), explained(path):
+        with _explain_ledger_errors(path), explained(path):
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _named_so(connection: Connection, needle: Needle) -> list[tuple[Any, ...]]:
+def _matching_rows(connection: Connection, needle: Needle) -> list[tuple[Any, ...]]:
     rows = connection.execute("SELECT id, session, project, place, model FROM calls")
     return [row for row in rows if any(each and needle.is_in(each) for each in row[1:])]
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    """What is wrong with the ledger, and what follows from that."""
+def _explain_ledger_errors(path: str) -> Iterator[None]:
+    """Add to a database error that models cannot be used without the ledger."""
     try:
         yield
     except (DatabaseFailure, DiskFailure) as error:
         hint = error.hint
-        # What helps a store does not help here.
+        # The hints for a store do not apply here.
         if "`ctx store" in (hint or ""):
-            hint = _anew(path)
+            hint = _start_over_hint(path)
         message = f"{error.message} It is the ledger of models: no model is asked without it."
         raise type(error)(message, hint=hint) from error
 
 
-def _refuse_what_was_emptied(path: str) -> None:
-    """A file without anything in it is being made; one that is not new has lost what it had."""
+def _refuse_emptied_file(path: str) -> None:
+    """An empty file may be in creation; if it is older, its content was lost."""
     try:
         found = os.stat(path)
     except OSError:
         return
     is_empty = stat.S_ISREG(found.st_mode) and not found.st_size and not size_of(f"{path}-wal")
-    if is_empty and clock.wall_ms() - found.st_mtime * 1000 > _MAKING_MS:
-        raise DatabaseFailure(f"{shown(path)} is empty.", hint=_anew(path))
+    if is_empty and clock.wall_ms() - found.st_mtime * 1000 > _CREATION_MS:
+        raise DatabaseFailure(f"{shown(path)} is empty.", hint=_start_over_hint(path))
 
 
-def _anew(path: str) -> str:
+def _start_over_hint(path: str) -> str:
     name = shlex.quote(shown(path))
     return f"`mv {name} {name}.damaged` begins a new one; what was used today is not known then."
 
 
 class CappedMeter:
-    """Allows calls of one purpose as long as the caps do."""
+    """Allows calls for one purpose within the caps."""
 
     def __init__(
-        self, ledger: Ledger, purpose: Purpose, to: To, caps: Caps, prices: Prices
+        self, ledger: Ledger, purpose: Purpose, target: ModelTarget, caps: Caps, prices: Prices
     ) -> None:
         self._ledger = ledger
         self._purpose = purpose
-        self._to = to
+        self._target = target
         self._caps = caps
         self._prices = prices
 
-    def reserve(self, tokens: int, estimate: int) -> "Call":
+    def reserve(self, tokens: int, estimate: int) -> "LedgerCall":
         purpose, caps = self._purpose, self._caps
         with self._ledger.writing() as connection:
-            # In the transaction: whoever stood in line past midnight asks on the new day.
+            # In the transaction: a process that waited past midnight uses the new day.
             at = clock.iso(clock.now_ms())
             used = self._ledger.counted_on(at[:10])
             if used + tokens > caps.day:
-                raise _too_much("day", caps.day, used, tokens)
+                raise _cap_error("day", caps.day, used, tokens)
             if caps.session is not None and purpose.session:
                 used = self._ledger.counted_in(purpose)
                 if used + tokens > caps.session:
-                    raise _too_much("session", caps.session, used, tokens)
+                    raise _cap_error("session", caps.session, used, tokens)
             row = connection.execute(
                 "INSERT INTO calls (at, purpose, session, project, backend, place, model, state,"
                 " counted, reserved, estimate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (at, *purpose, *self._to, OPEN, tokens, tokens, estimate),
+                (at, *purpose, *self._target, OPEN, tokens, tokens, estimate),
             )
             number = row.lastrowid
         assert number is not None
-        self._ledger.begin(number)
-        return Call(self._ledger, number, self._prices)
+        self._ledger.note_open(number)
+        return LedgerCall(self._ledger, number, self._prices)
 
 
-class Call:
-    """One request, for which tokens are set aside.
+class LedgerCall:
+    """One request with reserved tokens.
 
-    What cannot be written down about it, because the disk is full, is left as it is: it counts in
-    full, and the answer that was paid for is not lost over it.
+    If an update cannot be written because the disk is full, the call counts in full, and the answer
+    is still returned.
     """
 
     def __init__(self, ledger: Ledger, number: int, prices: Prices) -> None:
@@ -311,9 +316,9 @@ class Call:
         self._began = clock.monotonic()
 
     def settle(self, usage: Usage, model: str) -> None:
-        if not _can_be_true(usage):
+        if not _is_plausible(usage):
             return
-        # A server may call its model anything.
+        # A server may report any model name.
         model = model[:_LONGEST_NAME].encode("utf-8", "replace").decode("utf-8")
         cost = usage.cost_micros
         if type(cost) is not int or not 0 <= cost <= _MOST_MICROS:
@@ -326,12 +331,12 @@ class Call:
                 " model = coalesce(nullif(?, ''), model), input_tokens = ?, output_tokens = ?,"
                 " cached_tokens = ?, cost_micros = ?, duration_ms = ? WHERE id = ? AND state = ?",
                 (
-                    *(DONE, usage.tokens, _LEAST_PART, model),
+                    *(DONE, usage.tokens, _SMALLEST_SHARE, model),
                     *(usage.input_tokens, usage.output_tokens, cached, cost, took_ms),
                     *(self._number, OPEN),
                 ),
             )
-            self._ledger.end(self._number)
+            self._ledger.note_closed(self._number)
 
     def exceed(self, tokens: int) -> None:
         with suppress(CtxError), self._ledger.writing() as connection:
@@ -346,22 +351,22 @@ class Call:
                 "UPDATE calls SET state = ?, counted = 0 WHERE id = ? AND state = ?",
                 (REFUSED, self._number, OPEN),
             )
-            self._ledger.end(self._number)
+            self._ledger.note_closed(self._number)
 
 
-def _can_be_true(usage: Usage) -> bool:
-    """Whether what a server says is an answer. It may be any number, and even no number."""
-    told = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+def _is_plausible(usage: Usage) -> bool:
+    """Whether reported numbers are possible. They may be of any type."""
+    counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
     # Exact: JSON's `true` is an int to isinstance.
-    return all(type(each) is int and 0 <= each <= _MOST_TOKENS for each in told)
+    return all(type(each) is int and 0 <= each <= _MOST_TOKENS for each in counts)
 
 
-def _too_much(what: str, cap: int, used: int, wanted: int) -> BudgetExceeded:
-    error = SessionSpent if what == "session" else DaySpent
-    of = {"day": "today", "session": "in this session"}[what]
+def _cap_error(what: str, cap: int, used: int, wanted: int) -> BudgetExceeded:
+    error = SessionCapReached if what == "session" else DailyCapReached
+    when = {"day": "today", "session": "in this session"}[what]
     setting = {"day": "llm.daily_token_cap", "session": "llm.session_token_cap"}[what]
     return error(
-        f"The model may use {cap:,} tokens a {what}: {used:,} are used or set aside {of}, and this"
-        f" may take {wanted:,}.",
+        f"The model may use {cap:,} tokens a {what}: {used:,} are used or reserved {when}, and"
+        f" this request may take {wanted:,}.",
         hint=f"`ctx cost` shows what they went into; `ctx config set {setting} N` allows more.",
     )

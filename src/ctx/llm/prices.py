@@ -1,28 +1,28 @@
-"""Money for tokens. Prices change, so they are a person's own settings, not a table of ours."""
+"""Prices per token. They change, so they are settings, not a built-in table."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.errors import ConfigInvalid
-from ctx.llm.model import Usage
+from ctx.llm.protocol import Usage
 
 
 class Price(NamedTuple):
-    """Dollars for a million tokens, which is millionths of a dollar for one."""
+    """Dollars per million tokens."""
 
     input: float
     output: float
 
 
 class Prices:
-    """What models cost, by the beginning of their names; `*` for every model."""
+    """Prices by model name prefix; `*` matches every model."""
 
     def __init__(self, prices: Sequence[tuple[str, Price]]) -> None:
-        # The longest name that fits says most, and `*` least.
+        # The longest prefix wins, `*` comes last.
         self._prices = sorted(prices, key=lambda each: (each[0] == "*", -len(each[0])))
 
     def cost_micros(self, model: str, usage: Usage) -> int | None:
-        """Millionths of a dollar; None where nobody said what the model costs."""
+        """The cost in millionths of a dollar; None without a price for the model."""
         for name, price in self._prices:
             if name == "*" or model.startswith(name):
                 cost = usage.input_tokens * price.input + usage.output_tokens * price.output
@@ -31,7 +31,7 @@ class Prices:
 
 
 def prices(settings: Sequence[str]) -> Prices:
-    """From `llm.prices`: `claude-haiku=1.00/5.00`, dollars for a million tokens in and out."""
+    """Parse `llm.prices`: `claude-haiku=1.00/5.00`, dollars per million input and output tokens."""
     found = []
     for each in settings:
         name, _, numbers = each.partition("=")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.narrative import documents
+from ctx.narrative import document_format
 from ctx.narrative.blocks import COMMENT, HEADING, blocks
 from ctx.redaction import redact
 
@@ -31,7 +31,7 @@ def sections(text: str) -> Iterator[Section]:
 
     What people write into a file of their own may hold a secret; what search keeps of it may not.
     """
-    title = documents.parse(text).title
+    title = document_format.parse(text).title
     found = list(blocks(text))
     headings = [block for block in found if block.kind == HEADING]
     hidden = [(block.start, block.end) for block in found if block.kind == COMMENT]

@@ -31,7 +31,7 @@ _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """A typed object of a kind that a newer version introduced."""
+    """A typed object of a kind from a newer version."""
 
     type_name: str
     version: int
@@ -63,13 +63,13 @@ def type_name(value: Typed | Unknown) -> str:
 
 
 def is_newer(payload: bytes) -> bool:
-    """Whether a newer version wrote this, so that rewriting it here could lose something."""
+    """Whether a newer version wrote this, so that rewriting it could lose data."""
     name, version, _ = _HEADER.decode(payload)
     return name not in _TYPES or version > _TYPES[name][0]
 
 
 def raw_fields(payload: bytes) -> object:
-    """The fields of a typed object as they were written, whatever its type."""
+    """The fields of a typed object as written, whatever its type."""
     try:
         return msgspec.msgpack.decode(payload)[2]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as error:
@@ -77,10 +77,10 @@ def raw_fields(payload: bytes) -> object:
 
 
 def named_ids(payload: bytes) -> set[ObjectId]:
-    """Every object id anywhere in a typed payload, also in parts this version does not know.
+    """Every object id in a typed payload, including parts that this version does not know.
 
-    Garbage collection asks this, and no field list can be forgotten there: what is not an
-    object merely keeps nothing alive.
+    Garbage collection uses this, so it cannot miss a field. An id that is not an object does no
+    harm.
     """
     found: set[ObjectId] = set()
     try:

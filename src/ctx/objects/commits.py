@@ -1,7 +1,7 @@
-"""History: walking it, and telling which heads count.
+"""History: walking it, and finding the current heads.
 
-A parent that is not here (after a cherry-pick, a squash, a revert or in a shallow clone) is a
-boundary: the walk stops there and goes on elsewhere.
+A missing parent (after a cherry-pick, a squash, a revert or in a shallow clone) is a boundary: the
+walk stops there and continues elsewhere.
 """
 
 import heapq
@@ -14,7 +14,7 @@ from ctx.ids import ObjectId
 from ctx.objects.model import Commit
 from ctx.objects.store import DAMAGE, Reader, read_typed
 
-# Each commit of a long chain would otherwise follow all of it.
+# Otherwise each commit of a long chain would follow all of it.
 _MOST_AMENDED = 100
 
 
@@ -26,7 +26,7 @@ class Head(NamedTuple):
 
 
 class Visited(NamedTuple):
-    """A commit on a walk, or the boundary where one should be."""
+    """A commit on a walk, or a boundary."""
 
     id: ObjectId
     commit: Commit | None
@@ -42,8 +42,8 @@ def walk(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Visited]:
 
 
 def walk_past_damage(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Visited]:
-    """The same where a commit that cannot be read is a boundary too: what one damaged file hides
-    must not be more than it has to."""
+    """The same, with unreadable commits as boundaries, so that one damaged file hides as little as
+    possible."""
     return _walk(reader, starts, (ObjectNotFound, *DAMAGE))
 
 
@@ -104,7 +104,7 @@ def _time(reader: Reader, id: ObjectId) -> int | None:
 
 
 def contain(reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[ObjectId]) -> bool:
-    """Whether the history of the heads has all of these commits, or has amended them."""
+    """Whether the history of the heads contains these commits or amends them."""
     missing = set(wanted)
     amended = Amended(reader)
     for id, commit in walk_past_damage(reader, heads):
@@ -117,17 +117,17 @@ def contain(reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[ObjectId
 
 
 class Amended:
-    """Which commits others take the place of. Each is read once, however many lead to it."""
+    """Which commits are amended by others. Each is read once."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._known: dict[ObjectId, tuple[ObjectId, ...]] = {}
 
     def by(self, commit: Commit) -> tuple[ObjectId, ...]:
-        """Every commit that one takes the place of, the last first."""
+        """Every commit that one amends, the last first."""
         if commit.replaced or commit.amends is None:
             return commit.replaced
-        # Earlier versions wrote down the last one alone.
+        # Earlier versions recorded only the last one.
         found = [commit.amends]
         while len(found) < _MOST_AMENDED and (earlier := self._directly(found[-1])):
             found += earlier
@@ -138,7 +138,7 @@ class Amended:
     def _directly(self, id: ObjectId) -> tuple[ObjectId, ...]:
         if id not in self._known:
             self._known[id] = ()
-            # It may be collected, or be no commit at all.
+            # It may be collected, or not be a commit.
             with suppress(ObjectNotFound, *DAMAGE):
                 commit = read_typed(self._reader, id, Commit)
                 alone = (commit.amends,) if commit.amends else ()
@@ -147,5 +147,5 @@ class Amended:
 
 
 def timestamp(now: int, parents: Iterable[Commit]) -> int:
-    """When a commit is made: now, but never before its parents, whatever the clock says."""
+    """The time of a new commit: now, but never before its parents."""
     return max([now, *(parent.timestamp_unix for parent in parents)])

@@ -17,11 +17,11 @@ class Heads:
         self.folder = folder
 
     def named(self) -> list[ObjectId]:
-        """Every head file here. Some may have been overtaken: see `commits.newest`."""
+        """Every head file. Some may be outdated: see `commits.newest`."""
         return [ObjectId(name) for name in self._names() if is_object_id(name)]
 
     def stray(self) -> list[str]:
-        """Files that are no heads: `.gitkeep`, `Thumbs.db`, what an editor or NFS left."""
+        """Files that are not heads: `.gitkeep`, `Thumbs.db`, editor or NFS leftovers."""
         return [name for name in self._names() if not is_object_id(name)]
 
     def _names(self) -> list[str]:
@@ -29,10 +29,10 @@ class Heads:
             return disk.names(self.folder)
 
     def advance(self, to: ObjectId, instead_of: Iterable[ObjectId]) -> None:
-        """Make a commit a head, and those that it takes the place of no longer.
+        """Make a commit a head in place of others.
 
-        The new name comes first and is made durable: a crash in between leaves a head too
-        many, which readers recognise, and never one too few.
+        The new file is created and synced first: a crash leaves one head too many, which readers
+        recognise, never one too few.
         """
         interrupts.defer()
         with disk.explained("moving the heads"):

@@ -1,4 +1,4 @@
-"""An object store in memory, for tests and for trying things out without a folder."""
+"""An object store in memory, for tests and experiments."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +8,7 @@ from ctx.objects.store import Object, id_of, parse
 
 
 class InMemoryStore:
-    """Keeps canonical bytes by id, and checks them when they are read, as on disk."""
+    """Keeps canonical bytes by id and verifies them on reading, as on disk."""
 
     def __init__(self) -> None:
         self.canonical: dict[ObjectId, bytes] = {}

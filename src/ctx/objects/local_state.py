@@ -11,13 +11,13 @@ import shutil
 from ctx import disk
 from ctx.layout import Project
 
-# Objects come before the refs that lead to them: a crash in between breaks no chain.
+# Objects before the refs that point to them: a crash in between breaks no chain.
 _FIRST = ("stage",)
 _LOCKS = ("LOCK", "PUBLISHING", "untracked.places")
 
 
 def removed_worktrees(project: Project) -> list[str]:
-    """The local folders of working trees that are gone and left something for this project."""
+    """The local folders of removed working trees that have state for this project."""
     if project.checkout is None:
         return []
     together, part = os.path.dirname(project.local), project.part
@@ -35,9 +35,10 @@ def removed_worktrees(project: Project) -> list[str]:
 
 
 def take_over(project: Project, folder: str) -> None:
-    """Move everything but locks and indexes into this working tree's folder, and remove the rest.
+    """Move everything except locks and indexes into this working tree's folder, and remove the
+    rest.
 
-    Of two chains of one session, the one that comes in gets another name.
+    If a session has two chains, the incoming one gets another name.
     """
     with disk.explained("moving staged work"):
         tops = sorted(disk.names(folder), key=lambda name: (name not in _FIRST, name))

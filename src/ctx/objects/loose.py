@@ -19,9 +19,9 @@ from contextlib import suppress
 from ctx import clock, disk
 from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound, PathRefused
 from ctx.ids import OBJECT_ID_LENGTH, ObjectId, is_object_id
+from ctx.objects.read_limits import WorkLimit
 from ctx.objects.replaced import Replaced
 from ctx.objects.store import HEADER_LENGTH, LARGEST_OBJECT, Kind, Object, id_of, parse
-from ctx.objects.work_limit import WorkLimit
 
 if sys.version_info >= (3, 14):
     from compression import zstd

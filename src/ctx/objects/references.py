@@ -23,7 +23,7 @@ from ctx.objects.store import Kind, Object
 
 
 def needed(value: Typed | codec.Unknown | None) -> Iterator[ObjectId]:
-    """What must be there. Parents of a commit may be beyond a boundary."""
+    """The objects that must exist. Parents of a commit may be beyond a boundary."""
     match value:
         case Commit():
             yield value.root_tree
@@ -54,22 +54,22 @@ def needed(value: Typed | codec.Unknown | None) -> Iterator[ObjectId]:
 
 
 def named(found: Object) -> set[ObjectId]:
-    """Every id in an object that keeps what it names alive."""
+    """Every id in an object that keeps another object alive."""
     if found.kind is Kind.BLOB:
         return set()
     ids = codec.named_ids(found.payload)
     value = codec.decode(found.payload)
     if isinstance(value, Commit):
-        # Where a commit came from must not keep alive what it took the place of.
+        # The origin of a commit must not keep alive what it replaced.
         ids -= {value.compacted, value.amends, *value.replaced} - set(value.parents)
     elif isinstance(value, CodeSnapshot):
-        # Nearly all of them name files and items, and there are thousands to look for in vain.
+        # Nearly all ids here name files and items; skip thousands of useless lookups.
         ids -= _names_of_code(value)
     return ids
 
 
 def _names_of_code(value: CodeSnapshot) -> set[ObjectId]:
-    """The ids in a snapshot that are names of things in the code, not of objects."""
+    """The ids in a snapshot that name code items, not objects."""
     ids = {module.module_id for module in value.modules}
     ids.update(module.file_id for module in value.modules)
     ids.update(item.item_id for item in value.items)

@@ -22,7 +22,7 @@ FOLDERS = ("work", "aborted", "damaged")
 
 
 def work(session: SessionId) -> str:
-    """The ref that holds the staging chain of a session."""
+    """The ref of a session's staging chain."""
     return _WORK + session
 
 
@@ -31,7 +31,7 @@ def session_of(name: str) -> SessionId | None:
 
 
 def aborted(name: str) -> str:
-    """The ref that holds a chain which was given up."""
+    """The ref of an aborted chain."""
     return _ABORTED + name
 
 
@@ -58,7 +58,7 @@ class Refs:
         if not (text.endswith("\n") and is_object_id(text[:-1])):
             raise DeserializationFailed(
                 f"The ref {name} does not hold an object id.",
-                hint=f"Its file is {self._path(name)}; `ctx debug verify` lists every damage.",
+                hint=f"Its file is {self._path(name)}; `ctx debug verify` lists all damage.",
             )
         return ObjectId(text[:-1])
 
@@ -69,7 +69,7 @@ class Refs:
         return found
 
     def move(self, name: str, seen: ObjectId | None, to: ObjectId | None) -> None:
-        """Compare and swap; `None` stands for a ref that is not there."""
+        """Compare and swap; `None` stands for a missing ref."""
         present = self.read(name)
         if present != seen:
             raise StagingConflict(f"The ref {name} is at {present}, not at {seen} as expected.")
@@ -87,19 +87,19 @@ class Refs:
                 disk.sync_folder(os.path.dirname(path))
 
     def put(self, name: str, to: ObjectId) -> None:
-        """Let a ref lead somewhere, whatever it holds: what is damaged cannot be compared."""
+        """Set a ref whatever it holds: a damaged one cannot be compared."""
         interrupts.defer()
         with disk.explained(f"moving the ref {name}"):
             disk.replace(self._path(name), f"{to}\n".encode())
 
     def rename(self, name: str, seen: ObjectId, to: str) -> None:
-        """Give a ref another name. A crash leaves it under one of the two, not under both."""
+        """Rename a ref. A crash leaves it under one of the two names."""
         if self.read(name) != seen or self.read(to) is not None:
             raise StagingConflict(f"The ref {name} or {to} is not what was expected.")
         self._rename(name, to)
 
     def set_aside(self, name: str) -> str:
-        """Take a ref out of the way that leads nowhere, whatever it holds; its new name."""
+        """Move a broken ref aside, whatever it holds; its new name."""
         last = name.rpartition("/")[2]
         free, number = f"{_DAMAGED}{last}", 1
         while os.path.lexists(self._path(free)):
@@ -118,14 +118,14 @@ class Refs:
             disk.sync_folder(os.path.dirname(source))
 
     def moved_at(self, name: str) -> float:
-        """When a ref was moved last, in seconds; now where it is gone."""
+        """When a ref was last moved, in seconds; now if it is gone."""
         try:
             return os.stat(self._path(name)).st_mtime
         except OSError:
             return clock.wall_s()
 
     def names(self) -> Iterator[str]:
-        """Every ref, in order. Temporary files of a killed writer are not refs."""
+        """Every ref, in order, without temporary files."""
         for name in disk.names(self.folder):
             if os.path.isdir(os.path.join(self.folder, name)):
                 for inner in disk.names(os.path.join(self.folder, name)):

@@ -31,14 +31,14 @@ class Replaced:
         self._successors: Mapping[ObjectId, Sequence[ObjectId]] = {}
 
     def current(self, id: ObjectId) -> ObjectId:
-        """What is to be read where an object is named: itself, or what stands in for it."""
+        """The id to read for an object: itself, or its replacement."""
         return self.standing_in(id)[0]
 
     def standing_in(self, id: ObjectId) -> list[ObjectId]:
-        """The same, with what is to be read where that is not here; the object itself last."""
+        """The candidates to read for an object, in order; the object itself last."""
         successors = self.successors()
         found: list[ObjectId] = []
-        # Somebody else may have written files that lead in a circle, or on and on.
+        # Files from outside may form a cycle or a very long chain.
         passed = {id}
         waiting = [(id, iter(successors.get(id, ())))]
         while waiting:
@@ -54,12 +54,12 @@ class Replaced:
         return found
 
     def successors(self) -> Mapping[ObjectId, Sequence[ObjectId]]:
-        """Every object that was replaced, and what took its place, in order of the names."""
+        """Every replaced object with its replacements, in order of the names."""
         try:
             status = os.stat(self.folder)
         except OSError:
             return {}
-        # A process that runs for hours must notice what another one has scrubbed.
+        # A long-running process must notice scrubs of others.
         seen = status.st_mtime_ns, status.st_ino
         if seen != self._seen:
             found: dict[ObjectId, list[ObjectId]] = {}
@@ -73,7 +73,7 @@ class Replaced:
         return disk.names(self.folder)
 
     def note(self, pairs: Iterable[tuple[ObjectId, ObjectId]]) -> None:
-        """Let objects stand in for others. What stands in is durable before this is called."""
+        """Record replacements. The replacing objects are durable before this call."""
         with disk.explained("noting what was replaced"):
             disk.make_folder(self.folder)
             for old, new in pairs:
@@ -83,7 +83,7 @@ class Replaced:
 
 
 def pair_of(name: str) -> tuple[ObjectId, ObjectId] | None:
-    """What a file leads from and to; None for a name that says nothing."""
+    """The old and new id in a file name; None if it is invalid."""
     old, _, new = name.partition(".")
     is_pair = is_object_id(old) and is_object_id(new) and old != new
     return (ObjectId(old), ObjectId(new)) if is_pair else None

@@ -18,11 +18,11 @@ from ctx.objects.commits import Head
 from ctx.objects.heads import Heads
 from ctx.objects.loose import LooseStore
 from ctx.objects.model import Commit
+from ctx.objects.read_limits import WorkLimit
 from ctx.objects.refs import Refs
 from ctx.objects.replaced import Replaced
-from ctx.objects.staged import StagedStore
+from ctx.objects.staged_objects import StagedStore
 from ctx.objects.store import Layered, Object, read_typed
-from ctx.objects.work_limit import WorkLimit
 
 
 class CommittedStore(LooseStore):
@@ -78,7 +78,7 @@ class Repository:
     def locked(self, doing: str) -> Iterator[None]:
         """Hold the project's lock: for everything that writes, from the first object to the
         last pointer, so that garbage collection never sees a step half done."""
-        with locks.held(self.project.lock, doing, self._lock_timeout_seconds):
+        with locks.hold(self.project.lock, doing, self._lock_timeout_seconds):
             self._adopt_local_state()
             self._finish_publishing()
             untracked_survey.settle(self)

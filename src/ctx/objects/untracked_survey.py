@@ -15,7 +15,7 @@ from ctx import git
 from ctx.checkouts import Checkout
 from ctx.errors import CtxError, DiskFailure, GitFailure
 from ctx.ids import ObjectId
-from ctx.objects import commits, parking, references, refs, untracked
+from ctx.objects import commits, parked_commits, references, refs, untracked
 from ctx.objects.heads import Heads
 from ctx.objects.model import Commit
 from ctx.objects.store import decode, read_typed
@@ -288,15 +288,15 @@ def settle(repository: "Repository") -> None:
         entry for entry in known.values() if places.get(entry.commit) in (HERE, RETURNED, BEHIND)
     ]
     elsewhere = [entry for entry in known.values() if places.get(entry.commit) == PARKED]
-    if to_park := [entry for entry in elsewhere if parking.has_files(project, entry)]:
+    if to_park := [entry for entry in elsewhere if parked_commits.has_files(project, entry)]:
         listed = git.tracked_files(project.checkout, project.store)
         kept = {os.path.join(project.checkout.top, path) for path in listed}
         kept.update(committed(project, id) for entry in here for id in entry.objects)
         for entry in to_park:
-            parking.park(repository, entry, kept)
+            parked_commits.park(repository, entry, kept)
     for entry in here:
         if places[entry.commit] != HERE:
-            parking.unpark(repository, entry, is_head=places[entry.commit] == RETURNED)
+            parked_commits.unpark(repository, entry, is_head=places[entry.commit] == RETURNED)
 
 
 def prune(repository: "Repository") -> None:

@@ -20,7 +20,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import decode
 
 
-class Found(NamedTuple):
+class ReadObject(NamedTuple):
     """An object file that was read; no value for a blob, and for what is damaged."""
 
     path: str
@@ -62,8 +62,8 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
         for store in (repository.objects, repository.staged)
         for path, id in _object_files(store, damages, leftovers)
     ]
-    committed: dict[ObjectId, Found] = {}
-    staged: dict[ObjectId, Found] = {}
+    committed: dict[ObjectId, ReadObject] = {}
+    staged: dict[ObjectId, ReadObject] = {}
     for number, (store, path, id) in enumerate(files):
         tick(number, len(files))
         found = committed if store is repository.objects else staged
@@ -73,10 +73,10 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
             raise
         except CtxError as error:
             damages.append(Damage(error.code, path, error.message))
-            found.setdefault(id, Found(path, None))
+            found.setdefault(id, ReadObject(path, None))
         else:
             newer += isinstance(value, codec.Unknown)
-            found[id] = Found(path, value)
+            found[id] = ReadObject(path, value)
     commits = sum(isinstance(item.value, Commit) for item in committed.values())
     damages += _replaced(repository)
     for old in repository.replaced.successors():
@@ -102,7 +102,7 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
 
 
 def _follow(
-    pointers: list[tuple[str, ObjectId]], found: dict[ObjectId, Found], damages: list[Damage]
+    pointers: list[tuple[str, ObjectId]], found: dict[ObjectId, ReadObject], damages: list[Damage]
 ) -> set[ObjectId]:
     """Walk from the pointers; what is named and not here is damage, or beyond a boundary.
 

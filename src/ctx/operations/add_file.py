@@ -13,7 +13,7 @@ from ctx.objects.commits import Head
 from ctx.objects.model import FileVersion, StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, derived_id, typed
-from ctx.objects.work import Step
+from ctx.objects.work_chain import Step
 from ctx.project import staging
 from ctx.workspace import Workspace
 

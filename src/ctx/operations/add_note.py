@@ -9,7 +9,7 @@ from ctx.errors import ContentRefused
 from ctx.memory import model, pending
 from ctx.memory.graph import USER
 from ctx.memory.model import WORKING, Redaction
-from ctx.narrative import documents, log, naming, roles, streams
+from ctx.narrative import document_format, document_names, log_files, roles, streams
 from ctx.operations import document
 from ctx.operations.document import Written
 from ctx.redaction import redact
@@ -42,9 +42,11 @@ def add_note(memory: Memory, options: Options) -> Written:
         given = of_task_and_project(memory, tags, everywhere=options.everywhere)
         if create:
             at = clock.now_ms()
-            path = naming.log_path(at, within=streams.folder_of(options.stream, memory.session))
+            path = document_names.log_path(
+                at, within=streams.folder_of(options.stream, memory.session)
+            )
             shared = [tag for tag in tags if tag != TAG]
-            said = log.note(text.text, at, memory.who.author, memory.session, shared)
+            said = log_files.note(text.text, at, memory.who.author, memory.session, shared)
             create(path, document.fitting(redact(said).text))
         metadata = {"file": path} if path else None
         node_id = change.add_node("observation", text.text, metadata=metadata)
@@ -80,4 +82,4 @@ def of_task_and_project(
 
 
 def _joined(text: str, body: str) -> str:
-    return "\n\n".join(part for part in (text.strip(), documents.tidy(body)) if part)
+    return "\n\n".join(part for part in (text.strip(), document_format.tidy(body)) if part)

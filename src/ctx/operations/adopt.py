@@ -41,7 +41,7 @@ class Adopted(NamedTuple):
 def adopt(path: str, tick: clock.Tick = clock.no_tick) -> Adopted | None:
     """Put a store of ours in the place of theirs; None if there is none of theirs (any more)."""
     path = os.path.realpath(path)
-    with locks.held(f"{path}.adopting", "taking over a store of the Go program", _WAIT_SECONDS):
+    with locks.hold(f"{path}.adopting", "taking over a store of the Go program", _WAIT_SECONDS):
         # Another process may have been first.
         if not go_ctx.is_go_store(path):
             return None

@@ -101,7 +101,7 @@ NOTHING = Applied((), 0, 0, (), 0)
 @contextmanager
 def alone(home: str) -> Iterator[bool]:
     """Whether nobody else looks after the spool, until the block ends."""
-    with locks.taken(spool.path_of(home, _LOCK), _LOCK_S) as fd:
+    with locks.try_hold(spool.path_of(home, _LOCK), _LOCK_S) as fd:
         yield fd is not None
 
 

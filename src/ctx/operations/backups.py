@@ -16,10 +16,10 @@ from ctx.hook_files import spool
 from ctx.memory import census, store
 from ctx.operations import store as looking_after
 from ctx.operations.store import Candidate
-from ctx.sqlite import backups
-from ctx.sqlite.backups import Backup
+from ctx.sqlite import database_backups
 from ctx.sqlite.connection import explained, size_of
-from ctx.sqlite.replace import replace
+from ctx.sqlite.database_backups import Backup
+from ctx.sqlite.replace_database import replace
 from ctx.sqlite.truth import connect_for_reading
 
 LATEST = "latest"
@@ -73,26 +73,26 @@ def daily(database: str, keep: int) -> Backup | None:
     """
     if not keep or not size_of(database):
         return None
-    made_at = (clock.parse_iso(each.at) or 0 for each in backups.daily(database))
+    made_at = (clock.parse_iso(each.at) or 0 for each in database_backups.daily(database))
     # One from the future was made while the clock was wrong.
     if any(abs(clock.now_ms() - each) < _DAY_MS for each in made_at):
         return None
-    made = backups.make(database)
-    backups.rotate(database, keep)
+    made = database_backups.make(database)
+    database_backups.rotate(database, keep)
     return made
 
 
 def listed(database: str) -> Backups:
     found = [
         Listed(each.name, each.path, each.at, each.why, each.bytes, _nodes(each.path))
-        for each in backups.every(database)
+        for each in database_backups.every(database)
     ]
-    return Backups(backups.folder_for(database), tuple(found))
+    return Backups(database_backups.folder_for(database), tuple(found))
 
 
 def named(database: str, name: str) -> Backup:
     """The backup that a person means: `latest`, its name or a part of that, or a path."""
-    known = backups.every(database)
+    known = database_backups.every(database)
     if name == LATEST and known:
         return known[0]
     found = [each for each in known if each.name == name] or [

@@ -69,7 +69,7 @@ def code_history(codebase: Codebase, options: Options, tick: clock.Tick = clock.
     ):
         known = history.history_size(connection)
         try:
-            with locks.held(place.lock, "ctx code history", _WAIT_SECONDS):
+            with locks.hold(place.lock, "ctx code history", _WAIT_SECONDS):
                 project = Project(place.root, place.checkout)
                 known = history.refresh(connection, project, tick=tick) or known
         except LockConflict:

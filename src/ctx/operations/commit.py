@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ctx import git, redaction
 from ctx.errors import CommitOrphan, CtxError, GitFailure, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.narrative import projection, scan
-from ctx.narrative.snapshots import Skipped
+from ctx.narrative import decisions_page, narrative_scan
+from ctx.narrative.narrative_snapshots import Skipped
 from ctx.objects import refs
 from ctx.objects.model import EdgeBatch
 from ctx.objects.store import read_typed
@@ -118,7 +118,7 @@ def _commit(workspace: Workspace, options: Options) -> Committed:
         return Committed(workspace.session, None, exposed=exposed, other_sessions=others)
     with suppress(CtxError, OSError):
         # The commit is made, and this page can be made at any time.
-        projection.write_decisions(project.narrative)
+        decisions_page.write_decisions(project.narrative)
     found = [("message", finding) for finding in (message.findings if message else ())]
     for document in made.documents:
         found += [(f"narrative/{document.ref.path}", finding) for finding in document.secrets]
@@ -198,7 +198,7 @@ def _exposed(workspace: Workspace, unknown: Sequence[str]) -> tuple[Secret, ...]
     found: list[Secret] = []
     for name in unknown:
         path = os.path.relpath(os.path.join(top, name), project.narrative)
-        data = None if path.startswith(os.pardir) else scan.read(project.narrative, path)
+        data = None if path.startswith(os.pardir) else narrative_scan.read(project.narrative, path)
         if data:
             text = data.decode("utf-8", "surrogateescape")
             where = f"narrative/{path}"

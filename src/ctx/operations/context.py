@@ -9,7 +9,7 @@ from ctx.context import beside, contexts, default_view, layers, limits, where_yo
 from ctx.context.contexts import CODE, LEARNINGS, MEMORY, NO_STORE, PAST_WORK, SESSIONS, Beside
 from ctx.context.layers import Wanted
 from ctx.context.page import Made
-from ctx.hook_files import live, shown
+from ctx.hook_files import live, start_receipts
 from ctx.memory import pending
 from ctx.workspace import Memory
 
@@ -131,7 +131,7 @@ def own_store(there: Memory) -> Beside:
 def _made(memory: Memory, wanted: Wanted, options: Options) -> list[Made]:
     stores = memory.graph.connections
     if options.source == "resume":
-        before = shown.of_session(memory.environment.user_store.home, options.session)
+        before = start_receipts.of_session(memory.environment.user_store.home, options.session)
         if before is not None:
             return [Made(layers.changed(stores, wanted, before), ())]
     where = layers.NOWHERE

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.config.resolve import Config
 from ctx.layout import UserStore
-from ctx.llm import accounts, ledger
-from ctx.llm.accounts import Account, By, Compared, Unsettled
-from ctx.llm.addresses import is_on_this_machine
-from ctx.llm.model import Usage
+from ctx.llm import ledger, ledger_totals
+from ctx.llm.ledger_totals import Account, EstimateSample, GroupBy, UnsettledCalls
 from ctx.llm.prices import Prices, prices
+from ctx.llm.protocol import Usage
+from ctx.llm.server_url import is_on_this_machine
 from ctx.memory.query import times
 
 _LOST_MS = 3_600_000
@@ -46,8 +46,8 @@ class Today(NamedTuple):
 
     counted: int
     cap: int
-    under_way: Unsettled
-    lost: Unsettled
+    under_way: UnsettledCalls
+    lost: UnsettledCalls
     """Calls that failed, broke off or did not say what they used."""
 
 
@@ -86,7 +86,7 @@ class Calibration(NamedTuple):
     models: tuple[ModelEstimate, ...]
 
 
-def cost(user_store: UserStore, config: Config, since: str, by: By) -> Cost:
+def cost(user_store: UserStore, config: Config, since: str, by: GroupBy) -> Cost:
     """What was spent since a moment (`30d`, `2026-11-15`), by model, day, session, …"""
     now = clock.now_ms()
     after = clock.iso(times.moment(since, now))
@@ -94,15 +94,15 @@ def cost(user_store: UserStore, config: Config, since: str, by: By) -> Cost:
     cap, backend = config.integer("llm.daily_token_cap"), config.choice("llm.backend")
     with ledger.reading(user_store.ledger) as connection:
         if connection is None:
-            today = Today(0, cap, Unsettled(0, 0), Unsettled(0, 0))
+            today = Today(0, cap, UnsettledCalls(0, 0), UnsettledCalls(0, 0))
             return Cost(after, by, (), _spent("", (), known), today, backend, ever=False)
-        found = accounts.accounts(connection, after, by)
+        found = ledger_totals.totals(connection, after, by)
         day, hour_ago = clock.iso(now)[:10], clock.iso(now - _LOST_MS)
         today = Today(
             ledger.counted_on(connection, day),
             cap,
-            accounts.under_way(connection, max(day, hour_ago)),
-            accounts.lost(connection, day, max(day, hour_ago)),
+            ledger_totals.open_calls(connection, max(day, hour_ago)),
+            ledger_totals.lost_calls(connection, day, max(day, hour_ago)),
         )
         ever = bool(connection.execute("SELECT 1 FROM calls LIMIT 1").fetchone())
     groups: dict[str, list[Account]] = {}
@@ -150,14 +150,14 @@ def _money(account: Account, known: Prices) -> tuple[int, int]:
 
 def calibration(user_store: UserStore, since: str) -> Calibration:
     after = clock.iso(times.moment(since, clock.now_ms()))
-    by_model: dict[str, list[Compared]] = {}
+    by_model: dict[str, list[EstimateSample]] = {}
     with ledger.reading(user_store.ledger) as connection:
-        for each in accounts.compared(connection, after) if connection else ():
+        for each in ledger_totals.estimate_samples(connection, after) if connection else ():
             by_model.setdefault(each.model, []).append(each)
     return Calibration(after, tuple(_estimate(model, all_) for model, all_ in by_model.items()))
 
 
-def _estimate(model: str, calls: list[Compared]) -> ModelEstimate:
+def _estimate(model: str, calls: list[EstimateSample]) -> ModelEstimate:
     ratios = sorted(each.reported / max(1, each.estimate) for each in calls)
     return ModelEstimate(
         model,

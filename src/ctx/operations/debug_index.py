@@ -10,7 +10,7 @@ from ctx.codebase import code_index
 from ctx.codebase.code_index import Codebase, IndexAge, OpenIndex
 from ctx.errors import IndexCorrupt, UsageError
 from ctx.ids import ObjectId
-from ctx.objects import index
+from ctx.objects import object_index
 from ctx.workspace import Workspace
 
 _IN_OBJECTS = ("path", "file", "commit", "narrative")
@@ -49,7 +49,9 @@ def look_up(workspace: Workspace | None, codebase: Codebase, key: str | None) ->
     heads: tuple[ObjectId, ...] = ()
     entries: tuple[Mapping[str, Any], ...] = ()
     if workspace:
-        found = index.look_up(workspace.repository, workspace.repo_id, key if known else None)
+        found = object_index.look_up(
+            workspace.repository, workspace.repo_id, key if known else None
+        )
         heads, entries = found.heads, found.entries if known else ()
     try:
         opened = code_index.open_unrefreshed(codebase)

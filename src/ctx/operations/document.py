@@ -18,7 +18,14 @@ from ctx.memory import model, records, replay
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Evidence, Node, Redaction
-from ctx.narrative import documents, files, naming, roles, scan, streams
+from ctx.narrative import (
+    document_format,
+    document_names,
+    narrative_files,
+    narrative_scan,
+    roles,
+    streams,
+)
 from ctx.operations import relate
 from ctx.project import anchors
 from ctx.project.documents import content_of, digest, owner
@@ -81,7 +88,9 @@ class Draft(NamedTuple):
 
     @property
     def content(self) -> str:
-        return documents.content(documents.Document(self.title, self.body, None, None, (), ()))
+        return document_format.content(
+            document_format.Document(self.title, self.body, None, None, (), ())
+        )
 
 
 def draft(options: Options) -> Draft:
@@ -93,7 +102,7 @@ def draft(options: Options) -> Draft:
             f"The title has {len(title.text):,} characters, and {_LONGEST_TITLE} are the most.",
             hint="Give a short one, and the rest by --body.",
         )
-    body = redact(documents.tidy(f"{rest}\n\n{options.body}".replace("\0", "\ufffd")))
+    body = redact(document_format.tidy(f"{rest}\n\n{options.body}".replace("\0", "\ufffd")))
     tags = model.tags(options.tags)
     mentions = tuple(dict.fromkeys(" ".join(word.split()) for word in options.mentions))
     for word in (*tags, *mentions):
@@ -154,22 +163,22 @@ class Placed(NamedTuple):
     node_id: NodeId
 
 
-def placed(memory: Memory, kind: naming.Kind, drafted: Draft, stream: str) -> Placed:
+def placed(memory: Memory, kind: document_names.Kind, drafted: Draft, stream: str) -> Placed:
     """A new document with the next number. To be asked under the project's lock.
 
     It names its node: so it is the same one also where the file comes before the records.
     """
     assert memory.project_memory is not None
     folder = memory.project_memory.project.narrative
-    number = naming.next_number(folder, kind)
+    number = document_names.next_number(folder, kind)
     if streams.named(stream) == streams.WORK_STREAM:
         raise UsageError(
             f"The stream `work` has notes of one session, and this is a {kind} for everybody.",
             hint="Leave out --stream, or name a feature.",
         )
     within = streams.folder_of(stream, memory.session)
-    path_of = naming.task_path if kind == "task" else naming.decision_path
-    text = documents.render(
+    path_of = document_names.task_path if kind == "task" else document_names.decision_path
+    text = document_format.render(
         drafted.title,
         drafted.body,
         created=clock.iso(clock.now_ms()),
@@ -179,7 +188,7 @@ def placed(memory: Memory, kind: naming.Kind, drafted: Draft, stream: str) -> Pl
     )
     # What is harmless in two places may be a secret where they meet.
     clean = redact(fitting(text)).text
-    content = documents.content(documents.parse(clean))
+    content = document_format.content(document_format.parse(clean))
     return Placed(path_of(number, drafted.title, within), clean, content, node_id)
 
 
@@ -194,7 +203,7 @@ def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
         # Also one that has its name already when the folder cannot be synced goes again.
         made.append(path)
         try:
-            files.create(folder, path, text)
+            narrative_files.create(folder, path, text)
         except PathRefused:
             # It is there, and somebody else's.
             made.remove(path)
@@ -205,7 +214,7 @@ def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
     except (CtxError, OSError, DatabaseError):
         for path in made:
             if not _is_recorded(memory, path):
-                disk.discard(scan.located(folder, path))
+                disk.discard(narrative_scan.located(folder, path))
         raise
 
 
@@ -229,7 +238,7 @@ def shown_path(path: str) -> str:
 
 def called(path: str) -> str | None:
     """What people call a document: `task_0043`, `decision_0007`."""
-    number = naming.number_of(path)
+    number = document_names.number_of(path)
     return f"decision_{number}" if number and number.isdigit() else number
 
 
@@ -264,7 +273,7 @@ def edited_by_people(memory: Memory, node: Node) -> Document | None:
     if path is None or memory.project_memory is None or roles.place(path).role == "log":
         return None
     folder = memory.project_memory.project.narrative
-    seen = scan.read(folder, path)
+    seen = narrative_scan.read(folder, path)
     return None if seen is None else Document(folder, path, seen)
 
 
@@ -284,7 +293,9 @@ def rewriting(document: Document) -> Iterator[Callable[[str], None]]:
     def rewrite(text: str) -> None:
         # Also what is in place already when the folder cannot be synced is taken back.
         written.append(text)
-        if not files.replace(document.folder, document.path, fitting(text), seen=document.seen):
+        if not narrative_files.replace(
+            document.folder, document.path, fitting(text), seen=document.seen
+        ):
             raise StagingConflict(
                 f"The file {document.path} was saved by somebody just now.",
                 hint="Nothing was changed; look at it, and run the command again.",
@@ -295,24 +306,24 @@ def rewriting(document: Document) -> Iterator[Callable[[str], None]]:
     except (CtxError, OSError, DatabaseError):
         for text in written:
             now = text.encode("utf-8", "surrogateescape")
-            files.replace(document.folder, document.path, document.text, seen=now)
+            narrative_files.replace(document.folder, document.path, document.text, seen=now)
         raise
 
 
 def with_content(text: str, content: str) -> str:
     """A document with other words: their first line is the title, if it has one."""
     title, body = None, content
-    if documents.parse(text).title:
+    if document_format.parse(text).title:
         title, _, body = content.partition("\n")
-    return _dated(text, documents.rewritten(text, title=title, body=body))
+    return _dated(text, document_format.rewritten(text, title=title, body=body))
 
 
 def _dated(before: str, after: str) -> str:
     """With the time of the change, in a document that says such things."""
-    present = documents.parse(after)
+    present = document_format.parse(after)
     if before == after or not (present.created or present.updated):
         return after
-    return documents.rewritten(after, updated=clock.iso(clock.now_ms()))
+    return document_format.rewritten(after, updated=clock.iso(clock.now_ms()))
 
 
 def take_back(memory: Memory, change: Change, files: ExitStack) -> list[str]:
@@ -344,16 +355,18 @@ def left_by(memory: Memory, node_ids: Iterable[str]) -> Iterator[str]:
             about = records.about(memory.project_memory.graph.connection, node_id, "node.")
             state = replay.node(about)
             path = state.metadata.get("file") if state else None
-            if isinstance(path, str) and scan.read(memory.project_memory.project.narrative, path):
+            if isinstance(path, str) and narrative_scan.read(
+                memory.project_memory.project.narrative, path
+            ):
                 yield shown_path(path)
 
 
 def project_decisions(memory: Memory) -> None:
     """Bring the page of all decisions up to date. It is derived: failing at it harms nothing."""
-    from ctx.narrative import projection
+    from ctx.narrative import decisions_page
 
     if memory.project_memory is not None:
         try:
-            projection.write_decisions(memory.project_memory.project.narrative)
+            decisions_page.write_decisions(memory.project_memory.project.narrative)
         except CtxError:
             pass

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ctx import __version__, clock, disk, git, interrupts, layout, redaction
-from ctx.config import template
+from ctx.config import project_template
 from ctx.errors import DiskFailure, GitFailure, LockConflict, PathRefused
 from ctx.ids import CLI_SESSION, ObjectId
 from ctx.layout import Project
@@ -181,7 +181,7 @@ def init(project: Project, options: Options) -> Initialised:
             # Where git threw commits away, the first one can come back with them.
             is_begun = repository.named_heads() or thrown_away(repository)
             made = None if is_begun else compaction.commit(repository, wish)
-            text = template.project_template(name, __version__)
+            text = project_template.project_template(name, __version__)
             disk.replace(project.config_file, text.encode())
     known, message = _tell_git(project, options)
     return answer._replace(

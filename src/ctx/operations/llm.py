@@ -9,11 +9,11 @@ from typing import NamedTuple
 from ctx import clock, interrupts, tokens
 from ctx.errors import BudgetExceeded, ModelFailure, UsageError
 from ctx.ids import NodeId, SessionId, Ulid
-from ctx.llm import asking
-from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.model import Answer, Backend, Hear, Meter, Request, Seen, unheard
+from ctx.llm import send
+from ctx.llm.http_client import RequestRefused
+from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import Prices, prices
-from ctx.llm.wire import Refused
+from ctx.llm.protocol import Answer, Backend, Capabilities, Meter, OnToken, Request, ignore
 from ctx.memory.query.parse import parse
 from ctx.operations import respond
 from ctx.operations.pack import Options as PackOptions
@@ -38,7 +38,7 @@ _SHORTEST_ANSWER = 50
 _TRIES = 3
 
 
-class Wish(NamedTuple):
+class LlmOptions(NamedTuple):
     """What is to be asked, and how: about a pack that is there, or one that a query builds."""
 
     pack: PromptPack | None = None
@@ -67,22 +67,24 @@ class Question(NamedTuple):
     prices: Prices
 
 
-def prepare(memory: Memory, backend: Backend, wish: Wish) -> Question:
+def prepare(memory: Memory, backend: Backend, options: LlmOptions) -> Question:
     """The question that fits the model. E010 where the pack, or any pack, does not."""
     seen = _looked_at(backend)
     config = memory.config
-    room = _Room(seen.context_tokens, _most(wish, seen, config.integer("llm.max_response_tokens")))
-    temperature = wish.temperature
+    room = _Room(
+        seen.context_tokens, _most(options, seen, config.integer("llm.max_response_tokens"))
+    )
+    temperature = options.temperature
     frame = PromptFrame(
         config.text("llm.prompt_prefix"),
         config.text("llm.prompt_instruction"),
         room.answer,
         config.number("llm.temperature") if temperature is None else temperature,
     )
-    if wish.pack is None:
-        pack, request = _packed(memory, wish, frame, room)
+    if options.pack is None:
+        pack, request = _packed(memory, options, frame, room)
     else:
-        pack = _without_answers(memory, wish.pack)
+        pack = _without_answers(memory, options.pack)
         request = prompt.compose(pack, frame)
         if not room.holds(request):
             raise _too_large(request, room)
@@ -103,11 +105,11 @@ def prepare(memory: Memory, backend: Backend, wish: Wish) -> Question:
 def meter(ledger: Ledger, backend: Backend, question: Question) -> Meter:
     """What allows and counts the call."""
     purpose = Purpose(PURPOSE, question.session, question.project)
-    to = To(backend.name, backend.where, question.model)
+    to = ModelTarget(backend.name, backend.where, question.model)
     return ledger.meter(purpose, to, question.caps, question.prices)
 
 
-def ask(backend: Backend, question: Question, meter: Meter, hear: Hear = unheard) -> Answer:
+def ask(backend: Backend, question: Question, meter: Meter, on_token: OnToken = ignore) -> Answer:
     """What the model answers; where somebody interrupts it, what had come until then.
 
     `ModelFailure` where it says nothing at all.
@@ -117,11 +119,11 @@ def ask(backend: Backend, question: Question, meter: Meter, hear: Hear = unheard
 
     def hearing(piece: str) -> None:
         heard.append(piece)
-        hear(piece)
+        on_token(piece)
 
     try:
-        answer = asking.ask(backend, question.request, meter, hearing)
-    except Refused as refused:
+        answer = send.ask(backend, question.request, meter, hearing)
+    except RequestRefused as refused:
         if refused.status == _NOT_FOUND:
             refused.detail = _what_it_has(backend)
         raise
@@ -143,23 +145,23 @@ def cost_micros(question: Question, answer: Answer) -> int | None:
     return question.prices.cost_micros(answer.model, answer.usage)
 
 
-def _looked_at(backend: Backend) -> Seen:
+def _looked_at(backend: Backend) -> Capabilities:
     """What a model on this machine says about itself; others are asked nothing but the question."""
     if not backend.is_free:
-        return Seen("")
+        return Capabilities("")
     try:
-        return backend.look()
+        return backend.probe()
     except ModelFailure:
         if backend.name == "llama_cpp":
             raise
         # Some servers answer questions and nothing else.
-        return Seen("")
+        return Capabilities("")
 
 
 def _what_it_has(backend: Backend) -> str:
     """The models that a server has, where it has not the one that was asked for."""
     try:
-        backend.look()
+        backend.probe()
     except ModelFailure as failure:
         return failure.detail
     return ""
@@ -199,35 +201,35 @@ class _Room(NamedTuple):
         return self.question is None or _tokens(request) <= self.question
 
 
-def _most(wish: Wish, seen: Seen, configured: int) -> int:
-    if wish.max_tokens is not None:
-        if wish.max_tokens < 1:
+def _most(options: LlmOptions, seen: Capabilities, configured: int) -> int:
+    if options.max_tokens is not None:
+        if options.max_tokens < 1:
             raise UsageError("An answer of no tokens says nothing.", hint="Give --max-tokens 500.")
-        return wish.max_tokens
+        return options.max_tokens
     if seen.context_tokens is None:
         return configured
     return max(1, min(configured, seen.context_tokens // _ANSWERS_SHARE))
 
 
 def _packed(
-    memory: Memory, wish: Wish, frame: PromptFrame, room: _Room
+    memory: Memory, options: LlmOptions, frame: PromptFrame, room: _Room
 ) -> tuple[PromptPack, Request]:
     """The pack for a query, as large as the model and the settings allow."""
-    query = parse(wish.query)
+    query = parse(options.query)
     # A pack tells a long task in short: whoever asks for one has it. A model has not.
     task = query.words.strip() or query.text
-    budget = wish.budget
+    budget = options.budget
     if budget is None:
         budget = memory.config.integer("retrieval.default_budget")
     if room.question is not None:
         free = room.question - _tokens(prompt.compose(prompt.empty_pack(task), frame))
         if free < _LEAST:
             raise _nothing_left(room, free)
-        if wish.budget is not None and wish.budget > free:
-            raise _over(wish.budget, free, room)
+        if options.budget is not None and options.budget > free:
+            raise _over(options.budget, free, room)
         budget = min(budget, free)
     for _ in range(_TRIES):
-        pack = packing(memory, PackOptions(wish.query, budget))
+        pack = packing(memory, PackOptions(options.query, budget))
         pack = _without_answers(memory, pack._replace(task=task))
         request = prompt.compose(pack, frame)
         if room.question is None or room.holds(request):

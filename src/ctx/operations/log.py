@@ -74,17 +74,17 @@ def log(workspace: Workspace, limit: int) -> Log:
 
 
 def day(workspace: Workspace, date: str) -> Day:
-    from ctx.narrative import log as files
+    from ctx.narrative import log_files
 
     ms = clock.parse_iso(date)
     if ms is None or clock.iso(ms)[:10] != date:
         raise UsageError(f"{date[:40]!r} is not a day.", hint="Write it as 2026-01-20.")
     folder = workspace.project.narrative
-    if date not in (days := files.days(folder)):
+    if date not in (days := log_files.days(folder)):
         newest = max(days, default=None)
         hint = f"The last day with an entry is {newest}." if newest else "There is none at all yet."
         raise UsageError(f"There is no log of {date}.", hint=hint)
-    return Day(date, files.day(folder, date))
+    return Day(date, log_files.day(folder, date))
 
 
 def _staged(workspace: Workspace) -> Iterator[Staged]:

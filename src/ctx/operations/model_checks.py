@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ctx.config.resolve import survey
 from ctx.llm import backends, ledger
-from ctx.llm.backends import Survey
+from ctx.llm.backends import BackendSurvey
 from ctx.operations.checkup import Check, ok
 from ctx.workspace import Environment
 
@@ -16,7 +16,7 @@ def model(environment: Environment, variables: Mapping[str, str]) -> Iterator[Ch
     # A project has no say in it.
     store = environment.user_store
     config = survey(store.config_file, None, environment.variables, environment.overrides)
-    found = backends.survey(config, variables, store.home)
+    found = backends.survey_backends(config, variables, store.home)
     match found.state:
         case "off":
             yield ok("model", f"off: no model is asked{_others(found)}")
@@ -31,18 +31,18 @@ def model(environment: Environment, variables: Mapping[str, str]) -> Iterator[Ch
 
 def spending(environment: Environment) -> Iterator[Check]:
     """Whether what models use can be written down: without that, none is asked."""
-    if trouble := ledger.trouble(environment.user_store.ledger):
-        yield Check("ledger", "problem", trouble.message, trouble.hint or "")
+    if problem := ledger.problem(environment.user_store.ledger):
+        yield Check("ledger", "problem", problem.message, problem.hint or "")
 
 
-def _told(found: Survey) -> str:
+def _told(found: BackendSurvey) -> str:
     chosen = "auto, " if found.setting == "auto" else ""
     context = f", {found.context_tokens:,} tokens of context" if found.context_tokens else ""
     detail = f" ({found.detail})" if found.detail else ""
     return f"{chosen}{found.backend}: {found.model or 'its own'} at {found.where}{context}{detail}"
 
 
-def _others(found: Survey) -> str:
+def _others(found: BackendSurvey) -> str:
     """What could be named, said so that nobody takes it for what is used."""
     if not found.others:
         return ""

@@ -18,7 +18,7 @@ from ctx.capture.steps import Step
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, CtxError, ModelFailure
 from ctx.layout import UserStore
-from ctx.llm.model import Answer, Backend, Meter
+from ctx.llm.protocol import Answer, Backend, Meter
 from ctx.memory import event_log
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
@@ -31,6 +31,7 @@ from ctx.workspace import Memory
 
 if TYPE_CHECKING:
     from ctx.llm.ledger import Ledger, Purpose
+    from ctx.llm.protocol import Answer, Backend, Meter
 
 PURPOSE = "synthesis"
 
@@ -70,7 +71,7 @@ class Asking:
         It is looked at for that, which spends nothing. `ModelFailure` where it is not there, or too
         small for what we have to say ourselves.
         """
-        size = self.backend.look().context_tokens
+        size = self.backend.probe().context_tokens
         if size is None:
             return self._voice
         found = self._voice.within(size)
@@ -89,16 +90,16 @@ class Asking:
         Nothing is kept by this. `ModelFailure` where there is no answer, `BudgetExceeded` where it
         would take more than is allowed.
         """
-        from ctx.llm import asking
+        from ctx.llm import send
 
         self._leave_room(question)
         meter = self._meter(question, project)
-        said = _whole(asking.ask(self.backend, question.request, meter))
+        said = _whole(send.ask(self.backend, question.request, meter))
         found = _read(said, question)
         if found.can_be_mended and said.stop != "refused":
             request = questions.to_mend(question, said.text, found.complaint)
             try:
-                said = _whole(asking.ask(self.backend, request, meter))
+                said = _whole(send.ask(self.backend, request, meter))
                 found = _read(said, question)
             except (BudgetExceeded, ModelFailure):
                 # The first try is paid for, and a second one is not to be had.
@@ -114,21 +115,21 @@ class Asking:
         return Left(self._day - self._ledger.counted_on(today), self._session - used)
 
     def _meter(self, question: Question, project: str | None) -> Meter:
-        from ctx.llm.ledger import Caps, To
+        from ctx.llm.ledger import Caps, ModelTarget
 
-        to = To(self.backend.name, self.backend.where, self.backend.model)
+        to = ModelTarget(self.backend.name, self.backend.where, self.backend.model)
         purpose = _purpose(question.session, project)
         return self._ledger.meter(purpose, to, Caps(self._day, self._session), self._prices)
 
     def _leave_room(self, question: Question) -> None:
         """The summary comes last, and is worth more than one more stretch of steps."""
-        from ctx.llm.ledger import SessionSpent
+        from ctx.llm.ledger import SessionCapReached
 
         kept = self._session // _FOR_THE_SUMMARY
         room = self.left(question.session).in_session - kept
         wanted = questions.most_at_once(question)
         if question.kind == "steps" and room < wanted:
-            raise SessionSpent(
+            raise SessionCapReached(
                 f"A model may use {max(0, room):,} more tokens for the steps of this session, with"
                 f" {kept:,} left for its summary, and this may take {wanted:,}.",
                 hint="`ctx config set llm.session_token_cap N` allows more.",
@@ -146,7 +147,7 @@ def configured(
     from ctx.llm import backends
     from ctx.llm.ledger import Ledger
 
-    backend = backends.configured(config, variables, store.home)
+    backend = backends.configured_backend(config, variables, store.home)
     if backend is None:
         yield None
         return

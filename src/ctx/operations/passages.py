@@ -14,7 +14,7 @@ from ctx.codebase import freshness
 from ctx.codebase.freshness import AvailableCode
 from ctx.codebase.index_state import IndexState
 from ctx.layout import STORE_NAME
-from ctx.narrative import index
+from ctx.narrative import narrative_index
 from ctx.packs import file_ranking
 from ctx.packs.prompt_pack import Signal
 from ctx.search import entities
@@ -87,7 +87,7 @@ def _sections(memory: Memory, asked: SearchQuestion) -> list[Passage]:
         return []
     project = memory.project_memory.project
     wanted = sorted(asked.weights, key=lambda term: -asked.weights[term])
-    sections = index.search(project.narrative_index, project.narrative, wanted, _MOST)
+    sections = narrative_index.search(project.narrative_index, project.narrative, wanted, _MOST)
     return [
         Passage(
             "narrative",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ctx.errors import RefNotFound, UsageError
 from ctx.ids import SessionId, session_id, short
-from ctx.narrative import files as narrative_files
+from ctx.narrative import narrative_files
 from ctx.objects import local_state, refs, untracked_survey
 from ctx.objects.model import WorkCommit
 from ctx.objects.repository import Repository

@@ -16,7 +16,7 @@ from ctx.context.compose import Entry, Frame, LeftOut
 from ctx.context.contexts import Item
 from ctx.context.relevance import Chosen
 from ctx.errors import ContentRefused
-from ctx.hook_files import shown, spool
+from ctx.hook_files import spool, start_receipts
 from ctx.memory import lookups, model, receipts
 from ctx.memory.model import Node
 from ctx.memory.query import candidates
@@ -113,7 +113,7 @@ def _about_files(
 def _known(there: Memory, session: str) -> set[str]:
     """The nodes that a session was given before, at its start or at a prompt."""
     home = there.environment.user_store.home
-    known = {key.rpartition(":")[2] for key in shown.before(home, session)}
+    known = {key.rpartition(":")[2] for key in start_receipts.before(home, session)}
     known |= receipts.nodes_given(there.user.connection, session, _MOST_RECEIPTS)
     for name in spool.waiting(home)[-_MOST_RECEIPTS:]:
         if spool.kind_of(name) == spool.RECEIPT:

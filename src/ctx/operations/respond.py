@@ -15,13 +15,13 @@ from ctx import clock
 from ctx.codebase.code_names import CodeNames
 from ctx.errors import AmbiguousId, ContentRefused
 from ctx.ids import NodeId, ObjectId
-from ctx.llm import answers
-from ctx.llm.answers import CodeBlock, Spoken
-from ctx.llm.model import Stop, Usage
+from ctx.llm import answer_parts
+from ctx.llm.answer_parts import CodeBlock, NameMention
+from ctx.llm.protocol import Stop, Usage
 from ctx.memory import lookups, model
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence, Node, Redaction
-from ctx.narrative import log, naming, roles, streams
+from ctx.narrative import document_names, log_files, roles, streams
 from ctx.objects import store
 from ctx.objects.model import StepKind
 from ctx.operations import document
@@ -106,9 +106,9 @@ def respond(memory: Memory, response: Response) -> Kept:
     clean = redact(whole[: 2 * LONGEST_TEXT])
     text = clean.text[:LONGEST_TEXT]
     task = redact(" ".join(response.task.split())).text
-    parts = answers.read(text)
+    parts = answer_parts.parse_answer(text)
     # Before anybody is kept waiting: names are looked up in the code.
-    spoken_of = list(_spoken_of(memory, parts.spoken, response.files))
+    spoken_of = list(_spoken_of(memory, parts.mentions, response.files))
     found = tuple(Redaction("answer", each.rule, each.line) for each in clean.findings)
     is_whole = len(whole) <= 2 * LONGEST_TEXT and len(clean.text) <= LONGEST_TEXT
     cut = 0 if is_whole else max(0, len(whole) - LONGEST_TEXT)
@@ -152,8 +152,8 @@ def write_to_log(memory: Memory, kept: Kept) -> str | None:
     if memory.project_memory is None:
         return None
     at = clock.now_ms()
-    path = naming.log_path(at, within=streams.folder_of(roles.MAIN_STREAM, memory.session))
-    said = log.note(kept.node.content, at, memory.who.author, memory.session, [TAG])
+    path = document_names.log_path(at, within=streams.folder_of(roles.MAIN_STREAM, memory.session))
+    said = log_files.note(kept.node.content, at, memory.who.author, memory.session, [TAG])
     with document.new_files(memory) as create:
         create(path, document.fitting(redact(said).text))
     return document.shown_path(path)
@@ -172,7 +172,7 @@ def _blob(change: Change, text: str) -> ObjectId:
     return kept.id
 
 
-def _metadata(response: Response, task: str, parts: answers.Parts) -> dict[str, Any]:
+def _metadata(response: Response, task: str, parts: answer_parts.AnswerParts) -> dict[str, Any]:
     told: dict[str, Any] = {
         "task": task[:_LONGEST_KEPT_TASK],
         "model": response.model,
@@ -189,7 +189,9 @@ def _metadata(response: Response, task: str, parts: answers.Parts) -> dict[str, 
     return {name: value for name, value in told.items() if value not in ("", None, [])}
 
 
-def _content(response: Response, task: str, parts: answers.Parts | None, text: str) -> str:
+def _content(
+    response: Response, task: str, parts: answer_parts.AnswerParts | None, text: str
+) -> str:
     """What the node says: of an answer that is kept beside it, the beginning and the decisions."""
     line = task if len(task) <= _LONGEST_TASK else f"{task[: _LONGEST_TASK - 1].rstrip()}…"
     who = " ".join(response.model.split()) or "a model"
@@ -216,7 +218,7 @@ def _link(
 
 
 def _spoken_of(
-    memory: Memory, spoken: Sequence[Spoken], files: Sequence[str]
+    memory: Memory, spoken: Sequence[NameMention], files: Sequence[str]
 ) -> Iterator[tuple[Anchor, int]]:
     """What there is of the things that words may name, each once, and in which line."""
     if memory.project is None:

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import checkouts, clock, disk, interrupts, layout, repositories
+from ctx import checkouts, clock, disk, interrupts, layout, repository_names
 from ctx.capture import session_table
 from ctx.errors import CtxError, LockConflict
 from ctx.exchange import scrub, scrub_files
@@ -288,11 +288,11 @@ def _keep_name(scope: Scope, needle: Needle) -> None:
     One that is written down already is renamed with all the rest.
     """
     checkout = checkouts.find_checkout(scope.folder) if scope.home and scope.folder else None
-    if scope.home and checkout and not repositories.name_of(scope.home, checkout.common_dir):
+    if scope.home and checkout and not repository_names.name_of(scope.home, checkout.common_dir):
         name = layout.new_name(scope.home, checkout)
         if needle.is_in(name):
             with suppress(OSError):
-                repositories.record(scope.home, checkout.common_dir, needle.name(name))
+                repository_names.record(scope.home, checkout.common_dir, needle.name(name))
 
 
 def _rows(found: dict[str, int]) -> list[Place]:

@@ -15,13 +15,13 @@ from ctx.ids import CLI_SESSION, ObjectId, SessionId, session_id, short
 from ctx.memory import pending
 from ctx.memory.graph import USER
 from ctx.memory.records import Record
-from ctx.narrative import snapshots
-from ctx.narrative.snapshots import Skipped
+from ctx.narrative import narrative_snapshots
+from ctx.narrative.narrative_snapshots import Skipped
 from ctx.objects import commits, refs
 from ctx.objects.model import StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import blob
-from ctx.objects.work import Step
+from ctx.objects.work_chain import Step
 from ctx.operations import commit as committing
 from ctx.operations import compact as compacting
 from ctx.operations import task as tasks
@@ -157,8 +157,8 @@ def flush(workspace: Workspace) -> Flushed:
         known = workspace.memory.snapshots()
         for step in reversed(steps):
             known.update((ref.path, ref.blob_id) for ref in step.work.narrative_refs)
-        paths, skipped = snapshots.documents(folder)
-        taken = snapshots.taken(folder, paths, known)
+        paths, skipped = narrative_snapshots.documents(folder)
+        taken = narrative_snapshots.taken(folder, paths, known)
         step_id = None
         if taken:
             step_id = staging.append(

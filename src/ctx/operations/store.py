@@ -14,7 +14,7 @@ from ctx.exchange.integrity import Difference
 from ctx.exchange.recovery import Recovered
 from ctx.hook_files import spool
 from ctx.memory import census, records, store
-from ctx.sqlite import backups, truth
+from ctx.sqlite import database_backups, truth
 from ctx.sqlite.connection import (
     IMMUTABLE,
     connect,
@@ -24,7 +24,7 @@ from ctx.sqlite.connection import (
     size_of,
     temporary_file,
 )
-from ctx.sqlite.replace import can_be_opened, copy_pages, replace
+from ctx.sqlite.replace_database import can_be_opened, copy_pages, replace
 
 
 class Located(NamedTuple):
@@ -263,7 +263,7 @@ def _filled(path: str, found: salvaged.Salvaged) -> list[Step]:
         read.append(f"{found.unreadable_pages:,} pages cannot be read")
     steps = [Step("readable rows", "; ".join(read))]
     since = None
-    for backup in backups.every(path):
+    for backup in database_backups.every(path):
         known = set(found.records)
         try:
             with closing(truth.connect_for_reading(backup.path)) as connection:
@@ -303,7 +303,7 @@ def _readable(path: str, copy: str) -> str:
 
 def newest_backup(path: str) -> str | None:
     """The newest backup of a store, whoever made it."""
-    found = backups.every(path)
+    found = database_backups.every(path)
     return found[0].path if found else None
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ctx import clock, interrupts
 from ctx.capture import state
 from ctx.capture.state import Session
-from ctx.llm.ledger import SessionSpent
+from ctx.llm.ledger import SessionCapReached
 from ctx.operations import apply, model_synthesis, tend
 from ctx.operations.model_synthesis import Asking, Left
 from ctx.synthesis import writing
@@ -107,7 +107,7 @@ def synthesise_now(
                 continue
             try:
                 answer = asking.ask(question, session.project)
-            except SessionSpent as error:
+            except SessionCapReached as error:
                 if question.kind == "summary":
                     raise
                 problem = error.message

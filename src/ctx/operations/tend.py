@@ -266,7 +266,7 @@ def problems(applied: Applied) -> list[str]:
 @contextmanager
 def alone(home: str, seconds: float = 0) -> Iterator[bool]:
     """Whether nobody else makes memory of sessions, until the block ends. A round is waited for."""
-    with locks.taken(f"{home}/{_LOCK}", seconds) as fd:
+    with locks.try_hold(f"{home}/{_LOCK}", seconds) as fd:
         yield fd is not None
 
 

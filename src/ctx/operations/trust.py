@@ -11,8 +11,8 @@ from ctx import clock, git, layout, redaction
 from ctx.errors import StoreTooLarge
 from ctx.layout import Project
 from ctx.objects import commits
+from ctx.objects.read_limits import WorkLimit
 from ctx.objects.repository import Repository
-from ctx.objects.work_limit import WorkLimit
 from ctx.project import trust as trusted
 from ctx.project import trust_check
 

@@ -242,7 +242,7 @@ class CodeCandidates:
         for each in found:
             path = each.seen.file.path
             if path in best:
-                covered.setdefault(path, set(terms.of(path))).update(each.covered)
+                covered.setdefault(path, set(terms.extract(path))).update(each.covered)
         most = max(
             (fsum(weights.get(term, 0.0) for term in said) for said in covered.values()),
             default=0.0,

@@ -129,7 +129,9 @@ class _Words(dict[str, tuple[str, ...]]):
         return not word.isascii() or self._begins.search(word.lower()) is not None
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        found = tuple([term for term in dict.fromkeys(terms.of(word)) if term in self._weights])
+        found = tuple(
+            [term for term in dict.fromkeys(terms.extract(word)) if term in self._weights]
+        )
         self[word] = found
         return found
 

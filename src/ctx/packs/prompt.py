@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from ctx.codebase.index_state import IndexState
 from ctx.errors import ContentRefused
-from ctx.llm.model import Request
+from ctx.llm.protocol import Request
 from ctx.markdown import flat
 from ctx.packs.pack_text import fenced
 from ctx.packs.prompt_pack import Chunk, GraphContext, PromptPack, TokenBudget

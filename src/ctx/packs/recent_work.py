@@ -41,13 +41,13 @@ def recent_work(
     if not folder or days <= 0:
         return RecentWork(at_hand, "")
     # Most projects have no narrative, and importing this takes longer than checking.
-    from ctx.narrative import log
+    from ctx.narrative import log_files
 
     parts: list[str] = []
-    for date in _last_days(log.days(folder), days, now_ms):
+    for date in _last_days(log_files.days(folder), days, now_ms):
         if room < _LEAST:
             break
-        said = log.day(folder, date).strip()
+        said = log_files.day(folder, date).strip()
         part = _fitted(said.replace("# ", "## ", 1), room - 2)
         if part:
             parts.append(part)

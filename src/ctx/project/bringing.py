@@ -102,14 +102,14 @@ class Bringing:
 
     def _staged(self, committed: Mapping[str, Batch]) -> dict[str, Batch]:
         """The batches of sessions that began in this history; the others are parked."""
-        from ctx.objects import work
+        from ctx.objects import work_chain
 
         found: dict[str, Batch] = {}
         self._connection.execute("DELETE FROM chains")
         here = self._reached()
         for session, tip in self._now.chains:
             try:
-                steps = work.chain(self._repository.everything, tip)
+                steps = work_chain.chain(self._repository.everything, tip)
             except CtxError:
                 # A chain that is damaged is for `ctx stage recover`; it must not hide the rest.
                 steps = []

@@ -8,11 +8,11 @@ from ctx.errors import CtxError
 from ctx.hook_files import live
 from ctx.ids import ObjectId, SessionId
 from ctx.memory.records import Record, as_json
-from ctx.objects import commits, refs, work
+from ctx.objects import commits, refs, work_chain
 from ctx.objects.model import RecordBatch, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Kind, decode
-from ctx.objects.work import Step
+from ctx.objects.work_chain import Step
 from ctx.project import batches, staging, waiting
 
 ACTIVE = "active"
@@ -54,7 +54,7 @@ def survey(repository: Repository, home: str) -> list[Chain]:
         if shown is None:
             continue
         try:
-            steps = work.chain(repository.everything, repository.refs.require(name))
+            steps = work_chain.chain(repository.everything, repository.refs.require(name))
             chain = _described(repository, shown, steps)
         except CtxError as error:
             is_lost = refs.damaged_name(name) is not None
@@ -80,7 +80,7 @@ def names(repository: Repository) -> list[str]:
 
 def has_work(repository: Repository, session: SessionId) -> bool:
     """Whether a session has staged more than that it began, in the history that is here."""
-    steps = work.chain(repository.everything, repository.refs.read(refs.work(session)))
+    steps = work_chain.chain(repository.everything, repository.refs.read(refs.work(session)))
     if all(step.work.step_kind is StepKind.SESSION_START for step in steps):
         return False
     return commits.contain(repository.objects, repository.tips(), steps[0].work.bases)

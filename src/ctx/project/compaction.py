@@ -19,14 +19,19 @@ from ctx.ids import ObjectId, SessionId, short
 from ctx.memory import disputes
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
-from ctx.narrative import files as documents
-from ctx.narrative import log, naming, scan, snapshots
+from ctx.narrative import (
+    document_names,
+    log_files,
+    narrative_files,
+    narrative_scan,
+    narrative_snapshots,
+)
 from ctx.objects import codec, commits, gc, refs, trees
 from ctx.objects.commits import Head
 from ctx.objects.model import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
 from ctx.objects.store import DAMAGE, Object, decode, typed
-from ctx.objects.work import Step
+from ctx.objects.work_chain import Step
 from ctx.project import batches, changelog, relations, reports, staging, surveys, withheld
 from ctx.project.changelog import Changes
 
@@ -56,8 +61,8 @@ class Made(NamedTuple):
     commit: Commit
     files: Mapping[str, ObjectId]
     """What changed in the tree: path to blob."""
-    documents: Sequence[snapshots.Snapshot]
-    skipped: Sequence[snapshots.Skipped]
+    documents: Sequence[narrative_snapshots.Snapshot]
+    skipped: Sequence[narrative_snapshots.Skipped]
     steps: int
     records: int
     changes: Changes
@@ -225,20 +230,20 @@ def _logged(
         return
     now = clock.now_ms()
     title = (wish.message or "").splitlines()[0] if wish.message else f"Session {wish.session}"
-    entry = log.Entry(title, now, wish.author, wish.session, wish.message or "", lines)
+    entry = log_files.Entry(title, now, wish.author, wish.session, wish.message or "", lines)
     folder = repository.project.narrative
-    said = log.render(entry)
+    said = log_files.render(entry)
     # Two branches may commit the same files in one minute: only the same text has the same name.
-    names = (naming.token(f"{number} {staged.steps[0].id} {said}") for number in count())
-    paths = (naming.log_path(now, name) for name in names)
+    names = (document_names.token(f"{number} {staged.steps[0].id} {said}") for number in count())
+    paths = (document_names.log_path(now, name) for name in names)
     path = next(each for each in paths if not os.path.lexists(f"{folder}/{each}"))
-    body = log.render(entry._replace(at_ms=0)).partition("\n-->")[2]
-    for left in set(log.paths(folder)) - set(known) if known is not None else ():
+    body = log_files.render(entry._replace(at_ms=0)).partition("\n-->")[2]
+    for left in set(log_files.paths(folder)) - set(known) if known is not None else ():
         # A compaction that was stopped has left its entry: it is the same one.
-        text = scan.read(folder, left) or b""
+        text = narrative_scan.read(folder, left) or b""
         if text.decode("utf-8", "replace").endswith(body):
             disk.discard(f"{folder}/{left}")
-    documents.create(folder, path, said)
+    narrative_files.create(folder, path, said)
     try:
         yield path
     except BaseException:
@@ -285,13 +290,13 @@ def _documents(
     wish: Wish,
     heads: Sequence[ObjectId],
     known: Mapping[str, ObjectId] | None,
-) -> tuple[list[snapshots.Snapshot], list[snapshots.Skipped]]:
+) -> tuple[list[narrative_snapshots.Snapshot], list[narrative_snapshots.Skipped]]:
     folder = repository.project.narrative
-    every, skipped = snapshots.documents(folder)
+    every, skipped = narrative_snapshots.documents(folder)
     paths = [path for path in every if path not in wish.of_others]
     if known is None:
-        known = snapshots.last_kept(repository.objects, heads, paths)
-    return snapshots.taken(folder, paths, known, wish.active), skipped
+        known = narrative_snapshots.last_kept(repository.objects, heads, paths)
+    return narrative_snapshots.taken(folder, paths, known, wish.active), skipped
 
 
 def _commit(
@@ -300,7 +305,7 @@ def _commit(
     amended: Head | None,
     root: ObjectId,
     staged: _Staged,
-    documents: Sequence[snapshots.Snapshot],
+    documents: Sequence[narrative_snapshots.Snapshot],
 ) -> Commit:
     refs_made = {document.ref.path: document.ref for document in documents}
     refs_made.update(staged.flushed)

@@ -18,7 +18,7 @@ from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model, records
 from ctx.memory.records import Record
-from ctx.narrative import documents, roles, scan, snapshots
+from ctx.narrative import document_format, narrative_scan, narrative_snapshots, roles
 from ctx.project import anchors
 from ctx.project.index import Document
 from ctx.project.present import Fingerprint
@@ -36,7 +36,7 @@ def read(
     project: layout.Project, connection: Connection, path: str, seen: Fingerprint
 ) -> Document | None:
     """What a document says; None where it cannot be read."""
-    data = scan.read(project.narrative, path)
+    data = narrative_scan.read(project.narrative, path)
     if data is None:
         return None
     if clock.wall_ms() * 1_000_000 - seen.mtime_ns < _RACY_NS:
@@ -60,10 +60,10 @@ def understood(
     """
     node_id = owner(connection, path)
     if node_id is None and roles.place(path).role not in _TYPES:
-        return Document(seen, (), node_id, snapshots.kept_of(data).content.id)
+        return Document(seen, (), node_id, narrative_snapshots.kept_of(data).content.id)
     claimed = None if node_id else _claimed(connection, path, data, is_there)
     said = list(_Saying(path, node_id, claimed).records(_parsed(data)))
-    return Document(seen, said, node_id or claimed, snapshots.kept_of(data).content.id)
+    return Document(seen, said, node_id or claimed, narrative_snapshots.kept_of(data).content.id)
 
 
 def _claimed(
@@ -74,7 +74,7 @@ def _claimed(
     That is so where only the file has come here, and where it was renamed. A node that has another
     document, or none, is not its own.
     """
-    named = documents.entry(data.decode("utf-8", "replace"), "node")
+    named = document_format.entry(data.decode("utf-8", "replace"), "node")
     if not ids.is_ulid(named):
         return None
     files = [
@@ -95,11 +95,11 @@ def _claimed(
 
 def content_of(data: bytes) -> str:
     """What the node of a document says."""
-    return documents.content(_parsed(data)).strip()
+    return document_format.content(_parsed(data)).strip()
 
 
-def _parsed(data: bytes) -> documents.Document:
-    return documents.parse(redact(data.decode("utf-8", "replace").replace("\0", "�")).text)
+def _parsed(data: bytes) -> document_format.Document:
+    return document_format.parse(redact(data.decode("utf-8", "replace").replace("\0", "�")).text)
 
 
 def owner(connection: Connection, path: str) -> NodeId | None:
@@ -123,9 +123,9 @@ class _Saying:
         self._node_id = node_id or claimed or ids.anchor_id(self._type, path)
         self._count = 0
 
-    def records(self, document: documents.Document) -> Iterator[Record]:
+    def records(self, document: document_format.Document) -> Iterator[Record]:
         created = _time(document.created) or _time(document.updated) or _EPOCH
-        content = documents.content(document).strip()
+        content = document_format.content(document).strip()
         if content:
             yield self._node(content, created, _time(document.updated))
         elif not self._is_recorded:
@@ -144,7 +144,7 @@ class _Saying:
             body |= {"created_at": created, "updated_at": updated or created}
         return self._record("node.put", self._node_id, body=body)
 
-    def _tags(self, document: documents.Document) -> list[str]:
+    def _tags(self, document: document_format.Document) -> list[str]:
         found: dict[str, None] = {}
         for word in document.tags:
             try:

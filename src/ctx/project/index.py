@@ -244,7 +244,7 @@ def discard(path: str) -> None:
 
 def rename(project: Project, before: Sequence[ObjectId], after: Sequence[ObjectId]) -> None:
     """Let the index of some heads be that of others; it is brought to them when it is opened."""
-    from ctx.objects.index import path_for as history_of
+    from ctx.objects.object_index import path_for as history_of
 
     old, new = project.index_of(before), project.index_of(after)
     if old != new:
@@ -275,7 +275,7 @@ def _make(
     repository: "Repository", now: State, path: str, tick: clock.Tick = clock.no_tick
 ) -> None:
     """Build an index under another name, and put it in place whole."""
-    from ctx.objects.index import make_room
+    from ctx.objects.object_index import make_room
 
     folder = os.path.dirname(path)
     make_room(repository.project)

@@ -19,11 +19,10 @@ from ctx.errors import CtxError, DiskFailure, IndexCorrupt, StagingConflict
 from ctx.ids import ObjectId, SessionId, Ulid
 from ctx.layout import Project
 from ctx.memory.graph import PROJECT, Graph
-from ctx.narrative import scan
+from ctx.narrative import narrative_scan
 from ctx.objects import untracked, untracked_survey
 from ctx.objects.model import StepKind
 from ctx.objects.store import Kind
-from ctx.objects.work_limit import WorkLimit
 from ctx.project import present
 from ctx.project.present import Fingerprint
 from ctx.project.trust_check import Verdict
@@ -68,6 +67,7 @@ class ProjectMemory:
 
     @cached_property
     def repository(self) -> "Repository":
+        from ctx.objects.read_limits import WorkLimit
         from ctx.objects.repository import Repository
 
         return Repository(
@@ -101,7 +101,7 @@ class ProjectMemory:
 
     def _documents(self) -> dict[str, Fingerprint]:
         """The documents that there are, and what tells whether they have changed."""
-        found = scan.documents(self.project.narrative)
+        found = narrative_scan.documents(self.project.narrative)
         return {seen.path: Fingerprint(seen.mtime_ns, seen.size, seen.inode) for seen in found}
 
     def _up_to_date(self) -> "Index":

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from ctx import git
 from ctx.errors import CtxError, ObjectNotFound, RefNotFound
 from ctx.ids import ObjectId
-from ctx.narrative import files as narrative_files
-from ctx.narrative import projection
+from ctx.narrative import decisions_page, narrative_files
 from ctx.objects import commits, untracked, untracked_survey
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
@@ -139,7 +138,7 @@ def _recover(repository: Repository, line: Sequence[Entry], *, dry_run: bool) ->
     repository.heads.advance(last.commit, overtaken)
     with suppress(CtxError, OSError):
         # This page went too, and can be made at any time.
-        projection.write_decisions(project.narrative)
+        decisions_page.write_decisions(project.narrative)
     return found
 
 

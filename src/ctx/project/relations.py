@@ -16,7 +16,7 @@ from ctx.memory.records import Record
 from ctx.objects.model import Edge, EdgeBatch, Endpoint, Evidence, EvidenceTool, StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, decode, typed
-from ctx.objects.work import Step
+from ctx.objects.work_chain import Step
 from ctx.project import staging
 
 SURE = 600

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from ctx import clock, redaction
 from ctx.errors import CtxError, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.objects import commits, refs, trees, work
+from ctx.objects import commits, refs, trees, work_chain
 from ctx.objects.model import FileVersion, NarrativeRef, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, decode, read_typed, typed
-from ctx.objects.work import Step
+from ctx.objects.work_chain import Step
 
 
 def append(
@@ -57,7 +57,7 @@ def append(
 
 def chain(repository: Repository, session: SessionId) -> list[Step]:
     """The steps of a session that no commit has taken over, newest first."""
-    return work.chain(repository.everything, repository.refs.read(refs.work(session)))
+    return work_chain.chain(repository.everything, repository.refs.read(refs.work(session)))
 
 
 def open_steps(

@@ -13,7 +13,7 @@ from ctx.objects import commits, references, trees
 from ctx.objects.model import CargoSnapshot, Commit, EdgeBatch, StepKind, Tree
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
-from ctx.objects.work import Step
+from ctx.objects.work_chain import Step
 
 
 class Taken(NamedTuple):

@@ -353,4 +353,4 @@ def _locked(home: str, doing: str) -> AbstractContextManager[None]:
     """One writer at a time, so that nobody's trust is lost."""
     from ctx import locks
 
-    return locks.held(f"{trust.path_of(home)}.lock", doing, _WAIT_S)
+    return locks.hold(f"{trust.path_of(home)}.lock", doing, _WAIT_S)

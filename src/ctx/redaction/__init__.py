@@ -23,8 +23,8 @@ its like, because it lies on the way of every write.
 from itertools import chain
 from typing import NamedTuple
 
-from ctx.redaction import formats, names
-from ctx.redaction.page import Span, marker, read
+from ctx.redaction import named_secrets, secret_formats
+from ctx.redaction.scan_text import Span, marker, read
 
 
 class Finding(NamedTuple):
@@ -63,7 +63,11 @@ def _scan(text: str) -> list[Span]:
     came first: a format knows better what it saw than a name does.
     """
     page = read(text)
-    found = [s for s in chain(formats.find(page), names.find(page)) if not page.was_redacted(s)]
+    found = [
+        s
+        for s in chain(secret_formats.find(page), named_secrets.find(page))
+        if not page.was_redacted(s)
+    ]
     found.sort(key=lambda span: span.start)  # Stable: formats stay before names.
     spans: list[Span] = []
     for span in found:

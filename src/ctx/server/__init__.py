@@ -1,7 +1,7 @@
-"""The server: one ASGI app that answers programs of this user with what the operations know.
+"""The server: one ASGI app that gives this user's programs access to the operations.
 
-The worker serves it on a Unix socket. It must not know who serves it, nor decide anything that an
-operation could: each route opens the memory in a thread, asks, and writes the answer as JSON.
+The worker serves it on a Unix socket. It does not know who serves it and contains no logic of its
+own: each route opens the memory in a thread, calls an operation, and returns JSON.
 
-Async lives here and in `worker` alone.
+Only this package and `worker` use async.
 """

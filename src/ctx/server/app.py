@@ -1,11 +1,11 @@
 """The app: its routes, and errors as JSON.
 
-Whoever asks is this user, by way of a socket that nobody else can reach. What is asked on behalf of
-an agent (`context`, `query`, `prompt`) is answered from where that agent works, and of a project
-that is not trusted it is given nothing.
+Only this user can reach the socket. Requests on behalf of an agent (`context`, `query`, `prompt`)
+are answered for the folder where that agent works; an untrusted project gives nothing.
 """
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -17,17 +17,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ctx.errors import BudgetExceeded, CtxError, NodeNotFound, SessionNotFound, UsageError
-from ctx.server import answers
-from ctx.server.answers import Asked
-from ctx.server.values import plain
+from ctx.server import routes
+from ctx.server.routes import RouteRequest
 from ctx.workspace import Environment
 
 _MOST_AT_ONCE = 4
 _LARGEST_BODY = 1024 * 1024
 
 
-class About(NamedTuple):
-    """What `GET /api/health` says about the process."""
+class ProcessInfo(NamedTuple):
+    """The part of `GET /api/health` about the process."""
 
     pid: int
     version: str
@@ -36,46 +35,75 @@ class About(NamedTuple):
     rounds: int
 
 
-class Served(NamedTuple):
-    """What the app is given by whoever serves it."""
+class AppServices(NamedTuple):
+    """What the app needs from the process that serves it."""
 
     environment: Environment
     wake: Callable[[], None]
-    """There is something to do."""
-    about: Callable[[], About]
+    """Start a round."""
+    about: Callable[[], ProcessInfo]
 
 
-def app(served: Served) -> Starlette:
+def app(services: AppServices) -> Starlette:
     limiter = CapacityLimiter(_MOST_AT_ONCE)
 
-    def route(path: str, method: str, answer: answers.Answer) -> Route:
+    def route(path: str, method: str, answer: routes.RouteFunction) -> Route:
         async def endpoint(request: Request) -> Response:
-            asked = Asked(served.environment, dict(request.query_params), await _body(request))
-            value = await to_thread.run_sync(answer, asked, limiter=limiter, abandon_on_cancel=True)
-            return JSONResponse(plain(value))
+            request_ = RouteRequest(
+                services.environment, dict(request.query_params), await _body(request)
+            )
+            value = await to_thread.run_sync(
+                answer, request_, limiter=limiter, abandon_on_cancel=True
+            )
+            return JSONResponse(to_json(value))
 
         return Route(path, endpoint, methods=[method])
 
     async def health(request: Request) -> Response:
-        asked = Asked(served.environment, dict(request.query_params), {})
-        found = await to_thread.run_sync(
-            answers.standing, asked, limiter=limiter, abandon_on_cancel=True
+        request_ = RouteRequest(services.environment, dict(request.query_params), {})
+        answer = await to_thread.run_sync(
+            routes.health, request_, limiter=limiter, abandon_on_cancel=True
         )
-        told = {"status": found.status, **plain(served.about()), **plain(found.queue)}
-        return JSONResponse(told)
+        body = {"status": answer.status, **to_json(services.about()), **to_json(answer.queue)}
+        return JSONResponse(body)
 
     async def wake(_request: Request) -> Response:
-        served.wake()
+        services.wake()
         return JSONResponse({"status": "ok"})
 
-    routes = [route(f"/api/{name}", "GET", answer) for name, answer in answers.READING.items()]
-    routes += [route(f"/api/{name}", "POST", answer) for name, answer in answers.DOING.items()]
-    routes += [Route("/api/health", health), Route("/api/wake", wake, methods=["POST"])]
-    return Starlette(routes=routes, exception_handlers=_PROBLEMS)
+    table = [
+        *(route(f"/api/{name}", "GET", answer) for name, answer in routes.GET_ROUTES.items()),
+        *(route(f"/api/{name}", "POST", answer) for name, answer in routes.POST_ROUTES.items()),
+        Route("/api/health", health),
+        Route("/api/wake", wake, methods=["POST"]),
+    ]
+    return Starlette(routes=table, exception_handlers=_ERROR_HANDLERS)
+
+
+def to_json(value: Any) -> Any:
+    """Convert to JSON types: named tuples and structs become objects; paths that are not UTF-8 are
+    escaped."""
+    match value:
+        case tuple() if hasattr(value, "_fields"):
+            return {name: to_json(getattr(value, name)) for name in value._fields}
+        case _ if hasattr(value, "__struct_fields__"):
+            return {name: to_json(getattr(value, name)) for name in value.__struct_fields__}
+        case dict():
+            return {str(key): to_json(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [to_json(item) for item in value]
+        case str():
+            return os.fsencode(value).decode("utf-8", "backslashreplace")
+        case bytes():
+            return value.hex()
+        case None | int() | float():
+            return value
+        case _:
+            return str(value)
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    """What was said, which must be an object of JSON, and not too large."""
+    """The request body: a JSON object of limited size."""
     data = b""
     async for part in request.stream():
         data += part
@@ -84,37 +112,37 @@ async def _body(request: Request) -> dict[str, Any]:
     if not data:
         return {}
     try:
-        said = json.loads(data)
+        body = json.loads(data)
     except (ValueError, RecursionError):
-        raise UsageError("What was said is not JSON.") from None
-    if not isinstance(said, dict):
-        raise UsageError("What was said is not an object.")
-    return said
+        raise UsageError("The body is not JSON.") from None
+    if not isinstance(body, dict):
+        raise UsageError("The body is not a JSON object.")
+    return body
 
 
-async def _explained(_request: Request, error: Exception) -> Response:
+async def _ctx_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, CtxError)
     is_theirs = error.exit_code == 2 or isinstance(error, BudgetExceeded)
     is_unknown = isinstance(error, NodeNotFound | SessionNotFound)
     status = 404 if is_unknown else 400 if is_theirs else 500
-    told = {"code": error.code, "message": error.message, "hint": error.hint}
-    return JSONResponse({"error": plain(told)}, status)
+    body = {"code": error.code, "message": error.message, "hint": error.hint}
+    return JSONResponse({"error": to_json(body)}, status)
 
 
-async def _refused(_request: Request, error: Exception) -> Response:
+async def _http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    told = {"code": UsageError.code, "message": error.detail, "hint": _ROUTES}
-    return JSONResponse({"error": told}, error.status_code, error.headers)
+    body = {"code": UsageError.code, "message": error.detail, "hint": _ROUTES}
+    return JSONResponse({"error": body}, error.status_code, error.headers)
 
 
-async def _unexpected(_request: Request, error: Exception) -> Response:
-    told = {"code": CtxError.code, "message": f"{type(error).__name__}.", "hint": None}
-    return JSONResponse({"error": told}, 500)
+async def _internal_error(_request: Request, error: Exception) -> Response:
+    body = {"code": CtxError.code, "message": f"{type(error).__name__}.", "hint": None}
+    return JSONResponse({"error": body}, 500)
 
 
-_ROUTES = "docs/sessions.md lists what can be asked, and how."
-_PROBLEMS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-    CtxError: _explained,
-    HTTPException: _refused,
-    Exception: _unexpected,
+_ROUTES = "docs/sessions.md lists what can be request_, and how."
+_ERROR_HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
+    CtxError: _ctx_error,
+    HTTPException: _http_error,
+    Exception: _internal_error,
 }

@@ -1,4 +1,4 @@
-"""One SQLite file: the connection to it, its transactions, and what SQLite says in words."""
+"""SQLite connections, transactions, and readable errors."""
 
 import os
 import sqlite3
@@ -10,7 +10,7 @@ from ctx import clock, disk
 from ctx.errors import CtxError, DatabaseFailure, DiskFailure, IndexCorrupt
 
 Change = Callable[[Connection], object]
-"""A migration, or the making of a derived file. It runs inside a transaction."""
+"""A migration, or the build of a derived file. It runs inside a transaction."""
 
 BUSY_MS = 5000
 IMMUTABLE = "mode=ro&immutable=1"
@@ -21,7 +21,7 @@ _STALE_S = 86400
 
 def connect(path: str, options: str, busy_ms: int = BUSY_MS) -> Connection:
     name = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    # Without an isolation level Python begins no transactions of its own.
+    # Without an isolation level Python does not begin transactions.
     return sqlite3.connect(
         f"file://{name}?{options}", uri=True, isolation_level=None, timeout=busy_ms / 1000
     )
@@ -38,21 +38,21 @@ def closed_on_failure(connection: Connection) -> Iterator[Connection]:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """All of the block or nothing, and durable at its end.
+    """Run the block atomically; it is durable at the end.
 
-    So there is no nesting: an inner block would end without being durable. What writes as a
-    part of something takes a connection that is in a transaction already.
+    Transactions do not nest, because an inner block would end without being durable. Code that is
+    part of a larger write takes a connection with an open transaction.
     """
     nested: bool = connection.in_transaction
     if nested:
         raise RuntimeError("a transaction is open already")
     try:
-        # Only the write lock can be waited for; a reader that turns writer is refused at once.
+        # Only the write lock can be waited for; upgrading a reader fails at once.
         connection.execute("BEGIN IMMEDIATE")
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # SQLite has rolled back by itself where the disk was full.
+        # SQLite rolls back by itself if the disk is full.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -60,7 +60,7 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def snapshot(connection: Connection) -> Iterator[None]:
-    """Read one state, whatever others write meanwhile."""
+    """Read a consistent state while others write."""
     nested: bool = connection.in_transaction
     if nested:
         yield
@@ -69,7 +69,7 @@ def snapshot(connection: Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        # SQLite may have ended it by itself.
+        # SQLite may have ended the transaction.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 
@@ -87,10 +87,10 @@ def execute_script(connection: Connection, script: str) -> None:
 
 @contextmanager
 def explained(path: str, damage: type[CtxError] = DatabaseFailure) -> Iterator[None]:
-    """Turn what SQLite says into a sentence with the next step.
+    """Turn SQLite errors into `CtxError`s with a hint.
 
-    For a derived file, the damage is `IndexCorrupt`. Violated constraints, misuse and
-    interruption are the caller's business and stay as they are.
+    For a derived file, `damage` is `IndexCorrupt`. Constraint violations, misuse and interruption
+    are not converted.
     """
     try:
         yield
@@ -101,12 +101,12 @@ def explained(path: str, damage: type[CtxError] = DatabaseFailure) -> Iterator[N
             raise
         raise _failure(path, error, damage) from error
     except UnicodeDecodeError as error:
-        # Python cannot read SQLite's own message, because it quotes a damaged name.
+        # Python cannot decode SQLite's message, because it quotes a damaged name.
         raise _failure(path, sqlite3.DatabaseError(str(error)), damage) from error
 
 
 def error_code(error: sqlite3.Error) -> int:
-    """SQLite's primary code. Python's own errors have none: they say that text is not UTF-8."""
+    """SQLite's primary error code. Python's own errors have none: they mean invalid UTF-8."""
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
 
 
@@ -141,12 +141,12 @@ def _failure(path: str, error: sqlite3.DatabaseError, damage: type[CtxError]) ->
 
 
 def _refusal(path: str) -> str:
-    """What this user may not do with a database, as SQLite's own words hardly say."""
+    """The permission that this user lacks, which SQLite's message hardly shows."""
     if os.path.exists(path) and not os.access(path, os.R_OK):
         return "this user may not read it"
     if os.path.exists(path) and not os.access(path, os.W_OK):
         return "it is read-only for this user"
-    # SQLite makes files beside a database while it writes.
+    # SQLite creates files beside a database while it writes.
     if os.path.isdir(folder_of(path)) and not os.access(folder_of(path), os.W_OK | os.X_OK):
         return "its folder is read-only for this user"
     return ""
@@ -158,20 +158,20 @@ def pragma(connection: Connection, name: str) -> int:
 
 
 def mark(connection: Connection, application_id: int, version: int) -> None:
-    """Let a derived file say what it is."""
+    """Set the application id and version of a derived file."""
     connection.execute(f"PRAGMA application_id = {application_id:d}")
     connection.execute(f"PRAGMA user_version = {version:d}")
 
 
 def expect_mark(connection: Connection, name: str, application_id: int, version: int) -> None:
-    """Refuse a derived file that says something else."""
+    """Refuse a derived file with another application id or version."""
     found = pragma(connection, "application_id"), pragma(connection, "user_version")
     if found != (application_id, version):
         raise IndexCorrupt(f"The index {name} has another layout.")
 
 
 def discard(path: str) -> None:
-    """Remove a database and its journals, as far as they are there."""
+    """Remove a database and its journals."""
     for suffix in ("", *JOURNALS):
         disk.discard(path + suffix)
 
@@ -183,9 +183,9 @@ def integrity_problems(connection: Connection) -> list[str]:
 
 @contextmanager
 def temporary_file(path: str) -> Iterator[str]:
-    """An empty file beside `path`, which the block renames or which is removed.
+    """A temporary file beside `path` that the block renames; otherwise it is removed.
 
-    What a killed process left there a day ago is removed too.
+    Files that killed processes left more than a day ago are removed too.
     """
     for name in disk.names(folder_of(path)):
         if name.startswith(os.path.basename(path) + ".") and disk.TEMPORARY_SUFFIX in name:
@@ -214,5 +214,5 @@ def size_of(path: str) -> int:
 
 
 def shown(path: str) -> str:
-    # A name that is not UTF-8 must not break the message that complains about it.
+    # A name that is not UTF-8 must not break an error message.
     return os.fsencode(path).decode("utf-8", "backslashreplace")

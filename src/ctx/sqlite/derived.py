@@ -27,13 +27,13 @@ from ctx.sqlite.connection import (
 
 _SEAL_MARK = b"CTXSEAL1"
 SEAL_SIZE = len(_SEAL_MARK) + 8 + 32
-_SECTOR = 512  # The size of an SQLite file is a multiple of it; the seal comes after.
+_SECTOR = 512  # SQLite file sizes are a multiple of this; the seal comes after.
 _READ_SIZE = 1 << 20
-_SMALL = 1 << 20  # Hashed in less than a millisecond, so at each opening.
+_SMALL = 1 << 20  # Small enough to hash at each opening.
 
 
 def open_derived(path: str, *, application_id: int, version: int, build: Change) -> Connection:
-    """Open a derived file for reading; build it if it is missing, damaged or of another kind."""
+    """Open a derived file for reading; build it if it is missing, damaged or of another version."""
     try:
         return read_derived(path, application_id=application_id, version=version)
     except IndexCorrupt:
@@ -65,17 +65,17 @@ def build_derived(
                 with open(temporary, "wb") as copy:
                     copy.writelines(_unsealed(source))
             with closing(connect(temporary, "mode=rw")) as building:
-                # Nobody else sees the file until it is sealed, and after a crash nobody will.
+                # The file is private until it is sealed, and discarded after a crash.
                 building.execute("PRAGMA journal_mode = MEMORY")
                 building.execute("PRAGMA synchronous = OFF")
                 with transaction(building):
                     mark(building, application_id, version)
                     build(building)
             seal(temporary)
-            # Opened before it has its name, the connection is to this file and no other's.
+            # Opened before the rename, so that the connection is to this file.
             with closed_on_failure(connect(temporary, IMMUTABLE)) as connection:
-                # We read it as immutable, which ignores journals. Other programs would apply
-                # those that an earlier file left behind.
+                # We open it as immutable, which ignores journals. Other programs would apply
+                # journals of an earlier file.
                 for suffix in JOURNALS:
                     disk.discard(path + suffix)
                 os.replace(temporary, path)
@@ -84,7 +84,7 @@ def build_derived(
 
 
 def check_derived(path: str) -> list[str]:
-    """What is wrong with a derived file, in any byte; empty where nothing is. Never raises."""
+    """The problems of a derived file, with every byte checked; empty if none. Never raises."""
     try:
         with explained(path, IndexCorrupt):
             for _ in _unsealed(path):

@@ -32,16 +32,16 @@ _INTEGER_SIZES = (0, 1, 2, 3, 4, 6, 8)
 
 
 class Row(NamedTuple):
-    """What one cell of a page holds."""
+    """The values of one cell."""
 
     keyed: bool
-    """Whether it stands in an index, or in a table without row numbers."""
+    """Whether it is in an index or in a table without rowid."""
     values: tuple[Value, ...]
 
 
 @contextmanager
 def pages_of(path: str) -> Iterator["Pages"]:
-    """The pages of a file, with what its log says."""
+    """The pages of a file, including its write-ahead log."""
     log = f"{path}-wal"
     with (
         open(path, "rb") as file,
@@ -51,7 +51,7 @@ def pages_of(path: str) -> Iterator["Pages"]:
 
 
 class Pages:
-    """The pages of a file and its log; `unreadable` counts what could not be made out."""
+    """The pages of a file and its log; `unreadable` counts damaged cells and pages."""
 
     def __init__(self, file: BinaryIO, log: BinaryIO) -> None:
         self.unreadable = 0
@@ -62,7 +62,7 @@ class Pages:
         self._logged, count = _frames(log, self._size)
         there = -(-os.fstat(file.fileno()).st_size // self._size)
         self._count = count or there
-        # A file that was cut off still says how many pages it had, if its beginning is whole.
+        # A truncated file still records its page count, if the header is intact.
         is_whole = header.startswith(b"SQLite format 3\0") and header[24:28] == header[92:96]
         told = int.from_bytes(header[28:32], "big") if is_whole and not count else 0
         self.missing = max(0, told - there)
@@ -100,7 +100,7 @@ class Pages:
                 self.unreadable += 1
 
     def _payload(self, page: bytes, at: int, kind: int) -> bytes:
-        """The bytes of a cell, also those that lie on pages of their own."""
+        """The payload of a cell, including overflow pages."""
         if kind == _INNER_INDEX:
             at += 4
         length, at = _varint(page, at)
@@ -128,7 +128,7 @@ class Pages:
         return b"".join(parts)
 
     def _free(self) -> set[int]:
-        """The pages that are in no use; none where their list is not whole."""
+        """The free pages; empty if the free list is damaged."""
         header = self._page(1)
         trunk, count = struct.unpack(">II", header[32:40])
         found: set[int] = set()
@@ -150,7 +150,7 @@ def _page_size(header: bytes) -> int:
 
 
 def _frames(log: BinaryIO, page_size: int) -> tuple[dict[int, int], int]:
-    """Where the log has the last committed form of a page, and how many pages there then are."""
+    """The position of each page's last committed version in the log, and the page count then."""
     header = log.read(_WAL_HEADER)
     if len(header) < _WAL_HEADER or header[:3] != b"\x37\x7f\x06":
         return {}, 0
@@ -185,7 +185,7 @@ def _checksum(data: bytes, sums: tuple[int, int], order: str) -> tuple[int, int]
 def _values(payload: bytes) -> tuple[Value, ...]:
     """A row: a header with the type of each value, then the values."""
     end, at = _varint(payload, 0)
-    # A type below 128 is one byte, and mostly all of them are.
+    # Types below 128 take one byte, and nearly all of them are.
     header = _exactly(payload, at, max(0, end - at))
     types = list(header)
     if not header.isascii():

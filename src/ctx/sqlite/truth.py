@@ -1,10 +1,9 @@
-"""Databases of truth: migrated after a backup, never rebuilt.
+"""Databases that are migrated after a backup and never rebuilt.
 
-A file of truth is opened by SQLite alone, even to look at its first bytes: closing any other
-handle on it would drop the locks of every connection that this process has to it.
+Only SQLite opens such a file, even for its first bytes: closing any other handle would drop the
+locks of all connections that this process has to it.
 """
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ from ctx.sqlite.connection import (
 BACKUPS_KEPT = 5
 NEXT = ".next"
 DAMAGED = "damaged"
-"""How the name of a file ends that waits to take the place of a damaged database."""
+"""The suffix of a file that is about to replace a damaged database."""
 
 _LONG_LOG = 1 << 20
 
@@ -56,7 +55,7 @@ def open_truth(
         except sqlite3.OperationalError as error:
             if not _lacks_shared_memory(error):
                 raise
-            # Give up WAL for good. With exclusive locking SQLite can read it all the same.
+            # Give up WAL for good. With exclusive locking SQLite can still read it.
             with closing(connect(path, "mode=rw", busy_ms)) as connection:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
                 connection.execute("PRAGMA journal_mode = DELETE")
@@ -66,10 +65,10 @@ def open_truth(
 def read_truth(
     path: str, *, application_id: int, migrations: Sequence[Change], busy_ms: int = BUSY_MS
 ) -> Connection:
-    """Open a database of truth without ever writing, also where nothing can be written."""
+    """Open a database without ever writing, also on a read-only disk."""
     _refuse_what_is_no_file(path)
     _finish_what_was_begun(path)
-    # Another program's file is refused before SQLite makes files for shared memory beside it.
+    # Refuse another program's file before SQLite creates shared memory files beside it.
     if application_id_of(path) not in (None, application_id):
         raise _foreign(path)
     with explained(path), closed_on_failure(connect_for_reading(path, busy_ms)) as connection:
@@ -82,7 +81,7 @@ def read_truth(
 
 
 def _refuse_what_is_no_file(path: str) -> None:
-    """A pipe would keep us waiting for whoever is at its other end."""
+    """Opening a FIFO would block."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise DatabaseFailure(
             f"{shown(path)} is not a file.", hint="Move it elsewhere, or choose another place."
@@ -90,23 +89,23 @@ def _refuse_what_is_no_file(path: str) -> None:
 
 
 def connect_for_reading(path: str, busy_ms: int = BUSY_MS) -> Connection:
-    """A connection that only reads, to any database."""
+    """A read-only connection to any database."""
     try:
         with closed_on_failure(connect(path, "mode=ro", busy_ms)) as connection:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
             return connection
     except sqlite3.OperationalError as error:
-        # Reading in WAL mode needs a file for shared memory, which a read-only folder refuses.
-        # Where no log is left, the database itself is everything there is.
+        # Reading in WAL mode needs a shared memory file, which a read-only folder refuses. Without
+        # a log, the database file is complete.
         if size_of(path + "-wal") or not _lacks_shared_memory(error):
             raise
     return connect(path, IMMUTABLE, busy_ms)
 
 
 def check_truth(path: str) -> list[str]:
-    """What is wrong with a database of truth; empty where nothing is. Never raises.
+    """The problems of a database; empty if none. Never raises.
 
-    SQLite has no checksums: a byte that changed inside a text is not found.
+    SQLite has no checksums: a changed byte inside a text is not detected.
     """
     try:
         with explained(path), closing(connect_for_reading(path)) as connection:
@@ -125,8 +124,8 @@ def application_id_of(path: str) -> int | None:
     """
     try:
         with closing(connect(path, IMMUTABLE)) as connection:
-            # SQLite takes an empty file for an empty database, also once it is no longer empty:
-            # it asked for the size when it connected, and so the size is asked of it.
+            # SQLite takes an empty file for an empty database, even if it has grown since: it read
+            # the size when it connected. So ask the connection for the size.
             pages = pragma(connection, "page_count")
             return pragma(connection, "application_id") if pages else None
     except (sqlite3.DatabaseError, UnicodeDecodeError):
@@ -134,13 +133,13 @@ def application_id_of(path: str) -> int | None:
 
 
 def copy(source: Connection, target: str) -> None:
-    """Copy a database as it is at this moment, whoever is writing to it, into a plain file."""
-    # Python's backup() waits for the read lock without end, so it is taken before.
+    """Copy a database into a plain file while others write."""
+    # Python's backup() waits for the read lock without a timeout, so take it first.
     source.execute("BEGIN")
     source.execute("SELECT 1 FROM sqlite_master").fetchone()
     with closing(connect(target, "mode=rw")) as copied:
         source.backup(copied)
-        # Without a log, so that it can be read where nothing can be written.
+        # Without a log, so that it can be read on a read-only disk.
         copied.execute("PRAGMA journal_mode = DELETE")
     source.execute("COMMIT")
     with open(target, "rb") as file:
@@ -148,8 +147,8 @@ def copy(source: Connection, target: str) -> None:
 
 
 def commit_without_sync(connection: Connection) -> None:
-    """Let commits from here on be whole, but not durable: for what can be done without."""
-    # Without a log, only a sync keeps the file whole.
+    """Make later commits atomic but not durable, for data that can be lost."""
+    # Without a log, only a sync keeps the file consistent.
     if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
         connection.execute("PRAGMA synchronous = NORMAL")
 
@@ -172,7 +171,7 @@ def dated(path: str, word: str, ms: int) -> str:
 
 
 def free_moment(path: str, word: str) -> int:
-    """The present second, or the first one after it under which there is no such file yet."""
+    """The current second, or the next one for which no such file exists."""
     ms = clock.now_s() * 1000
     while os.path.lexists(dated(path, word, ms)):
         ms += 1000
@@ -180,7 +179,7 @@ def free_moment(path: str, word: str) -> int:
 
 
 def backups(path: str) -> list[str]:
-    """The backups that migrations made of a database, oldest first."""
+    """The backups made before migrations, oldest first."""
     prefix = os.path.basename(path) + ".backup-v"
     found = [name for name in disk.names(folder_of(path)) if name.startswith(prefix)]
     found.sort(key=lambda name: name.rsplit("-", 1)[1])
@@ -188,7 +187,7 @@ def backups(path: str) -> list[str]:
 
 
 def finish_replacing(path: str) -> None:
-    """Let the file that waits take its place, also where another process began with that."""
+    """Move the waiting file into place, also if another process started that."""
     waiting = f"{path}{NEXT}"
     with disk.explained("replacing a database"):
         try:
@@ -196,14 +195,17 @@ def finish_replacing(path: str) -> None:
         except FileNotFoundError:
             return
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            # Only needed after an interrupted repair.
+            from ctx import locks
+
+            locks.lock(fd)
             status = os.fstat(fd)
-            # Of several that wait here, the first one does it.
+            # Of several waiting processes, the first one does it.
             if not os.path.exists(waiting) or not os.path.samestat(status, os.stat(waiting)):
                 return
             aside = dated(path, DAMAGED, int(status.st_mtime) * 1000)
-            # The log goes first: without it the old file is not mistaken for a whole one, but
-            # without the file SQLite would throw the log away.
+            # Move the log first: without it the old file cannot be mistaken for a complete one, and
+            # without the file SQLite would delete the log.
             for suffix in ("-wal", "-journal"):
                 if size_of(path + suffix):
                     os.rename(path + suffix, aside + suffix)
@@ -218,7 +220,7 @@ def finish_replacing(path: str) -> None:
 
 
 def _finish_what_was_begun(path: str) -> None:
-    # What belongs to a database lies beside the file, wherever a link to it is.
+    # The journals are beside the real file, not beside a link to it.
     real = os.path.realpath(path) if os.path.islink(path) else path
     if os.path.exists(f"{real}{NEXT}"):
         finish_replacing(real)
@@ -227,19 +229,19 @@ def _finish_what_was_begun(path: str) -> None:
 def _opened(
     path: str, application_id: int, migrations: Sequence[Change], busy_ms: int
 ) -> Connection:
-    # Another program's file is refused before SQLite might recover or checkpoint it. Where
-    # the header cannot be read, a journal may still mend it, which SQLite finds out.
+    # Refuse another program's file before SQLite might recover or checkpoint it. If the header is
+    # unreadable, a journal may still repair it, which is SQLite's task.
     if application_id_of(path) not in (None, application_id):
         raise _foreign(path)
-    # In this order: a new database has something in it before its log has.
+    # In this order: a new database has content before its log has.
     alone, fresh = not size_of(path + "-wal"), not size_of(path)
     if fresh and not alone:
         raise sqlite3.DatabaseError("it is empty, and its log is not")
     with closed_on_failure(connect(path, "mode=rwc", busy_ms)) as connection:
         if fresh:
-            # The journals that SQLite makes beside it take over its permissions.
+            # SQLite gives its journals the same permissions.
             os.chmod(path, disk.FILE_MODE)
-        # What is committed must be durable, not merely whole: one sync for each commit.
+        # Commits must be durable, not only atomic: one sync each.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA fullfsync = ON")
         # A migration may replace a table, and dropping the old one must not cascade.
@@ -252,13 +254,14 @@ def _opened(
 
 
 def _prove_wal(connection: Connection) -> None:
-    """Raise what a write would. SQLite says "wal" also where its shared memory is of no use."""
+    """Raise the error that a write would. SQLite reports "wal" even if its shared memory does not
+    work."""
     if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
         try:
             with transaction(connection):
                 pass
         except sqlite3.OperationalError as error:
-            # Whoever holds the lock has proved it.
+            # The process that holds the lock has proved it.
             if error_code(error) != sqlite3.SQLITE_BUSY:
                 raise
 
@@ -278,7 +281,7 @@ def _migrate(
         or pragma(connection, "user_version") > newest
     ):
         with transaction(connection):
-            # Another process may have migrated while this one waited for the lock.
+            # Another process may have migrated during the wait for the lock.
             version = _version(connection, path, application_id, newest)
             if not version:
                 _begin(connection, application_id)
@@ -296,7 +299,7 @@ def _begin(connection: Connection, application_id: int) -> None:
     connection.execute(
         "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at TEXT NOT NULL)"
     )
-    # The lock outlasts the commit, until `_enter_wal`.
+    # Hold the lock past the commit, until `_enter_wal`.
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
 
 
@@ -314,7 +317,7 @@ def _enter_wal(connection: Connection, path: str) -> None:
 
 
 def _apply(connection: Connection, path: str, number: int, migration: Change) -> None:
-    """Run one migration and note that it ran, in the transaction that is open."""
+    """Run one migration and record it, in the open transaction."""
     name = getattr(migration, "__name__", f"to version {number}")
     what = f"The migration {name} of {shown(path)}"
     try:
@@ -333,11 +336,11 @@ def _apply(connection: Connection, path: str, number: int, migration: Change) ->
 
 
 def _version(connection: Connection, path: str, application_id: int, newest: int) -> int:
-    """The version of a database of ours; 0 for an empty one."""
+    """The version of our database; 0 for an empty one."""
     if pragma(connection, "application_id") != application_id:
         if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             return 0
-        # Another process may have made it between the two questions.
+        # Another process may have created it between the two checks.
         if pragma(connection, "application_id") != application_id:
             raise _foreign(path)
     version = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0] or 0
@@ -348,9 +351,9 @@ def _version(connection: Connection, path: str, application_id: int, newest: int
 
 
 def _back_up(path: str, version: int) -> None:
-    """Copy a database whose write lock is held, under a name that says which and when."""
+    """Back up a database whose write lock is held."""
     with temporary_file(path) as temporary:
-        # SQLite does not copy from the connection that holds the write lock.
+        # SQLite cannot copy from the connection that holds the write lock.
         with closing(connect_for_reading(path)) as source:
             copy(source, temporary)
         os.replace(temporary, dated(path, f"backup-v{version:03d}", clock.now_ms()))
@@ -360,7 +363,7 @@ def _back_up(path: str, version: int) -> None:
 
 
 def _lacks_shared_memory(error: sqlite3.DatabaseError) -> bool:
-    """Whether this may be a file system that cannot do WAL, and not the database itself."""
+    """Whether the file system may lack support for WAL, rather than the database being damaged."""
     return error_code(error) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or getattr(
         error, "sqlite_errorname", ""
     ).startswith("SQLITE_IOERR_SHM")

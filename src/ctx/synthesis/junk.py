@@ -18,7 +18,7 @@ _SAME = 0.8
 _OPPOSITE = 0.6
 _RESTATED = 0.85
 _COMMON = frozenset(
-    terms.of(
+    terms.extract(
         "a an the this that these those it its they them we us our i me my you your he she"
         " is are was were be been being am do does did done have has had having can could will"
         " would shall should may might must not no yes of to in on at by for from with without into"
@@ -37,7 +37,9 @@ _NEGATION = re.compile(
 )
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _DEGREES = frozenset(
-    terms.of("always never no not don't dont stop avoid longer everywhere from now on immer nie")
+    terms.extract(
+        "always never no not don't dont stop avoid longer everywhere from now on immer nie"
+    )
 )
 _NARRATION = re.compile(
     r"(?:(?:ok(?:ay)?|now|first|next|then|so|great|good|perfect|alright|right"
@@ -80,7 +82,7 @@ _CODE = re.compile(r"`[^`]*`")
 @lru_cache(maxsize=4_096)
 def words(text: str) -> frozenset[str]:
     """What a text is about: its terms without those that are in every text."""
-    return frozenset(terms.of(text[:_LONGEST])) - _COMMON
+    return frozenset(terms.extract(text[:_LONGEST])) - _COMMON
 
 
 class Sense(NamedTuple):

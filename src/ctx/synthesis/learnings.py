@@ -48,12 +48,12 @@ _MOST_NAMED = 4
 _LONGEST = 240
 
 _ARCHITECTURE = frozenset(
-    terms.of(
+    terms.extract(
         "architecture layer module service database store schema api protocol queue design server"
         " client process storage cache interface component"
     )
 )
-_DEPENDENCY = frozenset(terms.of("dependency library package version upgrade pin install"))
+_DEPENDENCY = frozenset(terms.extract("dependency library package version upgrade pin install"))
 _INSTALLS = re.compile(
     r"(?:^|[;&|]\s*)(?P<command>(?:python3? -m )?pip3? install|uv add|poetry add|npm (?:install|i)"
     r"|pnpm add|yarn add|cargo add|go get|bundle add|gem install|composer require)"

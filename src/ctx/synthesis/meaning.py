@@ -10,7 +10,7 @@ from ctx.synthesis import junk
 _ALIKE = 0.6
 _LONGEST = 960
 _COMMON = frozenset(
-    terms.of(
+    terms.extract(
         "the a an and or of to in on for with is are be as at by it its this that we i you should"
         " must use used using will from not no always never only instead because so than then"
     )
@@ -36,7 +36,7 @@ class Meaning(NamedTuple):
 def of(text: str) -> Meaning:
     head = text[:_LONGEST]
     return Meaning(
-        frozenset(terms.of(head)) - _COMMON,
+        frozenset(terms.extract(head)) - _COMMON,
         _OPPOSITE.search(head) is not None,
         frozenset(_CODE.findall(text)),
         junk.sense(text).numbers,

@@ -1,12 +1,12 @@
-"""The worker: one process for each `CTX_HOME` that looks after what hooks leave in the spool.
+"""The worker: one process per `CTX_HOME` that processes the events in the spool.
 
-A hook starts it when there is none, and rings its bell when there is something to do. It empties
-the spool before it loads anything heavy, then serves `server.app` on a socket of the user's, and
-goes when no session is live any more. What is to be done in a round is `operations.tend`; here is
-only when, and that nothing which goes wrong ends it.
+A hook starts it if none is running, and wakes it through a pipe. The worker drains the spool before
+it loads anything heavy, then serves `server.app` on a Unix socket, and exits when no session is
+live. `operations.tend` defines a round; this package decides when rounds run and keeps errors from
+ending the process.
 
-Nothing depends on it. Without a worker everything waits in the spool, and `ctx hook apply` does the
-same; a worker that is killed at any moment loses nothing, because all it knows is on the disk.
+Nothing depends on the worker. Without it, events wait in the spool and `ctx hook apply` processes
+them. A worker can be killed at any time without loss, because all its state is on disk.
 
-`starting` is loaded by hooks, and keeps to what they can afford.
+Hooks load `spawn`, so it imports only what a hook can afford.
 """

@@ -1,8 +1,8 @@
 """What the worker does from its start to its end.
 
-It takes the lock, hangs up the bell, empties the spool; then it loads the rest and serves, with a
-round after each ring, until there is nobody left to work for. Before it goes it takes the bell
-down and looks into the spool once more, so that no hook has rung for nothing.
+It takes the lock, opens the wake pipe and drains the spool. Then it loads the rest and serves, with
+a round after each wake-up, until no session needs it. Before it exits, it closes the pipe and
+checks the spool once more, so that no wake-up is lost.
 """
 
 import os
@@ -13,74 +13,73 @@ from collections.abc import Mapping
 import ctx
 from ctx import disk
 from ctx.layout import UserStore
-from ctx.worker import lock, starting
-from ctx.worker.bell import Bell
-from ctx.worker.worker import Limits, Opened, Reason, Worker, end_children
+from ctx.worker import process_lock, spawn
+from ctx.worker.wake_pipe import WakePipe
+from ctx.worker.worker import ExitReason, OpenMemory, Worker, WorkerLimits, end_children
 from ctx.workspace import Environment
 
-_GOING_S = 3.0
-"""How long one that is just going is waited for."""
+_EXITING_S = 3.0
+"""How long to wait for a worker that is exiting."""
 
 
 def run(
     environment: Environment,
-    opened: Opened,
-    limits: Limits,
+    open_memory: OpenMemory,
+    limits: WorkerLimits,
     variables: Mapping[str, str],
-    patience_s: float = _GOING_S,
-) -> Reason | None:
-    """Be the worker until there is a reason to go; None where there is one already.
+    wait_s: float = _EXITING_S,
+) -> ExitReason | None:
+    """Run the worker until there is a reason to exit; None if one is already running.
 
-    One that is just going is waited for. `variables` is the whole environment, for a model that
-    needs a key or is a program.
+    `variables` is the whole environment, for a backend that needs a key or starts a program.
     """
     store = environment.user_store
-    # Until the loop listens to them itself.
+    # Until the event loop handles them.
     for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, _leave)
-    with lock.held(store.worker_lock, patience_s) as is_ours:
+        signal.signal(each, _exit)
+    with process_lock.hold(store.worker_lock, wait_s) as is_ours:
         if is_ours:
-            bell = Bell(store.worker_wake)
-        # From now on hooks see that there is one.
-        disk.discard(os.path.join(store.home, starting.MARK))
+            wake_pipe = WakePipe(store.worker_wake)
+        # From now on, hooks see a running worker.
+        disk.discard(os.path.join(store.home, spawn.MARK))
         if not is_ours:
             return None
-        worker = Worker(environment, opened, limits, variables)
+        worker = Worker(environment, open_memory, limits, variables)
         worker.log(f"started, version {ctx.__version__}")
         try:
             worker.drain()
-            # Only now what takes time to load.
-            from ctx.worker import serving
+            # These modules are slow to load.
+            from ctx.worker import event_loop
 
-            reason = serving.serve(worker, bell)
+            reason = event_loop.serve(worker, wake_pipe)
         finally:
-            bell.close()
-            worker.leave()
+            wake_pipe.close()
+            worker.stop_asking()
             end_children()
         if worker.has_work() and reason not in ("stopped", "removed"):
             worker.drain()
         worker.log(f"gone: {reason}")
         is_needed = worker.has_work() or worker.idle_left_s > 0
-    # Nobody takes the place of one that nobody needs.
+    # A worker that nothing needs is not restarted.
     return "idle" if reason in ("large", "replaced") and not is_needed else reason
 
 
 def detach() -> None:
-    """Let go of everything that belongs to whoever has started this process."""
+    """Detach from the process that started this one."""
     os.closerange(3, 256)
     os.umask(0o077)
     os.chdir(os.sep)
     os.nice(5)
 
 
-def become_anew(store: UserStore) -> None:
-    """Go on as a fresh worker in the same process: its memory is given back, its code is new."""
-    # Where ctx was removed, there is nothing to go on as.
+def restart(store: UserStore) -> None:
+    """Restart in the same process, with fresh memory and the installed code."""
+    # If ctx was uninstalled, there is nothing to run.
     if os.path.exists(sys.executable) and os.path.exists(ctx.__file__):
         words = ("worker", "run", "--detached")
-        os.execv(sys.executable, starting.command(store.home, words))
+        os.execv(sys.executable, spawn.command(store.home, words))
 
 
-def _leave(_number: int, _frame: object) -> None:
-    """What is open is undone, and done again by the next one."""
+def _exit(_number: int, _frame: object) -> None:
+    """Exit; the open transaction is rolled back, and the next worker repeats the work."""
     raise SystemExit(0)

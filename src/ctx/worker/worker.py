@@ -1,9 +1,10 @@
-"""What the parts of a worker share: where it works, what it was doing, and why it may go."""
+"""The worker's state: its store, its rounds, and its reasons to exit."""
 
 import os
+import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
 from typing import Literal, NamedTuple
 
@@ -13,37 +14,38 @@ from ctx.hook_files import live, spool
 from ctx.layout import UserStore
 from ctx.operations import tend
 from ctx.operations.tend import Tending
-from ctx.worker import lock, log, memory_use
-from ctx.worker.model_synthesis import ModelSynthesis
+from ctx.worker import process_lock, worker_log
+from ctx.worker.model_thread import ModelThread
 from ctx.workspace import Environment, Memory
 
-Opened = Callable[[], AbstractContextManager[Memory]]
-"""Opens the memory for writing. Each round does so anew: a store may have been replaced."""
+OpenMemory = Callable[[], AbstractContextManager[Memory]]
+"""Opens the memory for writing, in each round, because the store may have been replaced."""
 
-Reason = Literal["", "stopped", "idle", "large", "replaced", "removed"]
-"""Why a worker goes: it was told to, nobody needs it, it takes too much, there is a newer ctx, its
-home is not there any more."""
+ExitReason = Literal["", "stopped", "idle", "large", "replaced", "removed"]
+"""Why a worker exits: it was told to, nothing needs it, it uses too much memory, ctx was upgraded,
+or its home is gone."""
 
 _YOUNG_S = 30.0
-"""One that is younger is not replaced for its size: the next one would be no smaller."""
-_LONG_S = 12 * 3600.0
-"""A session that says nothing for so long does not keep a worker: the next hook starts one."""
+"""A younger worker is not restarted for its size: its successor would be no smaller."""
+_SILENT_SESSION_S = 12 * 3600.0
+"""A session that is silent for this long does not keep the worker alive; the next hook starts one.
+"""
 
 
-class Limits(NamedTuple):
+class WorkerLimits(NamedTuple):
     idle_s: float
     memory_mb: float
     young_s: float = _YOUNG_S
 
 
 class Worker:
-    """One worker, from its start to its end."""
+    """One worker, from start to exit."""
 
     def __init__(
         self,
         environment: Environment,
-        opened: Opened,
-        limits: Limits,
+        open_memory: OpenMemory,
+        limits: WorkerLimits,
         variables: Mapping[str, str],
     ) -> None:
         self.environment = environment
@@ -52,87 +54,87 @@ class Worker:
         self.limits = limits
         self.began_ms = clock.now_ms()
         self.rounds = 0
-        self._opened = opened
+        self._open_memory = open_memory
         self._is_stopping = False
         self._began = clock.monotonic()
-        self._needed = self._began
-        self._rung = self._began
-        self._install = _stamp(ctx.__file__)
-        self._lock = _identity(self.store.worker_lock)
+        self._needed_at = self._began
+        self._woken_at = self._began
+        self._install = _install_stamp(ctx.__file__)
+        self._lock = _inode(self.store.worker_lock)
         self._tending = Tending(self.home, self._guard, self.is_stopping)
-        self._asking = ModelSynthesis(environment, variables, opened, self._guard, self.log)
+        self._model_thread = ModelThread(environment, variables, open_memory, self._guard, self.log)
 
     def log(self, message: str) -> None:
-        log.add(self.store.worker_log, message)
+        worker_log.add(self.store.worker_log, message)
 
     def drain(self) -> None:
-        """Empty the spool, and nothing more: a hook may wait for what it asked for."""
-        with self._guard("the spool"), self._opened() as memory:
-            for told in tend.problems(tend.drain(memory, self.home)):
-                self.log(told)
+        """Drain the spool and nothing else: a hook may be waiting for its commands."""
+        with self._guard("the spool"), self._open_memory() as memory:
+            for problem in tend.problems(tend.drain(memory, self.home)):
+                self.log(problem)
 
     def round(self) -> None:
-        """All that is to be done now. Whatever goes wrong is a line in the log."""
-        lock.write_again(self.store.worker_lock)
-        with self._guard("a round"), self._opened() as memory:
+        """Run one round. Errors go to the log."""
+        process_lock.rewrite(self.store.worker_lock)
+        with self._guard("a round"), self._open_memory() as memory:
             tended = self._tending.round(memory)
-            for told in tend.problems(tended.applied):
-                self.log(told)
+            for problem in tend.problems(tended.applied):
+                self.log(problem)
         with self._guard("what a model tells"):
-            self._asking.look()
+            self._model_thread.wake()
         self.rounds += 1
 
     def freshen(self) -> None:
-        """What can wait until there is nothing else to do."""
-        with self._guard("freshening"), self._opened() as memory:
+        """Work for idle times."""
+        with self._guard("freshening"), self._open_memory() as memory:
             self._tending.freshen(memory)
 
-    def has_been_rung(self) -> None:
-        self._rung = self._needed = clock.monotonic()
+    def note_wake(self) -> None:
+        self._woken_at = self._needed_at = clock.monotonic()
 
     def stop(self) -> None:
         self._is_stopping = True
 
-    def leave(self) -> None:
-        """Wait for nobody any more."""
-        self._asking.stop()
+    def stop_asking(self) -> None:
+        """Stop the model thread."""
+        self._model_thread.stop()
 
     def is_stopping(self) -> bool:
         return self._is_stopping
 
     def has_work(self) -> bool:
-        """Whether something lies in the spool, or was left to another process."""
+        """Whether the spool has events, or another process left work behind."""
         return self.is_behind or bool(spool.waiting(self.home))
 
     @property
     def is_behind(self) -> bool:
         return self._tending.is_behind
 
-    def reason_to_go(self) -> Reason:
+    def reason_to_exit(self) -> ExitReason:
         now = clock.monotonic()
         if self.is_stopping():
             return "stopped"
-        if _identity(self.store.worker_lock) != self._lock:
+        if _inode(self.store.worker_lock) != self._lock:
             return "removed"
-        if self._asking.is_asking:
-            # What was asked is paid for.
-            self._needed = now
+        if self._model_thread.is_asking:
+            # The answer is already paid for.
+            self._needed_at = now
             return ""
-        if _stamp(ctx.__file__) != self._install:
+        if _install_stamp(ctx.__file__) != self._install:
             return "replaced"
         is_young = now - self._began < self.limits.young_s
-        if not is_young and memory_use.megabytes() > self.limits.memory_mb:
+        if not is_young and resident_mb() > self.limits.memory_mb:
             return "large"
-        if now - self._rung < _LONG_S and self._is_watched():
-            self._needed = now
-        return "idle" if now - self._needed >= self.limits.idle_s else ""
+        if now - self._woken_at < _SILENT_SESSION_S and self._has_live_session():
+            self._needed_at = now
+        return "idle" if now - self._needed_at >= self.limits.idle_s else ""
 
     @property
     def idle_left_s(self) -> float:
-        return max(0.0, self.limits.idle_s - (clock.monotonic() - self._needed))
+        return max(0.0, self.limits.idle_s - (clock.monotonic() - self._needed_at))
 
-    def _is_watched(self) -> bool:
-        """Whether a client runs that will have something to say."""
+    def _has_live_session(self) -> bool:
+        """Whether the client of any session still runs."""
         now_s = clock.wall_s()
         return any(live.is_live(self.home, each, now_s) for each in live.sessions(self.home))
 
@@ -141,7 +143,7 @@ class Worker:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - the worker's loop: it goes on, whatever happens
-            self.log(f"{doing}: {type(error).__name__}: {error} ({_where(error.__traceback__)})")
+            self.log(f"{doing}: {type(error).__name__}: {error} ({_location(error.__traceback__)})")
 
 
 def end_children() -> None:
@@ -151,8 +153,16 @@ def end_children() -> None:
         background_refresh.end()
 
 
-def _stamp(path: str) -> tuple[int, int] | None:
-    """Tells one install of ctx from another, by a file of it; None while there is none."""
+def resident_mb() -> float:
+    """The resident memory of this process; its peak if the system does not report it."""
+    with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+
+
+def _install_stamp(path: str) -> tuple[int, int] | None:
+    """Identifies an installation of ctx by one of its files; None if it is missing."""
     try:
         status = os.stat(path)
     except OSError:
@@ -160,8 +170,8 @@ def _stamp(path: str) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """Tells a file from another that has taken its place."""
+def _inode(path: str) -> tuple[int, int] | None:
+    """Identifies a file, to notice when another takes its place."""
     try:
         status = os.stat(path)
     except OSError:
@@ -169,8 +179,8 @@ def _identity(path: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _where(traceback: TracebackType | None) -> str:
-    """Where in our code something went wrong."""
+def _location(traceback: TracebackType | None) -> str:
+    """Where in ctx's code the error occurred."""
     place = ""
     while traceback is not None:
         path = traceback.tb_frame.f_code.co_filename

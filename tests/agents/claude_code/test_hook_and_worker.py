@@ -18,8 +18,8 @@ from ctx import clock
 from ctx.agents.runtime import hook as module
 from ctx.hook_files import spool
 from ctx.layout import UserStore
-from ctx.worker import starting
-from ctx.worker.bell import Bell
+from ctx.worker import spawn
+from ctx.worker.wake_pipe import WakePipe
 from tests.agents.claude_code.running import (
     NOTHING,
     SESSION,
@@ -86,10 +86,10 @@ def contents(ctx: Ctx) -> list[str]:
 
 
 def test_every_event_rings(hooks: Hooks) -> None:
-    bell = Bell(str(hooks.home / spool.WAKE))
+    bell = WakePipe(str(hooks.home / spool.WAKE))
     for word in WORDS:
         assert hooks.run(word, hooks.event(word)).code == 0
-        assert bell.has_rung(), word
+        assert bell.was_written(), word
     bell.close()
     assert [name.partition(".")[0] for name, _ in hooks.spooled() if name != "receipt"] == list(
         WORDS
@@ -97,7 +97,7 @@ def test_every_event_rings(hooks: Hooks) -> None:
 
 
 def test_a_bell_that_is_full(hooks: Hooks) -> None:
-    bell = Bell(str(hooks.home / spool.WAKE))
+    bell = WakePipe(str(hooks.home / spool.WAKE))
     with suppress(BlockingIOError):
         while True:
             os.write(bell.fileno(), b"!" * 4096)
@@ -232,7 +232,7 @@ def test_a_hook_starts_it(alone: Hooks, workers: Workers, word: str) -> None:
     until(lambda: not spool.waiting(str(alone.home)))
     until(lambda: "gone: idle" in workers.log())
     assert workers.log() == ["started, version 0.1.0", "gone: idle"]
-    assert not (alone.home / starting.MARK).exists()
+    assert not (alone.home / spawn.MARK).exists()
 
 
 def test_many_hooks_start_one(alone: Hooks, workers: Workers) -> None:
@@ -253,17 +253,17 @@ def test_a_person_who_wants_none(alone: Hooks, workers: Workers, said: str) -> N
     (alone.home / "config.toml").write_text(said)
     assert alone.run("post-tool-use", alone.event("post-tool-use")) == SILENT
     alone.settle()
-    assert not (alone.home / starting.MARK).exists()
+    assert not (alone.home / spawn.MARK).exists()
     assert len(alone.spooled()) == 1
 
 
 def test_another_store_is_not_the_workers(alone: Hooks, tmp_path: Path) -> None:
     alone.environment["CTX_DB"] = str(tmp_path / "other.db")
-    bell = Bell(str(alone.home / spool.WAKE))
+    bell = WakePipe(str(alone.home / spool.WAKE))
     assert alone.run("post-tool-use", alone.event("post-tool-use")) == SILENT
-    assert not bell.has_rung()
+    assert not bell.was_written()
     bell.close()
-    assert not (alone.home / starting.MARK).exists()
+    assert not (alone.home / spawn.MARK).exists()
 
 
 def test_each_store_takes_in_what_is_meant_for_it(
@@ -391,7 +391,7 @@ def test_a_worker_cannot_be_started(alone: Hooks) -> None:
         env={**alone.environment, "CTX_HOME": str(alone.home)},
         cwd=alone.folder,
     ) as process:
-        (alone.home / starting.MARK).touch()
+        (alone.home / spawn.MARK).touch()
         out, err = process.communicate(alone.event("post-tool-use"), 20)
     assert (process.returncode, out, err) == (0, b"", b"")
     assert len(alone.spooled()) == 1

@@ -516,7 +516,7 @@ def test_a_command_waits_while_somebody_else_writes(client: Client, ctx: Ctx) ->
     )
     conversation = client.talk()
     conversation.answer('<ctx:remember type="fact">Once.</ctx:remember>')
-    with locks.held(project.lock, "a test", 1.0), pytest.raises(LockConflict):
+    with locks.hold(project.lock, "a test", 1.0), pytest.raises(LockConflict):
         client.apply()
     done(conversation)
     done(conversation)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ctx.errors import ModelFailure
-from ctx.llm.claude_cli.client import OVERHEAD, ClaudeCli
-from ctx.llm.model import Request, Seen, unheard
-from ctx.llm.tries import Patience
+from ctx.llm.claude_cli.claude_backend import OVERHEAD, ClaudeCli
+from ctx.llm.protocol import Capabilities, Request, ignore
+from ctx.llm.retry import RetryPolicy
 from tests.contract.llm_backends import Metered
 from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.conftest import ANY_CLIENT, BOTH_CLIENTS
@@ -17,7 +17,7 @@ from tests.llm import serving
 from tests.llm.protocols import MODEL
 from tests.llm.serving import Asked, Hangs, Says, Server, Status, Step
 
-PATIENCE = Patience(silence_s=30.0, retries=0, pause_s=0.01)
+PATIENCE = RetryPolicy(silence_s=30.0, retries=0, pause_s=0.01)
 REQUEST = Request("Be brief.", ("/compact what is in @secret.txt, ", "@~/secret.txt?"), 321)
 NO_MODEL = Status(404, {"type": "error", "error": {"type": "not_found_error", "message": "?"}})
 SAID = "said by nobody to this model"
@@ -48,7 +48,7 @@ def _asked(server: Server) -> list[Asked]:
 
 
 def _backend(
-    person: Person, server: Server, patience: Patience = PATIENCE, **variables: str
+    person: Person, server: Server, patience: RetryPolicy = PATIENCE, **variables: str
 ) -> ClaudeCli:
     inside = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "outer", "CLAUDE_PROJECT_DIR": "/"}
     surroundings = person.environment_at(server.url) | inside | variables
@@ -142,7 +142,7 @@ def test_a_model_that_refuses_is_not_asked_again(newcomer: Person, server: Serve
 def _stops_early(person: Person, server: Server, stop: str) -> None:
     _plays(server, Says("Nothing", " much", stop=stop))
     meter = Metered()
-    answer = _backend(person, server).ask(REQUEST, meter, unheard)
+    answer = _backend(person, server).ask(REQUEST, meter, ignore)
     assert (answer.text, answer.stop) == ("Nothing much", stop)
     assert len(_asked(server)) == 1
     assert meter.counted == server.spent
@@ -155,7 +155,7 @@ def test_a_server_that_is_busy(newcomer: Person, server: Server) -> None:
     _plays(server, busy, refused_again, Says("Here", "."))
     meter = Metered()
     backend = _backend(newcomer, server, PATIENCE._replace(retries=2))
-    answer = backend.ask(REQUEST, meter, unheard)
+    answer = backend.ask(REQUEST, meter, ignore)
     assert answer.text == "Here."
     assert server.spent <= meter.counted
     assert meter.calls[0].is_open, "a server that broke may have worked on it"
@@ -166,16 +166,16 @@ def test_nobody_is_logged_in(newcomer: Person, server: Server) -> None:
     backend = _backend(newcomer, server, ANTHROPIC_API_KEY="")
     meter = Metered()
     with pytest.raises(ModelFailure) as raised:
-        backend.ask(REQUEST, meter, unheard)
+        backend.ask(REQUEST, meter, ignore)
     assert "Please run /login" in raised.value.message
     assert "/login" in (raised.value.hint or "")
     assert (meter.counted, server.questions) == (0, [])
 
     if newcomer.client.tells_about_hooks:
         with pytest.raises(ModelFailure, match="is not logged in"):
-            backend.look()
-    seen = _backend(newcomer, server).look()
-    assert seen == Seen("", detail=f"Claude Code {newcomer.client.version}")
+            backend.probe()
+    seen = _backend(newcomer, server).probe()
+    assert seen == Capabilities("", detail=f"Claude Code {newcomer.client.version}")
     assert server.asked == []
 
 
@@ -183,7 +183,7 @@ def test_a_model_that_falls_silent(newcomer: Person, server: Server) -> None:
     _plays(server, Hangs("Nothing", " much", " to", " say"))
     meter = Metered()
     impatient = PATIENCE._replace(silence_s=5.0)
-    answer = _backend(newcomer, server, impatient).ask(REQUEST, meter, unheard)
+    answer = _backend(newcomer, server, impatient).ask(REQUEST, meter, ignore)
     assert (answer.stop, answer.usage) == ("cut", None)
     assert answer.text.startswith("Nothing")
     assert "was silent for 5 s" in answer.problem

@@ -345,7 +345,7 @@ FILTERS = (_type, _tag, _tag, _tag, _time, _tokens, _has, _linked, _session, _pa
 
 def has_words(words: str, node: Node, count: Callable[[Iterator[bool]], bool]) -> bool:
     """Whether a node has all (or any) of the words."""
-    there = set(terms.of(f"{node.content}\n{node.summary or ''}"))
+    there = set(terms.extract(f"{node.content}\n{node.summary or ''}"))
 
     def is_there(term: str) -> bool:
         if term == "更":

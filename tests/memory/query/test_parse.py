@@ -243,63 +243,63 @@ type:fact AND (tag:a OR tag:b
 This parenthesis is not closed.
   type:fact AND (tag:a OR tag:b
                 ^
-`ctx query --help` shows what a query may say.
+`ctx query --help` shows the query syntax.
 """,
     """
 (tag:a)) AND tag:b
 This parenthesis closes nothing.
   (tag:a)) AND tag:b
          ^
-`ctx query --help` shows what a query may say.
+`ctx query --help` shows the query syntax.
 """,
     """
 )
 This parenthesis closes nothing.
   )
   ^
-`ctx query --help` shows what a query may say.
+`ctx query --help` shows the query syntax.
 """,
     """
 tag:a (
 This parenthesis is not closed.
   tag:a (
         ^
-`ctx query --help` shows what a query may say.
+`ctx query --help` shows the query syntax.
 """,
     """
 tag:a OR ( )
 There is nothing between these parentheses.
   tag:a OR ( )
            ^^^
-`ctx query --help` shows what a query may say.
+`ctx query --help` shows the query syntax.
 """,
     """
 tag:a and
 `AND` has nothing after it.
   tag:a and
         ^^^
-`ctx query --help` shows what a query may say.
+`ctx query --help` shows the query syntax.
 """,
     """
 tag:a AND OR tag:b
 `AND` has nothing after it.
   tag:a AND OR tag:b
         ^^^
-`ctx query --help` shows what a query may say.
+`ctx query --help` shows the query syntax.
 """,
     """
 (tag:a NOT) tag:b
 `NOT` has nothing after it.
   (tag:a NOT) tag:b
          ^^^
-`ctx query --help` shows what a query may say.
+`ctx query --help` shows the query syntax.
 """,
     """
 tag:a (OR tag:b)
 `OR` has nothing before it.
   tag:a (OR tag:b)
          ^^
-`ctx query --help` shows what a query may say.
+`ctx query --help` shows the query syntax.
 """,
     """
 tag:"a b AND type:fact

@@ -81,8 +81,8 @@ def start_beside(hook: "Hook") -> None:
 
 
 def _spawn(hook: "Hook", out: int) -> None:
-    from ctx.worker import starting
+    from ctx.worker import spawn
 
     # It works in another folder, so that what is relative to this one is told in full.
     environment = {**hook.environment, "CTX_HOME": hook.home, "CTX_DB": hook.database}
-    starting.spawn(hook.home, ("hook", "apply", "--quick", "--format", "json"), environment, out)
+    spawn.spawn(hook.home, ("hook", "apply", "--quick", "--format", "json"), environment, out)

@@ -3,7 +3,7 @@
 import json
 
 from ctx.context.contexts import Context, Item
-from ctx.hook_files import shown, spool
+from ctx.hook_files import spool, start_receipts
 from ctx.layout import Place
 
 TYPE_CHECKING = False
@@ -48,6 +48,8 @@ def receipt(
     if hook.word == "session-start":
         digests = {each.key: each.digest for each in given}
         if event.get("source") == "resume":
-            shown.note(hook.home, session, {**shown.before(hook.home, session), **digests})
+            start_receipts.note(
+                hook.home, session, {**start_receipts.before(hook.home, session), **digests}
+            )
         else:
-            shown.note_part(hook.home, session, hook.part, digests)
+            start_receipts.note_part(hook.home, session, hook.part, digests)

@@ -104,10 +104,10 @@ class Hook:
             if spool.wake(self.home):
                 self.is_looked_after = True
             elif self.flag("worker.autostart", default=True):
-                from ctx.worker import starting
+                from ctx.worker import spawn
 
                 try:
-                    starting.start_worker(self.home, self.environment, clock.wall_s())
+                    spawn.start_worker(self.home, self.environment, clock.wall_s())
                     self.is_looked_after = True
                 except OSError as error:
                     # No more processes may be started, or nothing may be written there.

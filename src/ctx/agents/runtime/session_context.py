@@ -11,7 +11,7 @@ from ctx.agents.claude_code import lineage
 from ctx.agents.runtime import applying, store
 from ctx.context import contexts
 from ctx.context.contexts import Beside, Context, Key
-from ctx.hook_files import live, shown
+from ctx.hook_files import live, start_receipts
 from ctx.layout import Place
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def starting(
         most,
         session if goes_on else "",
     )
-    before = shown.of_session(hook.home, session) if source == "resume" else None
+    before = start_receipts.of_session(hook.home, session) if source == "resume" else None
     if before is not None and lineage.remembers(event.get("transcript_path")):
         if hook.part > 1:
             return contexts.NOTHING
@@ -64,7 +64,7 @@ def starting(
         found = layers.changed(stores, wanted, before)
         # What is gone is said once.
         try:
-            shown.note(hook.home, session, still)
+            start_receipts.note(hook.home, session, still)
         except OSError as error:
             hook.log(f"{type(error).__name__}: {error}")
         return found

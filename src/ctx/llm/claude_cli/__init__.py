@@ -1,7 +1,7 @@
-"""Claude Code's own program, asked with the login that a person has there.
+"""The Claude Code program as a backend, with the user's login.
 
-client   the backend: which options make it answer once, and nothing else
-place    the folder that it is asked in, of which nothing is left
-reply    what it prints
-program  a program that answers in lines, for so long and no longer
+claude_backend  the backend: the options that make the program answer once
+scratch_folder  the temporary folder it runs in
+stream_json     what it prints
+child_process   a child process with time and size limits
 """

@@ -1,6 +1,6 @@
 """A llama.cpp server, by its own protocol.
 
-server   the backend: a question, its answer, what it cost
-prompts  a question as such a server reads it: tokens, in the frame of the model's template
-slots    what it has read before, kept between calls on its own disk
+llama_backend  the backend: a request, its answer and its usage
+prompt_tokens  a request as tokens, framed by the model's chat template
+slots          the prompt cache, saved between calls on the server's disk
 """

@@ -21,30 +21,30 @@ from urllib.parse import quote
 
 from ctx import clock, disk
 from ctx.errors import ModelFailure
-from ctx.llm import stream
-from ctx.llm.wire import Wire
+from ctx.llm import event_stream
+from ctx.llm.http_client import HttpClient
 
 _FILES = 4
-"""On the server's disk, for each server and person. Nobody can delete there, so they are reused."""
+"""Files per server and user. They cannot be deleted there, so they are reused."""
 _WORTH = 32
-"""Tokens. For fewer nothing is saved, and nothing restored."""
+"""Tokens. Shorter prompts are neither saved nor restored."""
 _WORTH_READING = 4
-"""A file is read back where at least a quarter of it is of use: large models have large states."""
+"""Restore a file only if at least a quarter of it is useful: states of large models are large."""
 _MOST_MISSES = 3
-_LET_BE_MS = 24 * 60 * 60 * 1000
+_RETRY_AFTER_MS = 24 * 60 * 60 * 1000
 _LARGEST_STATE = 256 * 1024
 _VERSION = 2
 _COUNTED = {"save": ("n_saved", "n_written"), "restore": ("n_restored", "n_read")}
-_NONSENSE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""What reading a file that somebody has damaged may end with."""
+_DAMAGED = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+"""The errors that reading a damaged file can raise."""
 _NAME = re.compile(r"ctx-[0-9a-f]{16}-\d\.bin")
 
 
-class OnDisk(NamedTuple):
-    """A file that a server was told to write: it holds the tokens of a prompt."""
+class SlotFile(NamedTuple):
+    """A file that a server wrote; it contains the tokens of a prompt."""
 
     where: str
-    """The address of the server."""
+    """The URL of the server."""
     file: str
 
 
@@ -52,93 +52,99 @@ class Boundary(NamedTuple):
     """The end of a part of a prompt."""
 
     digest: str
-    """Of all tokens up to here, and of where the parts before it end."""
+    """A hash of all tokens up to here and of the part boundaries before."""
     tokens: int
 
 
-class Saved(NamedTuple):
-    """A state of the model on the server's disk."""
+class SavedState(NamedTuple):
+    """A saved model state on the server's disk."""
 
     file: str
     boundaries: tuple[Boundary, ...]
     used_ms: int
     held: tuple[int, ...] = ()
-    """Where it is in the server's memory: the slot, its last task, its tokens. As long as the
-    server tells the same of that slot, nobody has used it since."""
+    """Where it is in the server's memory: slot, last task, tokens. If the server reports the same,
+    nobody used the slot since."""
 
 
-class State(NamedTuple):
+class SlotState(NamedTuple):
     """What is known about one server."""
 
     model: str
-    """What must be the same for a state to be of use, as a hash."""
-    saved: tuple[Saved, ...] = ()
+    """A hash of everything that must match for a state to be useful."""
+    saved: tuple[SavedState, ...] = ()
     misses: int = 0
-    """How often in a row a restored state was of no use. Some models cannot go on from one."""
+    """How many restored states in a row were useless. Some models cannot continue from one."""
     missed_ms: int = 0
-    """When that was last."""
+    """The time of the last miss."""
 
     @property
     def is_useless(self) -> bool:
-        """Others who use the same slots may have been the cause, so it is tried again."""
-        return self.misses >= _MOST_MISSES and abs(clock.now_ms() - self.missed_ms) < _LET_BE_MS
+        """Other users of the slots may have caused the misses, so it is tried again later."""
+        return (
+            self.misses >= _MOST_MISSES and abs(clock.now_ms() - self.missed_ms) < _RETRY_AFTER_MS
+        )
 
 
-class Recalled(NamedTuple):
+class RecalledSlot(NamedTuple):
     slot: int | None
-    """Where the question is to be asked; None where that is the server's choice."""
+    """The slot for the request; None to let the server choose."""
     known: Boundary | None = None
-    """Up to where the slot should know the prompt."""
+    """The part of the prompt that the slot should have."""
     is_restored: bool = False
 
 
-class Read(NamedTuple):
-    """How a question went, in tokens."""
+class SlotUsage(NamedTuple):
+    """The token counts of a finished request."""
 
-    found: int
-    """Of the prompt, what the slot knew."""
+    cached: int
+    """Prompt tokens that were in the slot."""
     answered: int
 
 
 class Slots:
     """The slots of one server."""
 
-    def __init__(self, wire: Wire, model_fields: dict[str, str], folder: str, model: str) -> None:
-        """`model` stands for everything that a state depends on."""
-        self._wire = wire
+    def __init__(
+        self, http: HttpClient, model_fields: dict[str, str], folder: str, model: str
+    ) -> None:
+        """`model` identifies everything that a state depends on."""
+        self._http = http
         self._fields = model_fields
         self._model = _digest(model.encode())
-        named = "\0".join((wire.shown, *model_fields.values(), folder))
+        named = "\0".join((http.display_url, *model_fields.values(), folder))
         self._key = _digest(named.encode("utf-8", "surrogateescape"))[:16]
         self._folder = folder
         self._path = os.path.join(folder, f"slots-{self._key}.json")
 
-    def recall(self, prompt: Sequence[Boundary]) -> Recalled:
-        """Bring the server to where it knows as much of a prompt as it can."""
+    def recall(self, prompt: Sequence[Boundary]) -> RecalledSlot:
+        """Restore the slot that has the longest prefix of a prompt."""
         state = self._state()
         best = _best(state.saved, prompt)
         if best is None or state.is_useless:
-            return Recalled(None)
+            return RecalledSlot(None)
         saved, known = best
         slots = self._slots()
         for slot in slots:
             if slot.is_idle and slot.held == saved.held and min(slot.held) >= 0:
-                return Recalled(slot.number, known)
+                return RecalledSlot(slot.number, known)
         if known.tokens * _WORTH_READING < saved.boundaries[-1].tokens:
-            return Recalled(None)
+            return RecalledSlot(None)
         idle = [slot for slot in slots if slot.is_idle]
         if slots and not idle:
-            return Recalled(None)
-        # The one that was not used for longest; a server that does not tell has a first one.
+            return RecalledSlot(None)
+        # The least recently used slot; slot 0 if the server does not list them.
         number = min(idle, key=lambda slot: slot.held[1]).number if idle else 0
         if self._act(number, "restore", saved.file) is None:
             self._write(state._replace(saved=_without(state.saved, saved.file)))
-            return Recalled(None)
-        return Recalled(number, known, is_restored=True)
+            return RecalledSlot(None)
+        return RecalledSlot(number, known, is_restored=True)
 
-    def keep(self, slot: int, prompt: Sequence[Boundary], recalled: Recalled, read: Read) -> bool:
-        """Have the server save what it has read; whether it can be restored the next time."""
-        state = self._judged(self._state(), recalled, read)
+    def keep(
+        self, slot: int, prompt: Sequence[Boundary], recalled: RecalledSlot, usage: SlotUsage
+    ) -> bool:
+        """Save the slot; whether it can be restored next time."""
+        state = self._without_misses(self._state(), recalled, usage)
         whole = prompt[-1].tokens
         if state.is_useless or whole < _WORTH:
             self._write(state)
@@ -148,32 +154,36 @@ class Slots:
             kept = best[0]
             others = _without(state.saved, kept.file)
         else:
-            kept = Saved(self._file_for(state.saved, best), tuple(prompt), 0)
+            kept = SavedState(self._file_for(state.saved, best), tuple(prompt), 0)
             others = _without(state.saved, kept.file)
-            # A server that ends while it writes leaves half a file, and restoring that can end it
-            # again. So from here on nobody knows the file, until it is whole.
+            # A server that stops while it writes leaves a partial file, and restoring that can
+            # crash it. So the file is forgotten until it is complete.
             if not self._write(state._replace(saved=others)):
                 return False
             tokens = self._act(slot, "save", kept.file)
-            # Somebody else may have used the slot meanwhile.
-            if tokens is None or not whole <= tokens <= whole + read.answered:
+            # Another client may have used the slot meanwhile.
+            if tokens is None or not whole <= tokens <= whole + usage.answered:
                 return False
         held = next((each.held for each in self._slots() if each.number == slot), ())
         kept = kept._replace(used_ms=clock.now_ms(), held=held)
         return self._write(state._replace(saved=(kept, *others)[:_FILES]))
 
-    def _judged(self, state: State, recalled: Recalled, read: Read) -> State:
-        """The state without what turned out to be of no use."""
+    def _without_misses(
+        self, state: SlotState, recalled: RecalledSlot, usage: SlotUsage
+    ) -> SlotState:
+        """The state without saved files that turned out to be useless."""
         if not recalled.is_restored or recalled.known is None:
             return state
         # The last token of a prompt is always evaluated.
-        if read.found >= recalled.known.tokens - 1:
+        if usage.cached >= recalled.known.tokens - 1:
             return state._replace(misses=0)
         saved = tuple(each for each in state.saved if recalled.known not in each.boundaries)
         return state._replace(saved=saved, misses=state.misses + 1, missed_ms=clock.now_ms())
 
-    def _file_for(self, saved: Sequence[Saved], best: tuple[Saved, Boundary] | None) -> str:
-        """The file of a prompt that goes on from a saved one, else a free one, else the oldest."""
+    def _file_for(
+        self, saved: Sequence[SavedState], best: tuple[SavedState, Boundary] | None
+    ) -> str:
+        """The file of a prompt that this one extends, else a free one, else the oldest."""
         if best is not None and best[1].tokens * 2 > best[0].boundaries[-1].tokens:
             return best[0].file
         taken = {each.file for each in saved}
@@ -182,57 +192,67 @@ class Slots:
         return free or min(saved, key=lambda each: each.used_ms).file
 
     def _act(self, slot: int, action: Literal["save", "restore"], file: str) -> int | None:
-        """Save or restore a slot: how many tokens that were. None: the server would not."""
+        """Save or restore a slot; the number of tokens, or None if the server refused."""
         body = {"filename": file, **self._fields}
         try:
-            answer = self._wire.post(f"/slots/{slot}?action={action}", body)
+            answer = self._http.post(f"/slots/{slot}?action={action}", body)
         except ModelFailure:
             return None
         tokens, size = (
             answer.get(name) if isinstance(answer, dict) else None for name in _COUNTED[action]
         )
-        # A disk that is full makes a file of no bytes, and no error.
+        # On a full disk the server writes an empty file and reports no error.
         return tokens if isinstance(tokens, int) and tokens > 0 and size != 0 else None
 
     def _slots(self) -> list["_Slot"]:
-        """Nothing where the server does not tell."""
+        """Empty if the server does not list its slots."""
         query = "".join(f"?model={quote(name, safe='')}" for name in self._fields.values())
         try:
-            answer = self._wire.get(f"/slots{query}")
+            answer = self._http.get(f"/slots{query}")
         except ModelFailure:
             return []
         found = [_slot(each) for each in answer] if isinstance(answer, list) else []
         return [slot for slot in found if slot is not None]
 
-    def _state(self) -> State:
-        """What was written down, as far as it makes sense and is about this model."""
+    def _state(self) -> SlotState:
+        """The stored state, if it is valid and for this model."""
         try:
             state = _read(json.loads(disk.read_plain(self._path, _LARGEST_STATE)))
-        except _NONSENSE:
-            return State(self._model)
-        return state if state.model == self._model else State(self._model)
+        except _DAMAGED:
+            return SlotState(self._model)
+        return state if state.model == self._model else SlotState(self._model)
 
-    def _write(self, state: State) -> bool:
+    def _write(self, state: SlotState) -> bool:
         saved = [[each.file, each.boundaries, each.used_ms, each.held] for each in state.saved]
-        whole = [_VERSION, self._wire.shown, state.model, saved, state.misses, state.missed_ms]
+        whole = [
+            _VERSION,
+            self._http.display_url,
+            state.model,
+            saved,
+            state.misses,
+            state.missed_ms,
+        ]
         text = json.dumps(whole, separators=(",", ":"))
         try:
             disk.make_folder(self._folder)
             disk.replace(self._path, text.encode())
         except OSError:
-            # A full disk is told by those who need it.
+            # A full disk is reported where it matters.
             return False
         return True
 
 
-def forget(folder: str) -> list[OnDisk]:
-    """Know nothing of saved states any more; which files there are on the servers' disks."""
+def forget(folder: str) -> list[SlotFile]:
+    """Forget all saved states; returns the files on the servers' disks."""
     found = []
     for path in sorted(glob(os.path.join(escape(folder), "slots-*.json"))):
         try:
             state = json.loads(disk.read_plain(path, _LARGEST_STATE))
-            found += [OnDisk(stream.shown(str(state[1])), each.file) for each in _read(state).saved]
-        except _NONSENSE:
+            found += [
+                SlotFile(event_stream.shorten(str(state[1])), each.file)
+                for each in _read(state).saved
+            ]
+        except _DAMAGED:
             pass
         disk.discard(path)
     return found
@@ -245,7 +265,7 @@ class _Slot(NamedTuple):
 
 
 def boundaries(parts: Sequence[Sequence[int]]) -> tuple[Boundary, ...]:
-    """Where the parts of a prompt end, each given as its tokens."""
+    """The boundaries of a prompt whose parts are given as tokens."""
     found: list[Boundary] = []
     digest, tokens = "", 0
     for part in parts:
@@ -256,12 +276,14 @@ def boundaries(parts: Sequence[Sequence[int]]) -> tuple[Boundary, ...]:
 
 
 def known_part(prompt: Sequence[Boundary], tokens: int) -> str:
-    """The hash of the parts that lie within the first tokens of a prompt."""
+    """The hash of the parts within the first tokens of a prompt."""
     return next((each.digest for each in reversed(prompt) if each.tokens <= tokens), "")
 
 
-def _best(saved: Sequence[Saved], prompt: Sequence[Boundary]) -> tuple[Saved, Boundary] | None:
-    """The saved state that knows most of a prompt, and up to where."""
+def _best(
+    saved: Sequence[SavedState], prompt: Sequence[Boundary]
+) -> tuple[SavedState, Boundary] | None:
+    """The saved state with the longest prefix of a prompt, and where that ends."""
     found = []
     for each in saved:
         theirs = set(each.boundaries)
@@ -271,22 +293,22 @@ def _best(saved: Sequence[Saved], prompt: Sequence[Boundary]) -> tuple[Saved, Bo
     return max(found, key=lambda pair: (pair[1].tokens, pair[0].used_ms), default=None)
 
 
-def _without(saved: Sequence[Saved], file: str) -> tuple[Saved, ...]:
+def _without(saved: Sequence[SavedState], file: str) -> tuple[SavedState, ...]:
     return tuple(each for each in saved if each.file != file)
 
 
-def _slot(told: Any) -> _Slot | None:
-    if not isinstance(told, dict) or not isinstance(told.get("id"), int):
+def _slot(info: Any) -> _Slot | None:
+    if not isinstance(info, dict) or not isinstance(info.get("id"), int):
         return None
     task, tokens = (
         value if isinstance(value, int) else -1
-        for value in (told.get("id_task"), told.get("n_prompt_tokens"))
+        for value in (info.get("id_task"), info.get("n_prompt_tokens"))
     )
-    is_idle = told.get("is_processing") is False
-    return _Slot(told["id"], is_idle, (told["id"], task, tokens))
+    is_idle = info.get("is_processing") is False
+    return _Slot(info["id"], is_idle, (info["id"], task, tokens))
 
 
-def _read(value: Any) -> State:
+def _read(value: Any) -> SlotState:
     version, _, model, saved, misses, missed_ms = value
     if version != _VERSION:
         raise ValueError("It was written by another ctx.")
@@ -295,8 +317,8 @@ def _read(value: Any) -> State:
         if not _NAME.fullmatch(file) or not ends:
             raise ValueError("That is no file of ours.")
         marks = tuple(Boundary(str(digest), int(tokens)) for digest, tokens in ends)
-        found.append(Saved(file, marks, int(used_ms), tuple(map(int, held))))
-    return State(str(model), tuple(found), int(misses), int(missed_ms))
+        found.append(SavedState(file, marks, int(used_ms), tuple(map(int, held))))
+    return SlotState(str(model), tuple(found), int(misses), int(missed_ms))
 
 
 def _digest(data: bytes) -> str:

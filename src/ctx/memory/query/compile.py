@@ -393,5 +393,5 @@ def _phrase(term: str) -> str:
     from ctx import terms
 
     # A character of a script without spaces is indexed together with the one behind it.
-    is_lone = len(term) == 1 and not term.isascii() and terms.of(f"{term}a") == [term, "a"]
+    is_lone = len(term) == 1 and not term.isascii() and terms.extract(f"{term}a") == [term, "a"]
     return f'"{term}"*' if is_lone else f'"{term}"'

@@ -12,7 +12,7 @@ from string import Template
 from typing import Any, Literal, NamedTuple
 
 from ctx.capture.steps import Step
-from ctx.llm.model import Request
+from ctx.llm.protocol import Request
 from ctx.synthesis import junk, wording
 from ctx.synthesis.by_model.showing import indented
 from ctx.synthesis.by_model.stretches import MOST_TOKENS, Stretch

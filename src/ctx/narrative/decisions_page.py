@@ -1,0 +1,69 @@
+"""`decisions.md`: every decision in one page, for whoever wants to read them at a stretch.
+
+It is made from the files in `decisions/` and stays on this machine. A page of that name that a
+person wrote is theirs.
+"""
+
+import os
+from typing import NamedTuple
+
+from ctx import disk
+from ctx.narrative import document_format, document_names, narrative_scan, roles
+from ctx.narrative.blocks import below
+
+_OURS = "<!-- Made by ctx from the files in decisions/: what is changed here is lost. -->"
+
+
+class _Decision(NamedTuple):
+    number: str
+    created: str
+    path: str
+    text: str
+
+
+def decisions(folder: str) -> str:
+    """The page: the newest decision first, those without a number last."""
+    found = []
+    for seen in narrative_scan.documents(folder):
+        if roles.place(seen.path).role != "decision" or _is_about_the_folder(seen.path):
+            continue
+        data = narrative_scan.read(folder, seen.path)
+        if data is not None:
+            found.append(_decision(seen.path, data.decode("utf-8", "replace")))
+    found.sort(key=lambda each: (int(each.number or 0), each.created, each.path), reverse=True)
+    parts = [_OURS, "# Decisions", *(each.text for each in found)]
+    return "\n\n".join(parts if found else [*parts, "None yet."]) + "\n"
+
+
+def write_decisions(folder: str) -> bool:
+    """Bring the page up to date. False where it is already, or where it is not ours."""
+    page = decisions(folder).encode("utf-8", "replace")
+    full = os.path.join(folder, narrative_scan.PROJECTION)
+    if os.path.lexists(full):
+        present = narrative_scan.read(folder, narrative_scan.PROJECTION)
+        if present is None or not present.startswith(_OURS.encode()) or present == page:
+            return False
+    elif page.endswith(b"None yet.\n"):
+        return False
+    with disk.explained(f"writing {narrative_scan.PROJECTION}"):
+        # Derived: a crash loses nothing that is not made again.
+        disk.replace(full, page, durable_name=False)
+    return True
+
+
+def _is_about_the_folder(path: str) -> bool:
+    return os.path.basename(path).lower() == "readme.md"
+
+
+def _decision(path: str, text: str) -> _Decision:
+    document = document_format.parse(text)
+    number = document_names.number_of(path) or ""
+    title = document.title or os.path.basename(path)
+    facts = [f"[{path}](<{path}>)", (document.created or "")[:10], ", ".join(document.tags)]
+    parts = [
+        f"## {number} {title}".replace("  ", " "),
+        " · ".join(fact for fact in facts if fact),
+        below(document.body, 1),
+    ]
+    shown = "\n\n".join(part for part in parts if part)
+    return _Decision(number, document.created or "", path, shown)

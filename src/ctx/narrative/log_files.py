@@ -1,0 +1,127 @@
+"""The log: one file for each commit and each note, written once; a day of them is read together."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.errors import UsageError
+from ctx.narrative import document_format, narrative_scan, roles, words
+from ctx.narrative.blocks import below
+
+_LONGEST_TITLE = 100
+_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])", re.ASCII)
+_SIGN = re.compile(r"([-+~#>*=!?]) +(?=\S)")
+_NAME = re.compile(rf"({_DATE.pattern})(?:-([01]\d|2[0-3])([0-5]\d))?(?:-.*)?\.md", re.ASCII)
+
+
+class Entry(NamedTuple):
+    """What a commit leaves in the log."""
+
+    title: str
+    at_ms: int
+    author: str
+    session: str
+    message: str
+    """What the commit says beyond its title; may be empty."""
+    sections: Sequence[tuple[str, Sequence[str]]]
+    """Headings, and under each its lines. One without lines is left out."""
+
+
+class _File(NamedTuple):
+    path: str
+    day: str
+    time: str
+    """`10:05`, or nothing for a file that a person keeps for the whole day."""
+
+
+def render(entry: Entry) -> str:
+    first, _, rest = entry.message.strip().partition("\n")
+    # A message is often given whole, with its title.
+    message = rest if first.strip() == entry.title.strip() else entry.message
+    parts = [words.paragraphs(message)]
+    for heading, lines in entry.sections:
+        if lines:
+            bullets = "\n".join(f"- {_bullet(each)}" for each in lines)
+            parts.append(f"## {words.heading(heading)}\n\n{bullets}")
+    return document_format.render(
+        words.heading(entry.title),
+        "\n\n".join(part for part in parts if part),
+        created=clock.iso(entry.at_ms),
+        more=_origin(entry.author, entry.session),
+    )
+
+
+def note(text: str, at_ms: int, author: str, session: str, tags: Iterable[str] = ()) -> str:
+    """A note as a document: its first line is the title, if it is no longer than one."""
+    first, _, rest = document_format.tidy(text).partition("\n")
+    title = " ".join(first.lstrip("#").split())
+    if len(title) > _LONGEST_TITLE:
+        title, rest = f"{title[: _LONGEST_TITLE - 1].rstrip()}…", text
+    return document_format.render(
+        title, rest, created=clock.iso(at_ms), tags=tags, more=_origin(author, session)
+    )
+
+
+def days(folder: str) -> list[str]:
+    """The days that have something in the log, in order."""
+    return sorted({file.day for file in _files(folder)})
+
+
+def day(folder: str, date: str) -> str:
+    """All of a day as one text, in the order in which it happened; empty for a day without."""
+    if not _DATE.fullmatch(date):
+        raise UsageError(f"{date[:80]!r} is not a day.", hint="Write it like 2026-01-20.")
+    parts = [
+        _shown(file, data.decode("utf-8-sig", "replace"))
+        for file in sorted(_files(folder), key=lambda file: (file.time, file.path))
+        if file.day == date and (data := narrative_scan.read(folder, file.path)) is not None
+    ]
+    return "\n\n".join([f"# {date}", *parts]) + "\n" if parts else ""
+
+
+def paths(folder: str) -> list[str]:
+    """The files of the log, of all streams, in the order of paths."""
+    found = narrative_scan.files(folder, _may_hold_logs)
+    every = [seen.path for seen, why_not in found if why_not is None]
+    return [path for path in every if roles.place(path).role == "log"]
+
+
+def _bullet(text: str) -> str:
+    """A line of ours, whose sign stands apart: `+` for what is new, `-` for what is gone."""
+    sign = _SIGN.match(text)
+    return f"`{sign[1]}` {words.line(text[sign.end() :])}" if sign else words.line(text)
+
+
+def _files(folder: str) -> list[_File]:
+    names = [(path, _NAME.fullmatch(os.path.basename(path))) for path in paths(folder)]
+    return [
+        _File(path, name[1], f"{name[2]}:{name[3]}" if name[2] else "")
+        for path, name in names
+        if name
+    ]
+
+
+def _may_hold_logs(path: str) -> bool:
+    parts = path.split("/")
+    return parts[0] == "log" or (parts[0] == "feature" and parts[2:3] in ([], ["log"]))
+
+
+def _shown(file: _File, text: str) -> str:
+    document = document_format.parse(text)
+    heading = f"## {file.time} {document.title or 'Untitled'}".replace("  ", " ")
+    stream = roles.place(file.path).stream
+    author = document_format.entry(text, "author")
+    session = document_format.entry(text, "session")
+    origin = [words.line(author), f"session {words.line(session)}" if session else ""]
+    origin.append(stream if stream != roles.MAIN_STREAM else "")
+    line = ", ".join(part for part in origin if part)
+    parts = [heading, f"*{line}*" if line else "", below(document.body, 1)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _origin(author: str, session: str) -> list[tuple[str, str]]:
+    # Who somebody is comes from git's configuration, which may hold anything.
+    named = (("author", author), ("session", session))
+    return [(key, value.encode("utf-8", "replace").decode()) for key, value in named if value]

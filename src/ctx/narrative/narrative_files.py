@@ -1,0 +1,89 @@
+"""Writing documents: new ones whole or not at all, old ones only as they were last seen."""
+
+import errno
+import os
+import stat
+
+from ctx import disk, interrupts
+from ctx.errors import ContentRefused, PathRefused
+from ctx.narrative import narrative_scan
+
+_NO_HARD_LINKS = frozenset(
+    {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES}
+)
+
+
+def create(folder: str, path: str, text: str) -> None:
+    """A new document, durable when this returns. What is there already is never written over."""
+    data = _encoded(text)
+    full = narrative_scan.located(folder, path)
+    within = os.path.dirname(full)
+    with disk.explained(f"writing the narrative file {path}"):
+        disk.make_folder(within)
+        temporary = disk.write_temporary(full, data)
+        try:
+            interrupts.defer()
+            _name(temporary, full)
+        except FileExistsError:
+            disk.discard(temporary)
+            raise PathRefused(
+                f"{path} is there already.", hint="Nothing was written; run the command again."
+            ) from None
+        except BaseException:
+            disk.discard(temporary)
+            raise
+        disk.sync_folder(within)
+
+
+def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
+    """Write over a document that still is what was seen of it.
+
+    False, and nothing is written, where it is not: its author has saved it in between. The last
+    look is right before the new file takes the name.
+    """
+    data = _encoded(text)
+    if narrative_scan.read(folder, path) != seen:
+        return False
+    if data == seen:
+        return True
+    full = narrative_scan.located(folder, path)
+    with disk.explained(f"writing the narrative file {path}"):
+        temporary = disk.write_temporary(full, data)
+        try:
+            os.chmod(temporary, stat.S_IMODE(os.lstat(full).st_mode) & 0o777)
+            if narrative_scan.read(folder, path) != seen:
+                disk.discard(temporary)
+                return False
+            interrupts.defer()
+            os.replace(temporary, full)
+        except FileNotFoundError:
+            disk.discard(temporary)
+            return False
+        except BaseException:
+            disk.discard(temporary)
+            raise
+        disk.sync_folder(os.path.dirname(full))
+    return True
+
+
+def _name(temporary: str, full: str) -> None:
+    """Give a written file its name, if nobody has it: a link cannot replace, a rename would."""
+    try:
+        os.link(temporary, full)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        # No hard links here. That two processes make the same random name is as good as never.
+        if os.path.lexists(full):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), full) from None
+        os.replace(temporary, full)
+    else:
+        disk.discard(temporary)
+
+
+def _encoded(text: str) -> bytes:
+    """Bytes that are no text go back as they came."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ContentRefused("The document is not text.") from None

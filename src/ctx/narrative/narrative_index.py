@@ -1,0 +1,208 @@
+"""`narrative.db`: the words of the narrative, section by section, so that recall finds them.
+
+It is derived from the files alone: brought up to date by whoever asks, one `stat` for a file that
+did not change, and made anew where it is damaged or of another version. Where none can be written,
+it is made in memory and forgotten again. Tasks and decisions are left out: they are nodes, and are
+found as such.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import disk, terms
+from ctx.errors import CtxError, IndexCorrupt
+from ctx.narrative import narrative_scan, roles
+from ctx.narrative.narrative_scan import ScannedFile
+from ctx.narrative.sections import sections
+from ctx.sqlite.connection import (
+    closed_on_failure,
+    connect,
+    discard,
+    execute_script,
+    expect_mark,
+    explained,
+    mark,
+    transaction,
+)
+
+APPLICATION_ID = 0x6374786E  # "ctxn"
+VERSION = 2
+
+_SCHEMA = """
+CREATE TABLE documents (
+    path TEXT PRIMARY KEY,
+    stamp TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE sections (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    first_line INTEGER NOT NULL,
+    last_line INTEGER NOT NULL
+);
+CREATE INDEX idx_sections_path ON sections(path);
+CREATE VIRTUAL TABLE words USING fts5(title, text, tokenize = 'unicode61');
+"""
+_NODES = frozenset({"task", "decision"})
+_BUSY_MS = 500
+_TITLE_COUNTS = 2.0
+_MOST_TERMS = 32
+
+
+class FoundSection(NamedTuple):
+    """A section that has words of a question."""
+
+    path: str
+    """Below `narrative/`."""
+    title: str
+    text: str
+    first_line: int
+    last_line: int
+    score: float
+    """The best has 1."""
+
+
+def search(database: str, folder: str, words: Iterable[str], limit: int) -> list[FoundSection]:
+    """The sections of a narrative folder that have any of the terms, the best first."""
+    wanted = list(dict.fromkeys(words))[:_MOST_TERMS]
+    if not wanted:
+        return []
+    try:
+        return _query(_up_to_date(database, folder), database, wanted, limit)
+    except IndexCorrupt:
+        # Damage may be where only an answer is read from.
+        with suppress(CtxError):
+            return _query(_made_anew(database, folder), database, wanted, limit)
+    except CtxError:
+        # It is not ours to read, or somebody else is at it.
+        pass
+    return _query(_in_memory(folder), database, wanted, limit)
+
+
+def _up_to_date(database: str, folder: str) -> Connection:
+    """The index that there is, up to date as far as it can be written. To be closed."""
+    connection = _open(database)
+    with closed_on_failure(connection):
+        try:
+            _refresh(connection, database, folder)
+        except IndexCorrupt:
+            raise
+        except CtxError:
+            # Somebody else is at it, or it is not ours to write: it is what it is.
+            pass
+        return connection
+
+
+def _made_anew(database: str, folder: str) -> Connection:
+    connection = _make(database)
+    with closed_on_failure(connection):
+        _refresh(connection, database, folder)
+        return connection
+
+
+def _in_memory(folder: str) -> Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    with closed_on_failure(connection):
+        _lay_out(connection)
+        _refresh(connection, ":memory:", folder)
+        return connection
+
+
+def _open(database: str) -> Connection:
+    if not os.path.isfile(database) or os.path.islink(database):
+        raise IndexCorrupt(f"There is no index at {database}.")
+    with (
+        explained(database, IndexCorrupt),
+        closed_on_failure(connect(database, "mode=rw", _BUSY_MS)) as connection,
+    ):
+        expect_mark(connection, database, APPLICATION_ID, VERSION)
+        return connection
+
+
+def _make(database: str) -> Connection:
+    with explained(database, IndexCorrupt), disk.explained("making the index of the narrative"):
+        discard(database)
+        disk.make_folder(os.path.dirname(database))
+        os.close(os.open(database, os.O_RDWR | os.O_CREAT, disk.FILE_MODE))
+        with closed_on_failure(connect(database, "mode=rw", _BUSY_MS)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            _lay_out(connection)
+            return connection
+
+
+def _lay_out(connection: Connection) -> None:
+    with transaction(connection):
+        execute_script(connection, _SCHEMA)
+        mark(connection, APPLICATION_ID, VERSION)
+
+
+def _refresh(connection: Connection, database: str, folder: str) -> None:
+    """Let the index know what the files say now."""
+    with explained(database, IndexCorrupt):
+        known = dict(connection.execute("SELECT path, stamp FROM documents"))
+        present = {
+            seen.path: _stamp(seen)
+            for seen, why_not in narrative_scan.files(folder)
+            if why_not is None and roles.place(seen.path).role not in _NODES
+        }
+        changed = [path for path, stamp in present.items() if known.get(path) != stamp]
+        gone = known.keys() - present.keys()
+        if changed or gone:
+            try:
+                with transaction(connection):
+                    for path in (*gone, *changed):
+                        _forget(connection, path)
+                    for path in changed:
+                        _read(connection, folder, path, present[path])
+            except sqlite3.IntegrityError as error:
+                # What was taken out is still there somewhere.
+                raise IndexCorrupt(f"The index {database} contradicts itself.") from error
+
+
+def _stamp(seen: ScannedFile) -> str:
+    return f"{seen.mtime_ns} {seen.size} {seen.inode}"
+
+
+def _forget(connection: Connection, path: str) -> None:
+    of_path = "SELECT id FROM sections WHERE path = ?"
+    connection.execute(f"DELETE FROM words WHERE rowid IN ({of_path})", (path,))
+    connection.execute("DELETE FROM sections WHERE path = ?", (path,))
+    connection.execute("DELETE FROM documents WHERE path = ?", (path,))
+
+
+def _read(connection: Connection, folder: str, path: str, stamp: str) -> None:
+    data = narrative_scan.read(folder, path)
+    if data is None:
+        return
+    connection.execute("INSERT INTO documents VALUES (?, ?)", (path, stamp))
+    for section in sections(data.decode("utf-8", "replace")):
+        cursor = connection.execute(
+            "INSERT INTO sections (path, title, text, first_line, last_line)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (path, section.title, section.text, section.first_line, section.last_line),
+        )
+        connection.execute(
+            "INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)",
+            (cursor.lastrowid, terms.column(section.title), terms.column(section.text)),
+        )
+
+
+def _query(
+    connection: Connection, database: str, wanted: Sequence[str], limit: int
+) -> list[FoundSection]:
+    with closing(connection), explained(database, IndexCorrupt):
+        rows = connection.execute(
+            "SELECT s.path, s.title, s.text, s.first_line, s.last_line,"
+            f" -bm25(words, {_TITLE_COUNTS}, 1.0) AS score FROM words"
+            " JOIN sections AS s ON s.id = words.rowid WHERE words MATCH ?"
+            # Of what says as much, the newest: a log's name is its time.
+            " ORDER BY score DESC, s.path DESC, s.first_line LIMIT ?",
+            (" OR ".join(f'"{term}"' for term in wanted), limit),
+        ).fetchall()
+    best = max((row[-1] for row in rows), default=0.0) or 1.0
+    return [FoundSection._make((*found, score / best)) for *found, score in rows]

@@ -1,0 +1,110 @@
+"""Which documents there are now, and their bytes.
+
+Every command in a project looks for documents that a person has edited, so looking is one
+`stat` a file. A cloned repository is a stranger: links, pipes and devices are passed over, and
+nothing is read that lies outside.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ctx import disk, layout
+from ctx.errors import PathRefused
+from ctx.narrative import roles
+
+PROJECTION = "decisions.md"
+"""Made from the decisions, not written by anybody."""
+
+_LARGEST = 4 * 1024 * 1024
+# Gone, a link, not a plain file, or a name that no file can have.
+_NOT_THERE = frozenset(
+    {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO,
+     errno.ENAMETOOLONG}
+)  # fmt: skip
+
+
+class ScannedFile(NamedTuple):
+    """A document as the file system shows it without reading it."""
+
+    path: str
+    """Below `narrative/`."""
+    mtime_ns: int
+    size: int
+    inode: int
+
+
+def documents(folder: str) -> Iterator[ScannedFile]:
+    """What people edit, in the order of paths: all but the log, which is written once."""
+    found = files(folder, lambda path: roles.place(f"{path}/_").role != "log")
+    return (seen for seen, why_not in found if why_not is None)
+
+
+def files(
+    folder: str, enters: Callable[[str], bool] = lambda _: True
+) -> list[tuple[ScannedFile, str | None]]:
+    """Every markdown file in the order of paths; for one that is no document, why not."""
+    found = []
+    waiting = [""]
+    while waiting:
+        above = waiting.pop()
+        try:
+            entries = os.scandir(os.path.join(folder, above))
+        except OSError:
+            continue
+        with entries:
+            for entry in entries:
+                path = above + entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    if enters(path):
+                        waiting.append(f"{path}/")
+                # What begins with a dot was left by an editor or a file manager.
+                elif entry.name.endswith(".md") and entry.name[0] != "." and path != PROJECTION:
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except OSError:
+                        continue
+                    seen = ScannedFile(
+                        path, disk.storable_ns(status.st_mtime_ns), status.st_size, status.st_ino
+                    )
+                    found.append((seen, _why_not(path, status)))
+    return sorted(found)
+
+
+def read(folder: str, path: str) -> bytes | None:
+    """The bytes of a document; None where there is none that could be read."""
+    try:
+        data = disk.read_plain(located(folder, path), _LARGEST + 1)
+    except PathRefused:
+        return None
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            return None
+        raise disk.failure(f"reading the narrative file {path}", error) from error
+    return data if len(data) <= _LARGEST else None
+
+
+def located(folder: str, path: str) -> str:
+    """Where a path below `narrative/` lies. It cannot lead out of it, nor can a link on the way."""
+    parts = path.split("/")
+    if "\0" in path or any(part in ("", ".", "..") for part in parts):
+        raise PathRefused(f"{path!r} is no place in the narrative folder.")
+    here = folder
+    for part in parts[:-1]:
+        here = os.path.join(here, part)
+        if os.path.islink(here):
+            raise PathRefused(
+                f"{here} is a symbolic link.", hint="A project store must be plain folders."
+            )
+    return os.path.join(here, parts[-1])
+
+
+def _why_not(path: str, status: os.stat_result) -> str | None:
+    if not stat.S_ISREG(status.st_mode):
+        return "it is not a plain file"
+    if status.st_size > _LARGEST:
+        return f"it is larger than {_LARGEST:,} bytes"
+    # The usual name needs no look at each of its characters.
+    return None if path.isprintable() else layout.unfit_name(path)

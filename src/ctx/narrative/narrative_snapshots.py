@@ -1,0 +1,89 @@
+"""Narrative documents as they were at a commit."""
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from ctx import disk, redaction
+from ctx.ids import ObjectId
+from ctx.narrative import narrative_scan, roles
+from ctx.objects import commits
+from ctx.objects.model import NarrativeRef
+from ctx.objects.store import Object, Reader, blob
+
+
+class Snapshot(NamedTuple):
+    """A document that has changed since it was last kept."""
+
+    ref: NarrativeRef
+    content: Object
+    secrets: tuple[redaction.Finding, ...]
+    """What was left out of what is kept. The person's file is not touched."""
+    changed: bool = True
+    """Whether it differs from what was kept last."""
+
+
+class Skipped(NamedTuple):
+    """A markdown file that is not kept, and why."""
+
+    path: str
+    reason: str
+
+
+def documents(folder: str) -> tuple[list[str], list[Skipped]]:
+    """The markdown files under the narrative folder, relative to it, in order."""
+    found = narrative_scan.files(folder)
+    kept = [seen.path for seen, why_not in found if why_not is None]
+    skipped = [Skipped(seen.path, why_not) for seen, why_not in found if why_not is not None]
+    return kept, skipped
+
+
+def taken(
+    folder: str,
+    paths: Iterable[str],
+    known: Mapping[str, ObjectId],
+    always: Collection[str] = (),
+) -> list[Snapshot]:
+    """The documents that differ from what `known` has for their paths, and those that are
+    wanted always."""
+    made = []
+    for path in paths:
+        # A log entry is written once: what was kept of it holds.
+        if path in known and roles.place(path).role == "log" and path not in always:
+            continue
+        with disk.explained(f"reading the narrative file {path}"):
+            data = disk.read(os.path.join(folder, path))
+        content, secrets = kept_of(data)
+        is_changed = known.get(path) != content.id
+        if is_changed or path in always:
+            stream, role = roles.place(path)
+            ref = NarrativeRef(path, stream, role, content.id)
+            made.append(Snapshot(ref, content, secrets, is_changed))
+    return made
+
+
+class Kept(NamedTuple):
+    content: Object
+    secrets: tuple[redaction.Finding, ...]
+
+
+def kept_of(data: bytes) -> Kept:
+    """What is kept of a document with these bytes."""
+    clean = redaction.redact(data.decode("utf-8", "surrogateescape"))
+    return Kept(blob(clean.text.encode("utf-8", "surrogateescape")), clean.findings)
+
+
+def last_kept(
+    reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[str]
+) -> dict[str, ObjectId]:
+    """The newest snapshot of each wanted document in the history of the heads."""
+    missing = set(wanted)
+    found: dict[str, ObjectId] = {}
+    for _, commit in commits.walk(reader, heads):
+        if not missing:
+            break
+        for ref in commit.narrative_refs if commit else ():
+            if ref.path in missing:
+                found[ref.path] = ref.blob_id
+                missing.remove(ref.path)
+    return found

@@ -1,0 +1,22 @@
+"""The uncommitted work of a session: a chain of work commits."""
+
+from typing import NamedTuple
+
+from ctx.ids import ObjectId
+from ctx.objects.model import WorkCommit
+from ctx.objects.store import Reader, read_typed
+
+
+class Step(NamedTuple):
+    id: ObjectId
+    work: WorkCommit
+
+
+def chain(reader: Reader, tip: ObjectId | None) -> list[Step]:
+    """The steps up to a work commit, newest first."""
+    steps = []
+    while tip is not None:
+        work = read_typed(reader, tip, WorkCommit)
+        steps.append(Step(tip, work))
+        tip = work.parents[0] if work.parents else None
+    return steps

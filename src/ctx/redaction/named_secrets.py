@@ -1,0 +1,368 @@
+"""Secrets that somebody called one.
+
+A name such as `DB_PASSWORD`, `apiKey` or `Authorization` is followed by a value
+in a few dozen ways: `=` in shells and programs, `:` in YAML, JSON and headers,
+a blank after an option, "is" in a sentence. The name makes the value suspect;
+whether it is a secret is then judged by how it looks and by how it was given:
+a program is full of `token = next_token`, an environment file is not.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal, NamedTuple
+
+from ctx.redaction.randomness import is_placeholder, is_random
+from ctx.redaction.scan_text import Page, Span
+
+RANK = 1
+NEARBY_RANK = 2
+
+# Looked for everywhere, so as few and as rare as possible. "key" is common and
+# counts only after one of `_KEY_OF`; "pass" stands for password, passwd, passphrase.
+_ANCHORS = (b"secret", b"token", b"pass", b"pwd", b"cred", b"auth", b"key")
+
+_KEY_OF = (
+    "access account admin api app application auth client consumer cookie crypto decryption deploy "
+    "encryption hmac ingest integration jwt license master private project secret security server "
+    "service session shared signing ssh storage subscription webhook"
+).split()
+_QUALIFIED = rf"(?:{'|'.join(_KEY_OF)})[ _.-]?\Z".encode()
+
+# A word of a name that makes it the name of a secret: by its end, as names are
+# glued together (`pgpassword`, `authtoken`), or as a whole.
+_SECRET_ENDS = ("secret", "token", "credential", "apikey", "secretkey", "accesskey", "privatekey",
+                "authkey", "signingkey", "encryptionkey", "accountkey")  # fmt: skip
+_PASSWORD_ENDS = ("password", "passwd", "passphrase", "passcode", "pwd")
+_SECRET_WORDS = frozenset(("auth", "cred"))
+
+# What is said *about* a secret is none: `token_count`, `password_hash`, `public_key`.
+_ABOUT = frozenset(
+    "csrf xsrf hash hashed hasher sha md blake digest checksum fingerprint integrity "
+    "public pub tokenizer next starting continuation change lock pagination idempotency "
+    "cursor".split()
+)
+_ABOUT_LAST = frozenset(
+    "algorithm arn at attempts attr author backend callback charset class cls code column count "
+    "created ctx date dir doc docs duration enabled endpoint env error expired expires expiry "
+    "expiration field file filename flow fn format func function grant group handler header help "
+    "hint host id identifier ids idx index info interval issuer kind label length len lifetime "
+    "limit line list location manager max message method min mode model module msg name names "
+    "namespace ns "
+    "offset owner page param parameter path pattern placeholder policy pos position prefix prompt "
+    "property provider re ref regex region regexp reset role rule scheme scope scopes separator "
+    "seq server service set size source span start state status stdin stream style suffix table "
+    "target text time timeout title ttl type types uid uri url urls usage used user username "
+    "validator var vars verifier version".split()
+)
+
+# From the end of an anchor to the start of the value.
+_SIGN = r"""(?x)
+[\w.-]{0,40}+                                        # the rest of the name
+(?:
+    \*{0,2}(?P<quote>\\{0,3}["'`])?[\])]?[ \t]*+
+    (?: :[ \t]*[A-Za-z_][\w.\[\],| ]{0,40}[ ]=(?=[ ][bru]?["'`])  # name: type = "…"
+      | (?P<sign> :=|=>|[=!]==?|=|:(?!:)|\|\||\?\?|(?<=[ ])(?:\||or)(?=[ ]) )\*{0,2}
+      | (?P<call> , )
+    )[ \t]*+
+  | (?P<tag> > )                                     # <name>…</name>
+  | (?P<pair> \\{0,3}["']?[,;]?\s{0,24}\\{0,3}["']?value\\{0,3}["']?[ \t]*[:=] )[ \t]*+
+  | (?:\\{0,3}["'`])?[ \t]+(?P<verb> (?:is|was|to)(?:[ ]now)?:? )[ \t]+
+  | [ \t]+(?=["'`])                                  # the password `…`
+)
+"""
+_OPTION = r"[\w-]{0,40}+[ \t]++(?!-)"
+_QUOTE = r"""[bfru]{0,2}(\\{0,3}["'`])"""
+_QUOTED = {
+    '"': r'(?>(?:[^"\\\n]|\\.){0,256})',
+    "'": r"(?>(?:[^'\\\n]|\\.){0,256})",
+    "`": r"[^`\n]{0,256}+",
+}
+_QUOTED_ESCAPED = r"""[^"'`\\\n]{0,256}+"""
+_BARE = r"""[^\s"'`,;&<>(){}\[\]|\\]{1,256}+"""
+# Up to the next blank, field (`;Database=…`) or parameter (`&user=…`).
+_BARE_PASSWORD = r"""(?>(?:[^\s"'`<>,;&\\]|[,;&](?!\s|\Z|[\w.-]{2,40}=)){1,256})"""
+_REST_OF_LINE = r"(\S{1,256}+)[ \t]*+(?:\#[^\n]*)?(?:\r?\n|\Z)"
+_LINE_LEAD = r"(?:\A|\n)[ \t>+-]*(?:(?:export|set|setx|declare -x|ENV|ARG)[ \t]+)?\Z"
+_TAIL = r"""[^\s"'`,;&<>(){}\[\]|\\]*+"""
+
+
+Given = Literal[
+    "quoted",
+    "line",  # All that is left of its line.
+    "inline",  # Within a line, but clearly a value.
+    "loose",  # Within a line, and perhaps an expression of a program.
+]
+
+
+class _Name(NamedTuple):
+    start: int
+    text: str
+    kind: Literal["password", "secret", "header"]
+
+
+class _Value(NamedTuple):
+    start: int
+    end: int
+    given: Given
+
+
+def find(page: Page) -> Iterator[Span]:
+    sign = _compiled(_SIGN).match
+    qualified = re.compile(_QUALIFIED).search
+    for anchor in _ANCHORS:
+        done = 0
+        at = page.lower.find(anchor)
+        while at >= 0:
+            end = at + len(anchor)
+            if at >= done and (anchor != b"key" or qualified(page.lower, max(0, at - 14), at)):
+                span = None
+                if m := sign(page.text, end):
+                    span = _assigned(page, at, end, m)
+                span = span or _option(page, at, end) or _nearby(page, anchor, at, end)
+                if span:
+                    yield span
+                    done = span.end
+            at = page.lower.find(anchor, end)
+    yield from _find_bearers(page)
+
+
+def _assigned(page: Page, at: int, end: int, sign: re.Match[str]) -> Span | None:
+    name = _name(page, at, end)
+    if name is None:
+        return None
+    if name.kind == "header":
+        return _header(page, sign.end())
+    value = _value(page, name, sign)
+    if value is None:
+        return None
+    text = page.text[value.start : value.end]
+    if sign["call"] and not (sign["quote"] and (is_random(text) or _is_argument(page, name))):
+        return None
+    if name.text.lower() == "pass" and not (sign["sign"] or sign["tag"] or sign["pair"]):
+        return None  # "… to pass to …", "Pass `--verbose` …"
+    if sign["sign"] == ":" and page.raw[max(0, name.start - 1) : name.start] == b":":
+        return None  # `arn:aws:…:secret:name`
+    if not _is_secret(text, name, value.given):
+        return None
+    return _span(page, name, value)
+
+
+def _span(page: Page, name: _Name, value: _Value) -> Span:
+    end = value.end
+    if end - value.start >= 256:  # Longer than the patterns reach: take all of it.
+        end = _match_end(_TAIL, page, end)
+    rule = "password" if name.kind == "password" else "named-secret"
+    return Span(value.start, end, rule, RANK)
+
+
+def _name(page: Page, at: int, end: int) -> _Name | None:
+    raw, start = page.raw, at
+    floor = max(0, at - 48)
+    while start > floor and raw[start - 1] in _NAME_BYTES:
+        start -= 1
+    end = _match_end(r"[\w.-]{0,40}+", page, end)
+    text = page.text[start:end]
+    words = [w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)]
+    if words[0] == "key":  # "api key", with a blank: the anchor was qualified.
+        words.insert(0, "api")
+    if words[-1] in _ABOUT_LAST or not _ABOUT.isdisjoint(words) or text == "PWD":
+        return None
+    if words[-1] == "authorization":
+        return _Name(start, text, "header")
+    singular = [w if w.endswith("ss") else w.removesuffix("s") for w in words]
+    for word in singular:
+        if word.endswith(_PASSWORD_ENDS):
+            return _Name(start, text, "password")
+    if words[-1] in ("pass", "pw"):  # Not `pass_fds`.
+        return _Name(start, text, "password")
+    for before, word in zip(["", *singular], singular, strict=False):
+        if word.endswith(_SECRET_ENDS) or word in _SECRET_WORDS:
+            return _Name(start, text, "secret")
+        if word == "key" and before in _KEY_OF:
+            return _Name(start, text, "secret")
+    return None
+
+
+_NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+
+
+def _value(page: Page, name: _Name, sign: re.Match[str]) -> _Value | None:
+    text, start = page.text, sign.end()
+    if m := _match(_QUOTE, text, start):
+        quote = m[1]
+        body = _QUOTED_ESCAPED if len(quote) > 1 else _QUOTED[quote]
+        return _Value(m.end(), _match_end(body, page, m.end()), "quoted")
+    if sign["call"]:
+        return None
+    lead = text[max(0, name.start - 24) : name.start]
+    if sign["sign"] in ("=", ":") and re.search(_LINE_LEAD, lead):
+        m = _match(_REST_OF_LINE, text, start)
+        glued = sign["sign"] == "=" and text[start - 1] == "="
+        # `name = value` may be a line of a program, and value another name.
+        if m and m[1][-1] not in ",;({[)" and (glued or sign["sign"] == ":" or not _is_code(m[1])):
+            return _Value(*m.span(1), "line")
+    if sign["tag"]:
+        end = text.find("</", start, start + 4096)
+        return _Value(start, end, "quoted") if end > start else None
+    is_value = text[start - 1] == "=" or sign["verb"] or sign["pair"] or sign["sign"] in (":", "|")
+    before = page.raw[max(0, name.start - 1) : name.start]
+    if name.kind == "password" and is_value and before not in (b"(", b",", b"."):
+        end = _match_end(_BARE_PASSWORD, page, start)
+    else:
+        end = _match_end(_BARE, page, start)
+        is_value = is_value and text[end : end + 1] not in ("(", "[", "{", ",", ")")
+    if sign["verb"]:
+        end = start + len(text[start:end].rstrip(".:?"))
+    return _Value(start, end, "inline" if is_value else "loose") if end > start else None
+
+
+def _is_code(value: str) -> bool:
+    return value.isidentifier() and sum(c.isdigit() for c in value) < 4
+
+
+def _is_secret(value: str, name: _Name, given: Given) -> bool:
+    if len(value) < 6:
+        return False
+    value = value[:_JUDGED]
+    looks_random = is_random(value)
+    if not looks_random and (name.kind == "secret" or given == "loose"):
+        return False
+    if is_placeholder(value) or re.search(_NO_SECRET, value):
+        return False
+    if looks_random:
+        return given != "loose" or len(value) >= 16
+    if re.search(_PATH, value) or (given != "quoted" and re.search(_EXPRESSION, value)):
+        return False
+    # A password that a person chose, then: digits or odd signs among letters.
+    if value.isdigit():
+        return given in ("quoted", "line")
+    if re.fullmatch(_WORDS, value):
+        # In an environment file, words are a password too.
+        is_environment = given in ("quoted", "line") and name.text.isupper() and len(value) >= 8
+        return is_environment and not re.search("(?i)pass|secret", value)
+    return any(c.isalpha() for c in value) and not re.fullmatch(r"\W*\w?[A-Za-z]+\W*", value[:-1])
+
+
+_JUDGED = 128  # Characters of a value that are looked at.
+# Several words, named hashes, URLs (their passwords have a rule of their own).
+_NO_SECRET = r"\s|\A(?:sha\d+|md5|blake\w*)[-:$]|://"
+_EXPRESSION = r"\A[A-Za-z_][\w.]{2,}[(\[]|[(\[)\]|]\Z"
+_PATH = r"\A(?:\.{0,2}/|~/|[A-Za-z]:\\)"
+_WORDS = r"[A-Za-z]+(?:[ _./:@-]+[A-Za-z]+)*[.:]?"
+
+
+def _is_argument(page: Page, name: _Name) -> bool:
+    """Tell the first argument of a call, `setenv("PASSWORD", …)`, from a member of a list."""
+    lead = page.text[max(0, name.start - 6) : name.start]
+    return re.search(r"\w\(\\{0,3}[\"'`]\Z", lead) is not None
+
+
+def _header(page: Page, start: int) -> Span | None:
+    m = _match(_CREDENTIALS, page.text, start)
+    if m is None or is_placeholder(m["value"]):
+        return None
+    value = m["value"]
+    if (m["scheme"] or "").lower() == "basic":
+        # Base64 of user:password, which has letters of both cases.
+        plausible = len(value) >= 8 and not value.islower() and not value[1:].islower()
+    else:
+        plausible = _is_opaque(value)
+    return Span(*m.span("value"), "authorization", RANK) if plausible else None
+
+
+_CREDENTIALS = (
+    r"""[bfru]{0,2}\\{0,3}["'`]?(?:(?P<scheme>[A-Za-z][\w-]{2,20})[ \t]+)?"""
+    r"""(?:token=)?\\{0,3}["']?(?P<value>[\w.~+/=:-]{8,4096}+)"""
+)
+
+
+def _find_bearers(page: Page) -> Iterator[Span]:
+    at = page.lower.find(b"bearer")
+    while at >= 0:
+        m = _match(r"""[ \t]+["'`]?([\w.~+/-]{16,4096}+={0,2})""", page.text, at + 6)
+        if m and not is_placeholder(m[1]) and _is_opaque(m[1]):
+            yield Span(*m.span(1), "authorization", RANK)
+        at = page.lower.find(b"bearer", at + 6)
+
+
+def _is_opaque(value: str) -> bool:
+    return len(value) >= 12 and is_random(value)
+
+
+def _option(page: Page, at: int, end: int) -> Span | None:
+    """Find the value in `--password value`."""
+    lead = page.raw[max(0, at - 24) : at]
+    dashes = lead.rfind(b" --")
+    if dashes < 0 or b" " in lead[dashes + 1 :]:
+        return None
+    m = _match(_OPTION, page.text, end)
+    name = _name(page, at, end)
+    if m is None or name is None or name.kind == "header":
+        return None
+    start, body = m.end(), _BARE
+    if quote := _match(_QUOTE, page.text, start):
+        start, body = quote.end(), _QUOTED_ESCAPED
+    value = _Value(start, _match_end(body, page, start), "inline")
+    if not _is_secret(page.text[start : value.end], name, value.given):
+        return None
+    return _span(page, name, value)
+
+
+_NEAR = 48
+
+
+def _nearby(page: Page, anchor: bytes, at: int, end: int) -> Span | None:
+    """Find a random value that follows the word: at once, or soon and in the same line."""
+    if anchor in (b"auth", b"pwd"):
+        return None
+    if m := _match(_NEXT_WORD, page.text, end):
+        start, value = m.start(1), m[1].rstrip(".:?!")
+        shortest, longest = 12, 4096
+    else:
+        index = bisect_left(page.starts, end)
+        if index == len(page.starts) or page.starts[index] - end > _NEAR:
+            return None
+        start = page.starts[index]
+        value = page.text[start : start + page.lines[index + 1] - page.lines[index] - 1]
+        if re.search(_FAR, page.text[end:start]) or re.search(_OTHERWISE, value):
+            return None
+        value = value.rstrip(".:=%")
+        offset = max(value.rfind(":"), value.rfind("=")) + 1
+        start, value = start + offset, value[offset:]
+        shortest, longest = 20, 200
+    if not shortest <= len(value) <= longest or re.search(_NO_NEIGHBOUR, value):
+        return None
+    if not is_random(value) or is_placeholder(value) or _name(page, at, end) is None:
+        return None
+    return Span(start, start + len(value), "nearby-secret", NEARBY_RANK)
+
+
+_NEXT_WORD = (
+    r"""[\w-]{0,20}+["'`]?[ \t]++["'`]?(?=[^\s\d]{0,99}\d)([^\s"'`(),;:<>{}\[\]|\0]{12,4096}+)"""
+)
+# Another line, something redacted, or a word that says what the value is instead.
+_FAR = (
+    r"(?i)[\n\0]|hash|sha\d|md5|digest|commit|checksum|integrity|fingerprint|uuid|revision"
+    r"|base64,|\bid\b| -"
+)
+# The name of a resource, a line of go.sum, something cut short, a hash or a UUID.
+_OTHERWISE = r"\A(?:arn|h1):|\.{3}\Z|\A[0-9a-fA-F-]+[.:]?\Z"
+# Paths, files, versions, numbers.
+_NO_NEIGHBOUR = r"\A//|\A/[a-z_.-]+/|/.*\.|\.\w+/|\Asha\d+-|\A0x|://"
+
+
+def _match_end(pattern: str, page: Page, start: int) -> int:
+    m = _match(pattern, page.text, start)
+    return m.end() if m else start
+
+
+def _match(pattern: str, text: str, start: int) -> re.Match[str] | None:
+    return _compiled(pattern).match(text, start)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # Compiled when first needed: at import this would cost more than the import.
+    return re.compile(pattern, re.ASCII)

@@ -1,0 +1,195 @@
+"""The functions behind the routes. Each runs in a thread and opens the memory itself."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ctx import clock, ids
+from ctx.capture import event_table
+from ctx.errors import CtxError, UsageError
+from ctx.operations.apply import AUTHOR
+from ctx.workspace import Environment, Memory, for_agents, open_memory
+
+if TYPE_CHECKING:
+    from ctx.operations.queue import Queue
+
+_MAX_LIMIT = 1_000
+_DEFAULT_LIMIT = 20
+_RELEVANT_S = 0.08
+"""The part of a hook's wait at a prompt that the search may take."""
+
+
+class RouteRequest(NamedTuple):
+    environment: Environment
+    parameters: dict[str, str]
+    """The query parameters."""
+    body: dict[str, Any]
+    """The JSON body."""
+
+    def text(self, name: str) -> str:
+        found = self.parameters.get(name) or self.body.get(name) or ""
+        return found if isinstance(found, str) else ""
+
+    def required(self, name: str) -> str:
+        if not (found := self.text(name)):
+            raise UsageError(f"`{name}` is missing.", hint=f"Give it in the address: ?{name}=…")
+        return found
+
+    def number(self, name: str, default: int, most: int = _MAX_LIMIT) -> int:
+        found = self.text(name) or str(default)
+        if not (found.isascii() and found.isdecimal() and len(found) < 10):
+            raise UsageError(f"`{name}` is no whole number: {found[:40]!r}.")
+        return min(int(found), most)
+
+
+RouteFunction = Callable[[RouteRequest], Any]
+
+
+class ContextAnswer(NamedTuple):
+    """The context for a session that starts in a folder."""
+
+    context: str
+    tokens: int
+    layers: tuple[str, ...]
+    build_ms: int
+
+
+class EventsAnswer(NamedTuple):
+    events: tuple[event_table.EventRow, ...]
+    total: int
+
+
+class Health(NamedTuple):
+    status: str
+    """`ok`, or what is wrong with the store."""
+    queue: "Queue"
+
+
+def health(request: RouteRequest) -> Health:
+    from ctx.operations import queue
+
+    try:
+        with _user_memory(request) as memory:
+            return Health("ok", queue.queue(memory))
+    except CtxError as error:
+        home = request.environment.user_store.home
+        return Health(error.message, queue.without_store(home))
+
+
+def context(request: RouteRequest) -> ContextAnswer:
+    from ctx.operations import context
+
+    with _memory_at(
+        request, request.required("project_path"), request.text("session_id")
+    ) as memory:
+        made = context.context(memory)
+    layers = tuple(each.name for each in made.layers if each.shown)
+    return ContextAnswer(made.text, made.tokens, layers, made.build_ms)
+
+
+def search(request: RouteRequest) -> Any:
+    from ctx.memory.query.compile import Scope
+    from ctx.memory.query.parse import parse_words
+    from ctx.operations.query import find
+
+    with _memory_at(request, request.text("project_path")) as memory:
+        query = parse_words(request.required("q"), [])
+        return find(memory.graph, query, Scope(), request.number("limit", _DEFAULT_LIMIT))
+
+
+def query(request: RouteRequest) -> Any:
+    from ctx.operations import pack
+
+    budget = request.number("budget", 0, 10_000_000) or None
+    with _memory_at(request, request.text("project_path")) as memory:
+        return pack.pack(memory, pack.Options(request.required("q"), budget))
+
+
+def sessions(request: RouteRequest) -> Any:
+    from ctx.capture import state
+
+    with _user_memory(request) as memory:
+        project = request.text("project") or None
+        limit = request.number("limit", _DEFAULT_LIMIT)
+        found = state.all_of(memory.user.connection, project=project, limit=limit)
+    return {"sessions": found}
+
+
+def events(request: RouteRequest) -> EventsAnswer:
+    """The newest events first, without their content."""
+    wanted = {name: request.text(name) for name in ("session", "status") if request.text(name)}
+    with _user_memory(request) as memory:
+        limit = request.number("limit", _DEFAULT_LIMIT)
+        found, count = event_table.newest(memory.user.connection, wanted, limit)
+    return EventsAnswer(tuple(found), count)
+
+
+def nodes(request: RouteRequest) -> Any:
+    from ctx.operations.list import Options, list_nodes
+
+    types = [request.text("type")] if request.text("type") else []
+    tags = [request.text("tag")] if request.text("tag") else []
+    with _memory_at(request, request.text("project_path")) as memory:
+        wanted = Options(types, tags, limit=request.number("limit", _DEFAULT_LIMIT))
+        return list_nodes(memory.graph, wanted)
+
+
+def apply(request: RouteRequest) -> Any:
+    """Run the commands of agents. A hook waits for this, so it does nothing else."""
+    from ctx.hook_files import spool
+    from ctx.operations import apply, tend
+
+    home = request.environment.user_store.home
+    with apply.alone(home) as held:
+        if not held:
+            return apply.NOTHING._replace(waiting=len(spool.waiting(home)))
+        with open_memory(request.environment, writing=True) as memory:
+            return apply.commands(memory, home, tend.transcript_timeout_s(memory))
+
+
+def prompt(request: RouteRequest) -> Any:
+    """What is relevant to a prompt and was not shown to this session yet."""
+    from ctx.operations.relevant import relevant
+
+    folder, session = request.required("folder"), request.required("session")
+    _check_folder(folder)
+    deadline = clock.monotonic_after(_RELEVANT_S)
+    with _user_memory(request) as memory:
+        return relevant(memory, folder, session, request.required("prompt"), deadline)
+
+
+@contextmanager
+def _user_memory(request: RouteRequest) -> Iterator[Memory]:
+    """The user store alone."""
+    with open_memory(request.environment, writing=False, author=AUTHOR) as memory:
+        yield memory
+
+
+@contextmanager
+def _memory_at(request: RouteRequest, folder: str, session: str = "") -> Iterator[Memory]:
+    """The memory for an agent's folder; the user store alone if no folder is given."""
+    with _user_memory(request) as memory:
+        if not folder:
+            yield memory
+            return
+        _check_folder(folder)
+        joined = ids.session_id(session) if session else memory.session
+        with for_agents(memory, folder, joined, AUTHOR) as there:
+            yield there
+
+
+def _check_folder(folder: str) -> None:
+    if not os.path.isabs(folder) or "\0" in folder:
+        raise UsageError(f"{folder[:200]!r} is not the whole path of a folder.")
+
+
+GET_ROUTES: dict[str, RouteFunction] = {
+    "context": context,
+    "search": search,
+    "query": query,
+    "sessions": sessions,
+    "events": events,
+    "nodes": nodes,
+}
+POST_ROUTES: dict[str, RouteFunction] = {"apply": apply, "prompt": prompt}

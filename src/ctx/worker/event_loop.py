@@ -1,0 +1,194 @@
+"""The worker's event loop: a round after each wake-up, and requests on the socket meanwhile.
+
+Rounds and requests run in threads, each with its own connection. One round runs at a time; a
+wake-up during a round starts the next one.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+
+import uvicorn
+
+import ctx
+from ctx import clock, disk
+from ctx.server import app
+from ctx.server.app import AppServices, ProcessInfo
+from ctx.worker.wake_pipe import WakePipe
+from ctx.worker.worker import ExitReason, Worker, end_children, resident_mb
+
+_BURST_S = 0.05
+"""Events come in bursts: how long to wait for more after a wake-up."""
+_TICK_S = 5.0
+_SOON_S = 0.2
+_ROUND_EVERY_S = 60.0
+"""The interval between rounds while a session is live."""
+_STOPPING_S = 1.2
+"""How long a round may continue after the worker is told to stop."""
+_BACKLOG = 64
+
+
+def serve(worker: Worker, wake_pipe: WakePipe) -> ExitReason:
+    """Run until there is a reason to exit."""
+    return asyncio.run(_Loop(worker, wake_pipe).run())
+
+
+class _Server(uvicorn.Server):
+    """A server that waits for an event to end, instead of polling ten times a second."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ending = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        await self._ending.wait()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # The worker handles signals itself.
+        yield
+
+    def end(self) -> None:
+        self.should_exit = True
+        self._ending.set()
+
+
+class _Loop:
+    def __init__(self, worker: Worker, wake_pipe: WakePipe) -> None:
+        self._worker = worker
+        self._wake_pipe = wake_pipe
+        self._woken = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, "round")
+        self._last_round = 0.0
+
+    async def run(self) -> ExitReason:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._wake_pipe.fileno(), self._on_pipe)
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(each, self._on_signal)
+        server, serving = await self._serve()
+        try:
+            return await self._work()
+        finally:
+            loop.remove_reader(self._wake_pipe.fileno())
+            server.end()
+            if serving is not None:
+                await serving
+                disk.discard(self._worker.store.worker_socket)
+            self._thread.shutdown(wait=False)
+
+    def _on_pipe(self) -> None:
+        if self._wake_pipe.was_written():
+            self._worker.note_wake()
+            self._woken.set()
+
+    def _on_signal(self) -> None:
+        self._worker.stop()
+        self._woken.set()
+
+    async def _work(self) -> ExitReason:
+        worker = self._worker
+        await self._in_thread(worker.round)
+        while not (reason := worker.reason_to_exit()):
+            patience_s = _SOON_S if worker.is_behind else _TICK_S
+            if await self._wait_for_wake(min(patience_s, worker.idle_left_s + 0.01)):
+                await self._in_thread(worker.round)
+            elif worker.has_work() or clock.monotonic() - self._last_round > _ROUND_EVERY_S:
+                await self._in_thread(worker.round)
+                await self._in_thread(worker.freshen)
+        return reason
+
+    async def _wait_for_wake(self, seconds: float) -> bool:
+        """Whether a wake-up arrives in this time; if so, wait for the end of the burst."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        if not self._woken.is_set() or self._worker.is_stopping():
+            return False
+        await asyncio.sleep(_BURST_S)
+        self._woken.clear()
+        return True
+
+    async def _in_thread(self, do: Callable[[], None]) -> None:
+        """Run a function in the thread and wait for it, but not for long once the worker stops."""
+        if self._worker.is_stopping():
+            return
+        self._last_round = clock.monotonic()
+        doing = asyncio.get_running_loop().run_in_executor(self._thread, do)
+        stopping_at: float | None = None
+        while not doing.done():
+            await asyncio.wait([doing], timeout=0.1 if self._worker.is_stopping() else 1.0)
+            if self._worker.is_stopping():
+                stopping_at = stopping_at or clock.monotonic() + _STOPPING_S
+                if clock.monotonic() > stopping_at:
+                    # The next process that opens the store rolls back the open transaction.
+                    self._worker.log("gone: stopped in the middle of a round")
+                    end_children()
+                    os._exit(0)
+        await doing
+
+    async def _serve(self) -> "tuple[_Server, asyncio.Task[None] | None]":
+        services = AppServices(self._worker.environment, self._on_wake, self._about)
+        config = uvicorn.Config(
+            app.app(services),
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            backlog=_BACKLOG,
+            limit_concurrency=_BACKLOG,
+            timeout_keep_alive=1,
+            timeout_graceful_shutdown=1,
+        )
+        logging.getLogger("uvicorn").addHandler(logging.NullHandler())
+        logging.getLogger("uvicorn").propagate = False
+        server = _Server(config)
+        try:
+            listening = _listening_socket(self._worker.store.worker_socket)
+        except OSError as error:
+            # Hooks and commands work without the socket.
+            self._worker.log(f"there is no socket: {error}")
+            return server, None
+        serving = asyncio.create_task(server.serve([listening]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.005)
+        return server, serving
+
+    def _on_wake(self) -> None:
+        self._worker.note_wake()
+        self._woken.set()
+
+    def _about(self) -> ProcessInfo:
+        worker = self._worker
+        since = clock.iso(worker.began_ms)
+        used = round(resident_mb(), 1)
+        return ProcessInfo(os.getpid(), ctx.__version__, used, since, worker.rounds)
+
+
+def _listening_socket(path: str) -> socket.socket:
+    """A socket that only this user can reach."""
+    folder = os.path.dirname(path)
+    disk.make_folder(folder)
+    status = os.stat(folder, follow_symlinks=False)
+    if status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise PermissionError(f"{folder} is not this user's alone")
+    disk.discard(path)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listening.bind(path)
+    except OSError:
+        listening.close()
+        raise
+    finally:
+        os.umask(before)
+    listening.setblocking(False)
+    return listening

@@ -1,0 +1,88 @@
+"""Starts detached processes: the worker, or `ctx hook apply`.
+
+Each runs in its own session, so it survives when the client's processes are killed. Hooks load this
+module: it imports nothing but `os` and `sys`.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MARK = "worker.starting"
+"""A file in `CTX_HOME`: a worker was just started and is not ready yet."""
+
+_STARTING_S = 5
+_RUN = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1));"
+    " from ctx.cli.main import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+def start_worker(home: str, environment: "Mapping[str, str]", now_s: float) -> int | None:
+    """Start a worker unless one was started moments ago; return its process id.
+
+    If several start at once, the lock lets one run.
+    """
+    if not _claim_start(f"{home}/{MARK}", now_s):
+        return None
+    # The worker belongs to no session.
+    kept = {name: value for name, value in environment.items() if not _is_session_variable(name)}
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        return spawn(home, ("worker", "run", "--detached"), {**kept, "CTX_HOME": home}, null)
+    finally:
+        os.close(null)
+
+
+def _claim_start(mark: str, now_s: float) -> bool:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        os.close(os.open(mark, flags, 0o600))
+    except FileExistsError:
+        try:
+            if 0 <= now_s - os.stat(mark).st_mtime < _STARTING_S:
+                return False
+            # That start failed.
+            os.unlink(mark)
+            os.close(os.open(mark, flags, 0o600))
+        except OSError:
+            return False
+    return True
+
+
+def _is_session_variable(name: str) -> bool:
+    if name in ("CTX_SESSION", "CTX_OFF", "CTX_DB"):
+        return True
+    return name.startswith("CLAUDE") and name != "CLAUDE_CONFIG_DIR"
+
+
+def spawn(home: str, arguments: "Sequence[str]", environment: "Mapping[str, str]", out: int) -> int:
+    """Run ctx in the user store's folder with standard output to `out`; return the process id."""
+    program = command(home, arguments)
+    null = os.open(os.devnull, os.O_RDWR)
+    actions = [
+        (os.POSIX_SPAWN_DUP2, null, 0),
+        (os.POSIX_SPAWN_DUP2, out, 1),
+        (os.POSIX_SPAWN_DUP2, null, 2),
+    ]
+    try:
+        return os.posix_spawn(
+            sys.executable, program, environment, file_actions=actions, setsid=True
+        )
+    except NotImplementedError:
+        # Not every system supports setsid here; a process group of its own is nearly as good.
+        return os.posix_spawn(
+            sys.executable, program, environment, file_actions=actions, setpgroup=0
+        )
+    finally:
+        os.close(null)
+
+
+def command(home: str, arguments: "Sequence[str]") -> list[str]:
+    """The command line that runs the installed ctx."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    # A project's folder and variables must not affect which modules are loaded.
+    return [sys.executable, "-E", "-P", "-c", _RUN, package, "-C", home, *arguments]

@@ -1,0 +1,130 @@
+"""What is read out of an answer."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.llm import answer_parts
+from ctx.llm.answer_parts import AnswerParts, CodeBlock, NameMention, parse_answer
+
+ANSWER = """\
+# Why it fails
+
+The gateway is called twice: `Client.connect` retries inside of `retry_all()`, and
+src/payments.py:12-40 does so again (see https://example.org/a/b.py, e.g. or 3.11).
+
+**Decision:** retry in one place only.
+2. Decision 2: keep the limit at three
+
+`src/backoff.py`:
+
+```python
+def delay(attempt):
+    return 2**attempt
+```
+
+Then, in a list:
+
+- run it
+  ~~~sh title="bin/run.sh"
+  ```
+  ~~~
+
+## Decision:
+
+Use `tokio::time::sleep` and ./docs/retry.md#L4.
+
+````
+// web/app.ts
+unfinished
+"""
+
+
+def test_the_parts_of_an_answer() -> None:
+    assert parse_answer(ANSWER) == AnswerParts(
+        "The gateway is called twice: `Client.connect` retries inside of `retry_all()`, and"
+        " src/payments.py:12-40 does so again (see https://example.org/a/b.py, e.g. or 3.11).",
+        (
+            CodeBlock("python", "src/backoff.py", 12, 13),
+            CodeBlock("sh", "bin/run.sh", 20, 20),
+            CodeBlock("", "web/app.ts", 28, 30),
+        ),
+        (
+            "retry in one place only.",
+            "keep the limit at three",
+            "Use `tokio::time::sleep` and ./docs/retry.md#L4.",
+        ),
+        (
+            NameMention("src/backoff.py", 12),
+            NameMention("bin/run.sh", 20),
+            NameMention("web/app.ts", 28),
+            NameMention("Client.connect", 3),
+            NameMention("retry_all", 3),
+            NameMention("src/payments.py", 4),
+            NameMention("e.g", 4),
+            NameMention("tokio::time::sleep", 25),
+            NameMention("./docs/retry.md", 25),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("info", "language", "path"),
+    [
+        ("", "", ""),
+        ("rust", "rust", ""),
+        ("rust src/net.rs", "rust", "src/net.rs"),
+        ("rust:src/net.rs", "rust", "src/net.rs"),
+        ("src/net.rs", "", "src/net.rs"),
+        ("py filename='a b.py'", "py", ""),
+        ("Makefile", "", "Makefile"),
+        ("x" * 1_000, "x" * 40, ""),
+    ],
+)
+def test_how_a_block_of_code_says_what_it_is(info: str, language: str, path: str) -> None:
+    (found,) = parse_answer(f"```{info}\nx\n```").code_blocks
+    assert found == CodeBlock(language, path, 2, 2)
+
+
+def test_a_block_without_lines() -> None:
+    assert parse_answer("```\n```").code_blocks == (CodeBlock("", "", 2, 1),)
+    assert parse_answer("```").code_blocks == (CodeBlock("", "", 2, 1),)
+    assert parse_answer("```a``` is no block").code_blocks == ()
+
+
+def test_there_is_a_most_of_everything() -> None:
+    many = "\n".join(f"Decision: a/{n}.py\n```\n```" for n in range(10_000))
+    found = parse_answer(many)
+    assert len(found.code_blocks) == answer_parts.MOST_BLOCKS
+    assert len(found.decisions) == answer_parts.MOST_DECISIONS
+    assert len(found.mentions) == answer_parts.MOST_MENTIONS
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            ["`", "```", "~~~", "\n", "Decision", ":", "*", " ", "a.b", "/", "()", "\r"]
+        )
+        | st.text(max_size=8)
+    ).map("".join)
+)
+def test_any_text_can_be_read(text: str) -> None:
+    found = parse_answer(text)
+    lines = text.split("\n")
+    for block in found.code_blocks:
+        assert 1 <= block.first_line <= block.last_line + 1 <= len(lines) + 1
+    for spoken in found.mentions:
+        assert spoken.word in text
+        assert 1 <= spoken.line <= len(lines) + 1
+    assert all(decision in " ".join(text.split()) for decision in found.decisions)
+
+
+@pytest.mark.parametrize(
+    "piece", ["`", "*", "# ", "a/", "decision ", "a.", "()", "Decision:", "```\n", "-", "_", "::"]
+)
+def test_no_text_takes_for_ever(piece: str) -> None:
+    """Work that grows with the square of such a text would not end."""
+    assert (
+        len(parse_answer(piece * (100_000 // len(piece))).decisions) <= answer_parts.MOST_DECISIONS
+    )

@@ -1,0 +1,297 @@
+"""Anthropic's Messages, against a server over HTTP."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ctx.errors import ModelFailure
+from ctx.llm.anthropic_backend import Anthropic
+from ctx.llm.http_client import RequestRefused
+from ctx.llm.protocol import Answer, Backend, Capabilities, Request, Usage, ignore
+from ctx.llm.retry import RetryPolicy
+from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
+from tests.llm import serving
+from tests.llm.serving import Asked, Body, Cut, Says, Server, Status
+
+PATIENCE = RetryPolicy(silence_s=10, retries=2, pause_s=0.01)
+MARK = {"type": "ephemeral"}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving.serve() as server:
+        yield server
+
+
+@pytest.fixture
+def backend(server: Server) -> Iterator[Anthropic]:
+    backend = Anthropic(server.url, "scripted-1", "sk-ant-key", PATIENCE)
+    yield backend
+    backend.close()
+
+
+class TestAnthropic(BackendContract):
+    @pytest.fixture
+    def backend(self, server: Server) -> Iterator[Backend]:
+        backend = Anthropic(server.url, "scripted-1", self.KEY, PATIENCE)
+        yield backend
+        backend.close()
+
+    @pytest.fixture
+    def times_asked(self, server: Server) -> TimesAsked:
+        return lambda: len(server.questions)
+
+
+def events(*values: dict[str, Any]) -> Body:
+    """A stream of just these events."""
+    lines = [f"event: {value['type']}\ndata: {json.dumps(value)}\n\n" for value in values]
+    return Body("".join(lines).encode(), "text/event-stream")
+
+
+START = {
+    "type": "message_start",
+    "message": {
+        "model": "m",
+        "usage": {
+            "input_tokens": 5,
+            "cache_creation_input_tokens": 20,
+            "cache_read_input_tokens": 100,
+            "output_tokens": 1,
+        },
+    },
+}
+STOP = {"type": "message_stop"}
+
+
+def block(**delta: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": 0, "delta": delta}
+
+
+def end(reason: str = "end_turn", **usage: int) -> dict[str, Any]:
+    return {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}
+
+
+def error(kind: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def test_what_is_sent_and_what_it_comes_to(server: Server, backend: Anthropic) -> None:
+    server.plan(Says("Blue", "."))
+    meter = Metered()
+    request = Request("Be brief.", ("The pack.", "The map.", "Which colour?"), 9, temperature=1.7)
+    answer = backend.ask(request, meter, ignore)
+    [asked] = server.asked
+    assert (asked.path, asked.body) == (
+        "/v1/messages",
+        {
+            "model": "scripted-1",
+            "max_tokens": 9,
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "The pack.", "cache_control": MARK},
+                        {"type": "text", "text": "The map.", "cache_control": MARK},
+                        {"type": "text", "text": "Which colour?"},
+                    ],
+                }
+            ],
+            "stream": True,
+            "system": [{"type": "text", "text": "Be brief.", "cache_control": MARK}],
+            "temperature": 1.0,
+        },
+    )
+    assert asked.headers["x-api-key"] == "sk-ant-key"
+    assert asked.headers["anthropic-version"] == "2023-06-01"
+    [call] = meter.calls
+    assert call.tokens == asked.size + 9
+    assert answer._replace(duration_ms=0) == Answer("Blue.", "scripted-1", Usage(39, 2, 19), "end")
+    assert server.spent == meter.counted == 41
+    assert not backend.is_free
+
+
+def test_no_more_marks_than_the_service_takes_and_no_blank_parts(
+    server: Server, backend: Anthropic
+) -> None:
+    request = Request(" ", ("", "1", "\n", "2", "3", "4", "5", " "), 9)
+    backend.ask(request, Metered(), ignore)
+    body = server.asked[-1].body
+    content = body["messages"][0]["content"]
+    assert [block["text"] for block in content] == ["1\n", "2", "3", "4", "5 "]
+    assert ["cache_control" in block for block in content] == [False, True, True, True, False]
+    assert "system" not in body
+    assert "temperature" not in body
+
+
+@pytest.mark.parametrize("given", ["", "/", "/v1", "/v1/messages"])
+def test_an_address_may_be_given_in_part(server: Server, given: str) -> None:
+    backend = Anthropic(server.url + given, "scripted-1", "", PATIENCE)
+    backend.ask(QUESTION, Metered(), ignore)
+    assert server.asked[-1].path == "/v1/messages"
+    assert "x-api-key" not in server.asked[-1].headers
+    backend.close()
+
+
+def test_without_an_address_it_is_the_service() -> None:
+    assert Anthropic("", "m", "k", PATIENCE).where == "https://api.anthropic.com/v1"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (
+            [START, block(text="Blue"), end(output_tokens=3), STOP],
+            Answer("Blue", "m", Usage(125, 3, 100), "end"),
+        ),
+        (
+            [START, block(text="Blu"), end("max_tokens", output_tokens=2), STOP],
+            Answer("Blu", "m", Usage(125, 2, 100), "length"),
+        ),
+        (
+            [START, end("refusal", output_tokens=1), STOP],
+            Answer("", "m", Usage(125, 1, 100), "refused"),
+        ),
+        # It thinks first; it writes something that is no text.
+        (
+            [
+                START,
+                block(type="thinking_delta", thinking="Hm."),
+                block(text="Blue"),
+                block(partial_json="{"),
+                block(text=7),
+                end(output_tokens=9),
+                STOP,
+            ],
+            Answer("Blue", "m", Usage(125, 9, 100), "end"),
+        ),
+        # It does not say what it wrote.
+        ([START, block(text="Blue"), end(), STOP], Answer("Blue", "m", None, "end")),
+        (
+            [block(text="Blue"), end(output_tokens=3), STOP],
+            Answer("Blue", "scripted-1", None, "end"),
+        ),
+        # All at once.
+        (
+            [
+                {
+                    "type": "message",
+                    "model": "m",
+                    "content": [{"type": "thinking"}, {"type": "text", "text": "Blue"}],
+                    "stop_reason": "end_turn",
+                    "usage": {"input_tokens": 5, "output_tokens": 2},
+                }
+            ],
+            Answer("Blue", "m", Usage(5, 2), "end"),
+        ),
+    ],
+)
+def test_the_events_of_an_answer(
+    server: Server, backend: Anthropic, told: list[Any], expected: Answer
+) -> None:
+    server.plan(events(*told))
+    heard: list[str] = []
+    meter = Metered()
+    answer = backend.ask(QUESTION, meter, heard.append)
+    assert answer._replace(duration_ms=0) == expected
+    assert "".join(heard) == expected.text
+    assert meter.calls[-1].settled == expected.usage
+
+
+def test_overload_is_waited_out_while_nothing_was_heard(server: Server, backend: Anthropic) -> None:
+    overloaded = error("overloaded_error", "Overloaded")
+    server.plan(Status(529), events(START, {"type": "ping"}, overloaded), Says("Blue"))
+    meter = Metered()
+    assert backend.ask(QUESTION, meter, ignore).text == "Blue"
+    assert [call.is_open for call in meter.calls] == [True, True, False]
+    server.plan(events(START, block(text="The sky"), overloaded))
+    answer = backend.ask(QUESTION, meter, ignore)
+    assert answer._replace(duration_ms=0) == Answer(
+        "The sky",
+        "m",
+        None,
+        "cut",
+        f"Anthropic at {server.url}/v1 broke off with an error: Overloaded.",
+    )
+    assert len(server.questions) == 4
+
+
+def test_an_error_that_stays_is_told_at_once(server: Server, backend: Anthropic) -> None:
+    server.otherwise = events(error("invalid_request_error", "That is no request."))
+    with pytest.raises(ModelFailure) as raised:
+        backend.ask(QUESTION, Metered(), ignore)
+    assert raised.value.message == (
+        f"Anthropic at {server.url}/v1 broke off with an error: That is no request."
+    )
+    assert len(server.questions) == 1
+
+
+def test_use_that_was_told_before_the_connection_broke_is_not_settled(
+    server: Server, backend: Anthropic
+) -> None:
+    server.plan(Cut(Says("The sky", " is", " blue"), 700))
+    meter = Metered()
+    answer = backend.ask(QUESTION, meter, ignore)
+    assert (answer.text, answer.stop, answer.usage) == ("The sky is", "cut", None)
+    assert [call.is_open for call in meter.calls] == [True]
+
+
+def test_a_model_that_takes_no_temperature(server: Server, backend: Anthropic) -> None:
+    def step(asked: Asked) -> serving.Step:
+        if "temperature" in asked.body:
+            return Status(400, error("invalid_request_error", "`temperature` is deprecated."))
+        return Says("Blue")
+
+    server.otherwise = step
+    request = QUESTION._replace(temperature=0.2)
+    for _ in range(2):
+        assert backend.ask(request, Metered(), ignore).text == "Blue"
+    assert len(server.questions) == 3
+    server.otherwise = Status(400, error("invalid_request_error", "`temperature`?"))
+    with pytest.raises(RequestRefused, match="temperature"):
+        backend.ask(request, Metered(), ignore)
+
+
+def test_a_wrong_key(server: Server, backend: Anthropic) -> None:
+    server.otherwise = Status(401, error("authentication_error", "invalid x-api-key sk-ant-key"))
+    with pytest.raises(RequestRefused) as raised:
+        backend.ask(QUESTION, Metered(), ignore)
+    assert (
+        raised.value.message == f"Anthropic at {server.url}/v1 refused (401): invalid x-api-key …."
+    )
+    assert (
+        raised.value.hint == "`llm.api_key_env` names the environment variable that holds the key."
+    )
+
+
+# Looking
+
+
+def test_a_look_asks_for_the_model_alone(server: Server, backend: Anthropic) -> None:
+    assert backend.probe() == Capabilities("scripted-1", detail="Scripted")
+    assert [asked.path for asked in server.asked] == ["/v1/models/scripted-1"]
+    server.pages["GET /v1/models/scripted-1"] = ["?"]
+    assert backend.probe() == Capabilities("scripted-1")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [("default", "Anthropic has no default model."), ("other", "has no model `other`")],
+)
+def test_a_model_must_be_named_and_there(server: Server, model: str, message: str) -> None:
+    backend = Anthropic(server.url, model, "", PATIENCE)
+    with pytest.raises(ModelFailure) as raised:
+        backend.probe()
+    assert message in raised.value.message
+    assert raised.value.hint == "`ctx config set llm.model NAME` says which is asked."
+    backend.close()
+
+
+def test_without_a_model_nothing_is_sent(server: Server) -> None:
+    backend = Anthropic(server.url, "default", "", PATIENCE)
+    meter = Metered()
+    with pytest.raises(ModelFailure, match="no default model"):
+        backend.ask(QUESTION, meter, ignore)
+    assert (server.asked, meter.calls) == ([], [])
+    backend.close()

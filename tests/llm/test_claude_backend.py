@@ -1,0 +1,524 @@
+"""Claude Code's program as a model, against small programs that behave and misbehave like it."""
+
+import json
+import os
+import select
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.errors import BudgetExceeded, ModelFailure
+from ctx.llm.claude_cli.claude_backend import OVERHEAD, ClaudeCli
+from ctx.llm.protocol import Answer, Backend, Capabilities, Usage, ignore
+from ctx.llm.retry import RetryPolicy
+from tests.conftest import Ctx
+from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
+
+PATIENCE = RetryPolicy(silence_s=10.0, retries=0, pause_s=0.01)
+IMPATIENT = PATIENCE._replace(silence_s=0.4)
+OPTIONS = (
+    "--print --output-format --include-partial-messages --system-prompt --tools"
+    " --strict-mcp-config --setting-sources --settings --session-id"
+)
+NEW_OPTIONS = f"{OPTIONS} --no-session-persistence --safe-mode --max-budget-usd"
+MODEL = "claude-fake-1"
+SPENT = {"type": "result", "subtype": "error_max_budget_usd", "is_error": True}
+
+
+def event(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": "stream_event", "event": {"type": kind, **more}, "parent_tool_use_id": None}
+
+
+def piece(text: str) -> dict[str, Any]:
+    return event("content_block_delta", delta={"type": "text_delta", "text": text})
+
+
+def message(*pieces: str, stop: str = "end_turn") -> list[dict[str, Any]]:
+    usage = {"input_tokens": 30, "cache_creation_input_tokens": 4, "cache_read_input_tokens": 5}
+    return [
+        event("message_start", message={"model": MODEL, "usage": usage}),
+        *(piece(text) for text in pieces),
+        event("message_delta", delta={"stop_reason": stop}, usage={"output_tokens": 2}),
+        event("message_stop"),
+    ]
+
+
+def result(**more: Any) -> dict[str, Any]:
+    return {"type": "result", "subtype": "success", "is_error": False, **more}
+
+
+def refused(what: str, **more: Any) -> list[dict[str, Any]]:
+    said = {"model": "<synthetic>", "content": [{"type": "text", "text": what}]}
+    return [{"type": "assistant", "message": said}, result(is_error=True, result=what, **more)]
+
+
+USED = {
+    MODEL: {"inputTokens": 30, "outputTokens": 2, "cacheReadInputTokens": 5},
+    "another": {"inputTokens": 7, "outputTokens": 1, "cacheCreationInputTokens": 2},
+}
+GOOD = [{"type": "system", "subtype": "init"}, *message("Hel", "lo."), result(modelUsage=USED)]
+
+
+class Fake:
+    """A program that is called as the client is, and does what a test says when it is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "claude"
+        self.asked = folder / "asked"
+        self.home = folder / "person"
+        self.home.mkdir()
+        self.pipe = folder / "pipe"
+        os.mkfifo(self.pipe)
+        self.variables = {"HOME": str(self.home), "PATH": f"{folder}:{os.environ['PATH']}"}
+        self.does(GOOD)
+
+    def does(
+        self, *steps: Sequence[dict[str, Any]] | str | bytes, options: str = NEW_OPTIONS
+    ) -> None:
+        """Lines that it prints, bytes, and commands of the shell, in order."""
+        commands = []
+        for number, step in enumerate(steps):
+            if isinstance(step, str):
+                commands.append(step)
+                continue
+            content = step if isinstance(step, bytes) else b"".join(map(_line, step))
+            (self.folder / f"said-{number}").write_bytes(content)
+            commands.append(f"cat {self.folder}/said-{number}")
+        self.path.write_text(
+            "#!/bin/sh\n"
+            f'case "$1" in --help) echo "{options}"; exit;; --version) echo 2.0.47; exit;; esac\n'
+            f"exec 9> {self.pipe}\n"
+            f"for word; do printf '%s\\n' \"$word\"; done > {self.asked}.words\n"
+            f"env > {self.asked}.env; pwd > {self.asked}.pwd; cat > {self.asked}.said\n"
+            f"cat settings.json > {self.asked}.settings; echo $$ >> {self.asked}\n"
+            + "\n".join(commands)
+            + "\n"
+        )
+        self.path.chmod(0o755)
+
+    def backend(self, patience: RetryPolicy = PATIENCE, model: str = "default") -> ClaudeCli:
+        return ClaudeCli("claude", model, str(self.folder / "own"), self.variables, patience)
+
+    @property
+    def times_asked(self) -> int:
+        return len(self.asked.read_text().split()) if self.asked.exists() else 0
+
+    def seen(self, what: str) -> str:
+        return Path(f"{self.asked}.{what}").read_text()
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value).encode() + b"\n"
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[Fake]:
+    fake = Fake(tmp_path)
+    # Everybody whom it starts holds the other end of this pipe.
+    held = os.open(fake.pipe, os.O_RDONLY | os.O_NONBLOCK)
+    yield fake
+    if fake.times_asked:
+        assert select.select([held], [], [], 10)[0], "somebody is left of what it started"
+        assert os.listdir(fake.folder / "own") == []
+    os.close(held)
+
+
+class TestClaudeCli(BackendContract):
+    @pytest.fixture
+    def backend(self, fake: Fake) -> Iterator[Backend]:
+        fake.variables["ANTHROPIC_API_KEY"] = self.KEY
+        backend = fake.backend()
+        yield backend
+        backend.close()
+
+    @pytest.fixture
+    def times_asked(self, fake: Fake) -> TimesAsked:
+        return lambda: fake.times_asked
+
+
+def test_an_answer(fake: Fake) -> None:
+    heard: list[str] = []
+    meter = Metered()
+    answer = fake.backend().ask(QUESTION, meter, heard.append)
+    used = Usage(30 + 5 + 7 + 2, 3, 5)
+    assert answer._replace(duration_ms=0) == Answer("Hello.", MODEL, used, "end")
+    assert heard == ["Hel", "lo."]
+    [call] = meter.calls
+    sent = len(json.dumps([QUESTION.system, QUESTION.prompt]))
+    assert (call.tokens, call.settled) == (sent + OVERHEAD + QUESTION.max_tokens, used)
+
+
+def test_a_program_that_does_not_end_after_its_last_word_is_ended(fake: Fake) -> None:
+    fake.does(GOOD, "exec sleep 60")
+    assert fake.backend().ask(QUESTION, Metered(), ignore).stop == "end"
+
+
+def test_it_is_asked_from_the_command_line(
+    fake: Fake, ctx: Ctx, surroundings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (fake.folder / "own").mkdir()
+    monkeypatch.setenv("PATH", fake.variables["PATH"])
+    ran = ctx("llm", "--query", "Why?", "--backend", "claude_cli", "--format", "json")
+    assert ran.code == 0, ran.err
+    found = ran.json
+    assert (found["answer"], found["backend"], found["model"]) == ("Hello.", "claude_cli", MODEL)
+    assert "## Task\n\nWhy?\n" in fake.seen("said")
+    assert os.listdir(surroundings / ".ctx" / "llm" / "claude") == []
+    refused = ctx("llm", "--query", "Why?", "--backend=claude_cli", "--server=http://127.0.0.1:1")
+    assert ("has no address" in refused.err, fake.times_asked) == (True, 1)
+
+
+def test_how_it_is_called(fake: Fake) -> None:
+    fake.variables |= {
+        "CLAUDECODE": "1",
+        "CLAUDE_CODE_SESSION_ID": "outer",
+        "CLAUDE_PROJECT_DIR": "/outer",
+        "CLAUDE_CODE_USE_BEDROCK": "1",
+        "CLAUDE_CONFIG_DIR": "/nowhere",
+        "AWS_REGION": "here",
+    }
+    fake.backend(model="haiku").ask(QUESTION, Metered(), ignore)
+    session = Path(fake.seen("pwd").strip()).name
+    assert fake.seen("words").splitlines() == [
+        *("--print", "--verbose", "--output-format", "stream-json", "--include-partial-messages"),
+        *("--tools", "", "--strict-mcp-config", "--setting-sources", "user"),
+        *("--settings", f"{fake.folder}/own/{session}/settings.json", "--no-session-persistence"),
+        *("--safe-mode", "--max-budget-usd", "0.000001", "--session-id", session),
+        *("--system-prompt", QUESTION.system, "--model", "haiku"),
+    ]
+    assert fake.seen("said") == QUESTION.prompt
+    assert json.loads(fake.seen("settings"))["disableAllHooks"] is True
+    variables = dict(line.split("=", 1) for line in fake.seen("env").splitlines())
+    kept = {name: value for name, value in variables.items() if name in fake.variables}
+    gone = {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"}
+    assert kept == {name: fake.variables[name] for name in fake.variables if name not in gone}
+    assert variables["CTX_OFF"] == "1"
+    assert variables["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] == str(QUESTION.max_tokens)
+
+
+def test_an_older_client_is_asked_without_what_it_does_not_know(fake: Fake) -> None:
+    fake.does(GOOD, options=OPTIONS)
+    meter = Metered()
+    fake.backend().ask(QUESTION, meter, ignore)
+    assert "--safe-mode" not in fake.seen("words")
+    # It may ask twice.
+    assert meter.calls[0].tokens > 2 * (OVERHEAD + QUESTION.max_tokens)
+
+
+def test_a_question_is_no_command(fake: Fake) -> None:
+    request = QUESTION._replace(parts=(" /compact it",))
+    fake.backend().ask(request, Metered(), ignore)
+    assert fake.seen("said") == "Question:\n /compact it"
+
+
+def test_what_older_clients_keep_of_a_session_is_removed(fake: Fake) -> None:
+    config = fake.home / ".claude"
+    others = [config / "projects" / "-shop" / "a.jsonl", config / "todos" / "a.json"]
+    others.append(config / "history.jsonl")
+    for path in others:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("another's")
+    fake.does(
+        'id=$(basename "$PWD"); cd "$HOME/.claude"',
+        'mkdir "projects/-own-$id" debug && touch "projects/-own-$id/$id.jsonl" "debug/$id.txt"',
+        'touch "projects/-own-$id/agent-1.jsonl" "projects/-shop/$id.jsonl" "todos/$id-agent.json"',
+        GOOD,
+        options=OPTIONS,
+    )
+    fake.backend().ask(QUESTION, Metered(), ignore)
+    assert sorted(path for path in config.rglob("*") if path.is_file()) == sorted(others)
+    assert os.listdir(config / "projects") == ["-shop"]
+
+
+def test_what_somebody_left_behind_who_was_killed_is_removed_a_day_later(fake: Fake) -> None:
+    lost = fake.folder / "own" / "11111111-2222-3333-4444-555555555555"
+    kept = fake.home / ".claude" / "projects" / f"-own-{lost.name}"
+    for folder in (lost, kept):
+        folder.mkdir(parents=True)
+    os.utime(lost, (time.time() - 90_000,) * 2)
+    fake.backend().ask(QUESTION, Metered(), ignore)
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("name", ["a", ".DS_Store", "11111111-2222", "1" * 32])
+def test_what_a_stranger_left_there_says_nothing_about_sessions(fake: Fake, name: str) -> None:
+    stray = fake.folder / "own" / name
+    stray.mkdir(parents=True)
+    config = fake.home / ".claude"
+    mine = [config / "projects" / "-shop" / f"{name}bc.jsonl", config / "agents" / f"his-{name}"]
+    mine.append(config / "skills" / f"{name}pi-docs" / "SKILL.md")
+    for path in mine:
+        path.parent.mkdir(parents=True)
+        path.write_text("mine")
+    os.utime(stray, (time.time() - 90_000,) * 2)
+    fake.backend().ask(QUESTION, Metered(), ignore)
+    assert sorted(path for path in config.rglob("*") if path.is_file()) == sorted(mine)
+    stray.rmdir()
+
+
+@pytest.mark.parametrize("client", [NEW_OPTIONS, OPTIONS])
+def test_what_a_client_does_beyond_the_question_counts_in_full(fake: Fake, client: str) -> None:
+    """It goes on by itself where an answer is too long: that is ended."""
+    first = message("Hello", stop="max_tokens")
+    fake.does(first, message(" again"), "exec sleep 60", options=client)
+    meter = Metered()
+    answer = fake.backend().ask(QUESTION, meter, ignore)
+    assert answer._replace(duration_ms=0) == Answer("Hello", MODEL, None, "length")
+    assert meter.calls[0].is_open
+
+
+def test_a_model_that_does_not_stop_is_left(fake: Fake) -> None:
+    endless = [*message(), *(piece("and on ") for _ in range(200))]
+    fake.does([*endless[:1], *endless[3:]], "exec sleep 60")
+    meter = Metered()
+    answer = fake.backend().ask(QUESTION, meter, ignore)
+    assert (answer.text[:8], answer.usage, answer.stop) == ("and on a", None, "length")
+    assert meter.calls[0].is_open
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop"),
+    [("max_tokens", "length"), ("refusal", "refused"), ("stop_sequence", "end"), (7, "end")],
+)
+def test_why_an_answer_ended(fake: Fake, reason: Any, stop: str) -> None:
+    spent = SPENT | {"total_cost_usd": 0.0012345, "modelUsage": {}, "errors": ["spent"]}
+    fake.does([*message("Hello", stop=reason), spent])
+    answer = fake.backend().ask(QUESTION, Metered(), ignore)
+    assert (answer.stop, answer.usage) == (stop, Usage(39, 2, 5, 1234))
+
+
+def test_a_message_that_did_not_come_in_pieces_is_heard_and_counts_in_full(fake: Fake) -> None:
+    said = {"model": MODEL, "content": [{"type": "text", "text": "Hello."}, {"type": "other"}, 5]}
+    fake.does([{"type": "assistant", "message": said}, result(result="Hello.", modelUsage=USED)])
+    heard: list[str] = []
+    meter = Metered()
+    answer = fake.backend().ask(QUESTION, meter, heard.append)
+    assert (answer.text, answer.usage, heard) == ("Hello.", None, ["Hello."])
+    assert meter.calls[0].is_open
+
+
+FAILURES: dict[str, tuple[tuple[Any, ...], str, str, bool]] = {
+    "not logged in": (
+        (refused("Not logged in · Please run /login"), "exit 1"),
+        "refused: Not logged in · Please run /login",
+        "log in there with `/login`",
+        False,
+    ),
+    "invalid key": (
+        (refused("API Error: 401 {} · Please run /login"), "exit 1"),
+        "refused: API Error: 401 {} · Please run /login",
+        "log in there with `/login`",
+        False,
+    ),
+    "no such model": (
+        (refused("There's an issue with the model.", api_error_status=404), "exit 1"),
+        "refused: There's an issue with the model",
+        "llm.model",
+        False,
+    ),
+    "nobody there": (
+        (refused("API Error: Connection refused (ECONNREFUSED)"), "exit 1"),
+        "refused: API Error: Connection refused (ECONNREFUSED)",
+        "`ctx doctor`",
+        False,
+    ),
+    "a broken server": (
+        (refused("API Error: 500 ouch", api_error_status=500), "exit 1"),
+        "refused: API Error: 500 ouch",
+        "`ctx doctor`",
+        True,
+    ),
+    "an error without words": (
+        ([{"type": "result", "subtype": "error_during_execution", "is_error": False}],),
+        "refused: error_during_execution",
+        "`ctx doctor`",
+        True,
+    ),
+    "nothing": (("exit 0",), "ended without an answer (exit code 0)", "`ctx doctor`", True),
+    "nothing said": (([result(result="")],), "answered with nothing", "`ctx doctor`", True),
+    "exit 1": (
+        ("echo first >&2; echo 'It has \033[31mno idea.' >&2; exit 1",),
+        "ended without an answer (exit code 1): It has [31mno idea",
+        "`ctx doctor`",
+        True,
+    ),
+    "no such option": (
+        ("echo \"error: unknown option '--tools'\" >&2; exit 1",),
+        "ended without an answer (exit code 1): error: unknown option '--tools'",
+        "update Claude Code",
+        False,
+    ),
+    "garbage": (
+        (b"\xff\xfe{}\n[1]\n" + b"[" * 100_000 + b'\n"text"\nnull\n<html>\n',),
+        "ended without an answer (exit code 0): <html>",
+        "`ctx doctor`",
+        True,
+    ),
+    "half a line": (
+        (b'{"type":"stream_event","event":{"type":"mess',),
+        'ended without an answer (exit code 0): {"type":"stream_event","event":{"type":"mess',
+        "`ctx doctor`",
+        True,
+    ),
+    "a killed one": (
+        ("kill -9 $$",),
+        "ended without an answer (exit code -9)",
+        "`ctx doctor`",
+        True,
+    ),
+    "silence": (("exec sleep 60",), "was silent for 0.4 s", "llm.timeout_seconds", True),
+    "nothing that matters": (
+        ('while echo \'{"type":"system"}\'; do sleep 0.05; done',),
+        "was silent for 0.4 s",
+        "llm.timeout_seconds",
+        True,
+    ),
+    "a flood": (
+        ("exec cat /dev/zero",),
+        "sent an answer of more than 8 MB",
+        "`ctx doctor`",
+        True,
+    ),
+    "a deaf one": (
+        ("trap '' TERM; sleep 60 & wait; sleep 60",),
+        "was silent for 0.4 s",
+        "llm.timeout_seconds",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_is_a_sentence_with_the_next_step(fake: Fake, name: str) -> None:
+    steps, what, hint, counts = FAILURES[name]
+    fake.does(*steps)
+    meter = Metered()
+    with pytest.raises(ModelFailure) as raised:
+        fake.backend(IMPATIENT if "silent" in what else PATIENCE).ask(QUESTION, meter, ignore)
+    assert raised.value.message == f"Claude Code at {fake.path} {what}."
+    assert hint in (raised.value.hint or "")
+    assert [call.is_open for call in meter.calls] == [counts]
+
+
+@pytest.mark.parametrize(
+    ("steps", "problem"),
+    [
+        ((message("Hel")[:2], "exec sleep 60"), "was silent for 1 s"),
+        ((message("Hel")[:2], "exit 3"), "ended without an answer (exit code 3)"),
+        (
+            ([*message("Hel")[:2], *refused("API Error: lost")],),
+            "refused: API Error: lost",
+        ),
+        # The client ends the message itself when the connection breaks.
+        (([*message("Hel"), *refused("API Error: lost")],), "refused: API Error: lost"),
+    ],
+)
+def test_what_came_before_it_broke_is_kept(
+    fake: Fake, steps: tuple[Any, ...], problem: str
+) -> None:
+    fake.does(*steps)
+    meter = Metered()
+    patience = PATIENCE._replace(silence_s=1.0) if "silent" in problem else PATIENCE
+    answer = fake.backend(patience).ask(QUESTION, meter, ignore)
+    sentence = f"Claude Code at {fake.path} {problem}."
+    assert answer._replace(duration_ms=0) == Answer("Hel", MODEL, None, "cut", sentence)
+    assert meter.calls[0].is_open
+
+
+def test_a_busy_server_is_asked_again(fake: Fake) -> None:
+    busy = refused("API Error: 529 Overloaded", api_error_status=529)
+    fake.does(busy, "exit 1")
+    meter = Metered()
+    with pytest.raises(ModelFailure, match="Overloaded"):
+        fake.backend(PATIENCE._replace(retries=2)).ask(QUESTION, meter, ignore)
+    assert [call.is_open for call in meter.calls] == [True] * 3
+    with pytest.raises(BudgetExceeded) as raised:
+        fake.backend(PATIENCE._replace(retries=2)).ask(QUESTION, Metered(cap=5_000), ignore)
+    assert "Overloaded" in (raised.value.detail or "")
+
+
+def test_a_key_is_not_told(fake: Fake) -> None:
+    fake.variables["ANTHROPIC_AUTH_TOKEN"] = "token-that-nobody-is-to-see"
+    fake.does("echo $ANTHROPIC_AUTH_TOKEN >&2; exit 1")
+    with pytest.raises(ModelFailure) as raised:
+        fake.backend().ask(QUESTION, Metered(), ignore)
+    assert raised.value.message.endswith("(exit code 1): ….")
+
+
+def test_closing_it_ends_what_is_under_way(fake: Fake) -> None:
+    fake.does(message("Hel")[:2], "exec sleep 60")
+    backend = fake.backend()
+    answers: list[Answer] = []
+    spoken = threading.Event()
+    thread = threading.Thread(
+        target=lambda: answers.append(backend.ask(QUESTION, Metered(), lambda _: spoken.set()))
+    )
+    thread.start()
+    assert spoken.wait(300)
+    backend.close()
+    thread.join(10)
+    assert [(answer.text, answer.stop) for answer in answers] == [("Hel", "cut")]
+
+
+def test_no_program(fake: Fake) -> None:
+    fake.path.unlink()
+    meter = Metered()
+    for do in (fake.backend().probe, lambda: fake.backend().ask(QUESTION, meter, ignore)):
+        with pytest.raises(ModelFailure) as raised:
+            do()
+        assert raised.value.message == "There is no program claude on the PATH."
+        assert "llm.command" in (raised.value.hint or "")
+    assert meter.calls == []
+
+
+def test_a_program_where_one_happens_to_be_is_not_run(
+    fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(fake.folder)
+    fake.variables["PATH"] = f".::{os.environ['PATH']}"
+    for command in ("claude", "./claude"):
+        backend = ClaudeCli(command, "default", str(fake.folder / "own"), fake.variables, PATIENCE)
+        with pytest.raises(ModelFailure, match="There is no program"):
+            backend.probe()
+    assert fake.times_asked == 0
+
+
+def test_a_program_that_cannot_be_started(fake: Fake) -> None:
+    fake.path.write_text("#!/no/such/shell\n")
+    with pytest.raises(ModelFailure, match="cannot be started: No such file"):
+        fake.backend().probe()
+
+
+def test_another_program_is_not_asked(fake: Fake) -> None:
+    fake.does(GOOD, options="--print --tools")
+    with pytest.raises(ModelFailure, match="does not know --output-format") as raised:
+        fake.backend().ask(QUESTION, Metered(), ignore)
+    assert "Update Claude Code" in (raised.value.hint or "")
+    assert fake.times_asked == 0
+
+
+def test_a_look(fake: Fake) -> None:
+    assert fake.backend().probe() == Capabilities("", detail="Claude Code 2.0.47")
+    assert fake.backend(model="haiku").probe() == Capabilities("haiku", detail="Claude Code 2.0.47")
+    assert not fake.backend().is_free
+    fake.path.write_text("#!/bin/sh\necho hello\n")
+    with pytest.raises(ModelFailure, match="does not say its version"):
+        fake.backend().probe()
+
+
+@pytest.mark.parametrize("is_logged_in", [True, False])
+def test_a_look_tells_whether_somebody_is_logged_in(fake: Fake, is_logged_in: bool) -> None:
+    state = json.dumps({"loggedIn": is_logged_in})
+    fake.path.write_text(
+        f"#!/bin/sh\n[ $1 = auth ] && echo '{state}' || echo 2.1.400\nexit {1 - is_logged_in}\n"
+    )
+    if is_logged_in:
+        assert fake.backend().probe().detail == "Claude Code 2.1.400"
+    else:
+        with pytest.raises(ModelFailure, match="is not logged in"):
+            fake.backend().probe()

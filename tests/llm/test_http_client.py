@@ -1,0 +1,732 @@
+"""HTTP as backends need it: what goes wrong is told, counts as it should, and ends in time."""
+
+import os
+import signal
+from collections.abc import Iterator
+from email.utils import formatdate
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from ctx.errors import BudgetExceeded, ConfigInvalid, ModelFailure
+from ctx.llm.http_client import HttpClient, RequestRefused
+from ctx.llm.protocol import Usage
+from ctx.llm.retry import RetryPolicy
+from tests.contract.llm_backends import Metered
+from tests.llm import serving
+from tests.llm.protocols import PROTOCOLS
+from tests.llm.serving import (
+    Body,
+    Cut,
+    Drips,
+    Drops,
+    Hangs,
+    Planned,
+    Raw,
+    Says,
+    ServedCall,
+    Server,
+    Status,
+    Whole,
+)
+
+KEY = "sk-wire-0123456789"
+PATIENCE = RetryPolicy(silence_s=10, retries=2, pause_s=0.005)
+IMPATIENT = PATIENCE._replace(silence_s=0.2)
+BODY = {"messages": [{"role": "user", "content": "Wie heißt das?"}], "max_tokens": 50}
+PATH = "/v1/chat/completions"
+SOME = Says("Das", " heißt", " so", ".")
+
+DOCTOR = "`ctx doctor` checks the model; `ctx config list` shows the settings."
+ADDRESS = "`ctx config set llm.server_url URL` says where the API is."
+PAGE = (
+    "That may be a page for people; an API is at an address such as http://127.0.0.1:8080."
+    " `ctx config set llm.server_url URL` changes it."
+)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving.serve() as server:
+        yield server
+
+
+def wire_to(url: str, patience: RetryPolicy = PATIENCE) -> HttpClient:
+    return HttpClient("The server", url, {"Authorization": f"Bearer {KEY}"}, patience)
+
+
+def asked(wire: HttpClient, meter: Metered) -> tuple[list[dict[str, Any]], str]:
+    with wire.stream(PATH, BODY, meter, bound=50, estimate=9) as stream:
+        return list(stream.events()), stream.problem
+
+
+def text(events: list[dict[str, Any]]) -> str:
+    """What a stream of OpenAI's has said."""
+    choices = [choice for event in events for choice in event["choices"]]
+    return "".join(choice["delta"].get("content", "") for choice in choices)
+
+
+def upto(mark: bytes) -> int:
+    """How many bytes of `SOME` there are up to the end of something in it."""
+    begin, piece, _ = PROTOCOLS["/chat/completions"]
+    stream = b"".join((*begin(0), *map(piece, SOME.pieces)))
+    return stream.index(mark) + len(mark)
+
+
+def test_an_answer_comes_event_by_event(server: Server) -> None:
+    server.plan(SOME)
+    meter = Metered()
+    wire = wire_to(f"{server.url}/")
+    with wire.stream(PATH, BODY, meter, bound=50, estimate=9) as stream:
+        assert text(list(stream.events())) == "Das heißt so."
+        stream.settle(Usage(15, 4), "scripted-1")
+    assert stream.problem == ""
+    [call] = meter.calls
+    [question] = server.asked
+    assert question.body == BODY
+    assert question.headers["authorization"] == f"Bearer {KEY}"
+    assert (call.tokens, call.estimate) == (question.size + 50, 9)
+    assert (call.settled, call.model) == (Usage(15, 4), "scripted-1")
+    wire.close()
+
+
+# What goes wrong before an answer has begun: `steps` are all tries, and `open` those that count.
+
+BROKEN: list[tuple[str, list[Planned], str, str, list[bool]]] = [
+    (
+        "bad request",
+        [Status(400, {"error": {"message": "No such\x1b[31m\n field."}})],
+        "refused (400): No such [31m field.",
+        DOCTOR,
+        [False],
+    ),
+    ("plain words", [Status(422, "What?")], "refused (422): What?.", DOCTOR, [False]),
+    ("no words", [Status(413)], "refused (413).", DOCTOR, [False]),
+    (
+        "words of llama.cpp",
+        [Status(501, {"error": "Not implemented"})],
+        "failed (501): Not implemented.",
+        DOCTOR,
+        [True],
+    ),
+    (
+        "wrong key",
+        [Status(401, {"error": {"message": f"Wrong key: {KEY}"}})],
+        "refused (401): Wrong key: ….",
+        "`llm.api_key_env` names the environment variable that holds the key.",
+        [False],
+    ),
+    (
+        "wrong path",
+        [Status(404, "<html>Not found")],
+        "refused (404): an HTML page.",
+        ADDRESS,
+        [False],
+    ),
+    (
+        "wrong model",
+        [Status(404, {"error": {"message": 'model "foo" not found'}})],
+        'refused (404): model "foo" not found.',
+        "`ctx config set llm.model NAME`, or --model NAME, says which is asked.",
+        [False],
+    ),
+    (
+        "elsewhere",
+        [Status(307, "", {"Location": "http://127.0.0.1:9/v1"})],
+        "sends elsewhere (307): http://127.0.0.1:9/v1.",
+        ADDRESS,
+        [False],
+    ),
+    (
+        "always busy",
+        [Status(500), Status(503, {"error": {"message": "Loading model"}}), Status(529, "Busy")],
+        "failed (529): Busy.",
+        DOCTOR,
+        [True, True, True],
+    ),
+    (
+        "too many for long",
+        [Status(429, "Slow down", {"Retry-After": "3600"})],
+        "refused (429): Slow down.",
+        "It asks to be left alone for 3600 s.",
+        [False],
+    ),
+    (
+        "HTML",
+        [Body(b"\n<!DOCTYPE html>\n<title>Welcome</title>", "text/html")],
+        "answered with HTML, not JSON: <!DOCTYPE html>.",
+        PAGE,
+        [True],
+    ),
+    (
+        "invalid JSON",
+        [Body(b'{"choices": [')],
+        'answered with invalid JSON: {"choices": [.',
+        DOCTOR,
+        [True],
+    ),
+    (
+        "invalid event",
+        [Body(b"data: {what}\n\n", "text/event-stream")],
+        "answered with invalid JSON: {what}.",
+        DOCTOR,
+        [True],
+    ),
+    (
+        "deep JSON",
+        [Body(b"[" * 100_000)],
+        f"answered with invalid JSON: {'[' * 171}….",
+        DOCTOR,
+        [True],
+    ),
+    ("a list", [Body(b"[1]")], "answered with JSON that is no object: [1].", DOCTOR, [True]),
+    ("a number", [Body(b"7")], "answered with something that is no answer: 7.", DOCTOR, [True]),
+    ("nothing", [Body(b"")], "answered with nothing.", DOCTOR, [True]),
+    ("blanks", [Body(b" \r\n\n")], "answered with nothing.", DOCTOR, [True]),
+    (
+        "latin-1",
+        [Body('data: {"a": "ß"}\n\n'.encode("latin-1"))],
+        'answered with text that is not UTF-8: {"a": "�"}.',
+        DOCTOR,
+        [True],
+    ),
+    (
+        "UTF-16",
+        [Body('{"a": 1}'.encode("utf-16"))],
+        'answered with text that is not UTF-8: ��{ " a " : 1 }.',
+        DOCTOR,
+        [True],
+    ),
+    (
+        "no gzip",
+        [Body(b'{"a": 1}', encoding="gzip")],
+        "answered in an encoding that it was not asked for: gzip.",
+        DOCTOR,
+        [True],
+    ),
+    (
+        "a picture",
+        [Body(b"\x89PNG\r\n\x1a\n", "image/png")],
+        "answered with text that is not UTF-8: �PNG.",
+        DOCTOR,
+        [True],
+    ),
+    (
+        "an endless line",
+        [Body(b"data: " + b"x" * 2_000_000)],
+        "sent a line of more than 1 MB.",
+        DOCTOR,
+        [True],
+    ),
+    (
+        "10 MB",
+        [Body(b"{" + b" " * 10_000_000)],
+        "sent an answer of more than 8 MB.",
+        DOCTOR,
+        [True],
+    ),
+    (
+        "an endless head",
+        [Raw(b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 500_000)],
+        "does not speak HTTP: Receive buffer too long.",
+        DOCTOR,
+        [True],
+    ),
+    (
+        "no HTTP",
+        [Raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")],
+        "does not speak HTTP: illegal status line: bytearray(b'SSH-2.0-OpenSSH_9.2').",
+        DOCTOR,
+        [True],
+    ),
+    (
+        "garbage in chunks",
+        [Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n")],
+        "does not speak HTTP: illegal chunk header: bytearray(b'zz\\r\\n').",
+        DOCTOR,
+        [True],
+    ),
+    (
+        "an error as an answer",
+        [Body(b'{"error": {"message": "No model is loaded.", "code": 7}}')],
+        "broke off with an error: No model is loaded.",
+        DOCTOR,
+        [True],
+    ),
+    (
+        "an error without words",
+        [Body(b'data: {"error": {"": []}}\n\n')],
+        'broke off with an error: {"": []}.',
+        DOCTOR,
+        [True],
+    ),
+    (
+        "cut thrice",
+        [Drops(), Cut(SOME, 0), Raw(b"")],
+        "broke the connection off: Server disconnected without sending a response.",
+        DOCTOR,
+        [True, True, True],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("steps", "message", "hint", "counts"),
+    [each[1:] for each in BROKEN],
+    ids=[each[0] for each in BROKEN],
+)
+def test_what_goes_wrong_is_told_and_counted(
+    server: Server, steps: list[Planned], message: str, hint: str, counts: list[bool]
+) -> None:
+    server.plan(*steps)
+    server.otherwise = Says("nobody", " asked", " for", " this")
+    wire = wire_to(server.url)
+    meter = Metered()
+    with pytest.raises(ModelFailure) as raised:
+        asked(wire, meter)
+    wire.close()
+    assert raised.value.message == f"The server at {server.url} {message}"
+    assert raised.value.hint == hint
+    assert [call.is_open for call in meter.calls] == counts
+    assert len(server.asked) == len(steps)
+    assert server.spent <= meter.counted
+
+
+@pytest.mark.parametrize("step", [Hangs(), Drips(b": wait\n\n", 0.05), Drips(b"\n", 0.05)])
+def test_silence_is_not_waited_for_again(server: Server, step: serving.Step) -> None:
+    """Comments and blanks are silence too."""
+    server.plan(step)
+    wire = wire_to(server.url, IMPATIENT)
+    meter = Metered()
+    with pytest.raises(ModelFailure) as raised:
+        asked(wire, meter)
+    wire.close()
+    assert raised.value.message == f"The server at {server.url} was silent for 0.2 s."
+    assert raised.value.hint == "`ctx config set llm.timeout_seconds N` waits longer."
+    assert [call.is_open for call in meter.calls] == [True]
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_sends_its_head_drop_by_drop_is_left_in_the_end(server: Server) -> None:
+    server.plan(Drips(b"x", 0.02, head=b"HTTP/1.1 200 OK\r\nX-Slow: "))
+    wire = wire_to(server.url, PATIENCE._replace(silence_s=0.1))
+    meter = Metered()
+    # A machine that is busy may take longer for a drop, which is silence.
+    with pytest.raises(ModelFailure, match=r"took more than 1 s|was silent for 0\.1 s"):
+        asked(wire, meter)
+    wire.close()
+    assert [call.is_open for call in meter.calls] == [True]
+
+
+def test_where_nobody_is(server: Server) -> None:
+    url = serving.closed_url()
+    wire = wire_to(url)
+    meter = Metered()
+    with pytest.raises(ModelFailure) as raised:
+        asked(wire, meter)
+    assert raised.value.message.startswith(f"The server at {url} cannot be reached: ")
+    assert raised.value.hint == "Start it, or say where it is: `ctx config set llm.server_url URL`."
+    assert [call.is_released for call in meter.calls] == [True], "asked once, and nothing counts"
+    wire.close()
+
+
+# Tries
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Status(408),
+        Status(429, "", {"Retry-After": "0.01"}),
+        Status(429, "", {"Retry-After": formatdate(0, usegmt=True)}),
+        Status(429, "", {"Retry-After": "soon"}),
+        Status(500),
+        Status(502),
+        Status(503, {"error": {"code": 503, "message": "Loading model"}}),
+        Status(504),
+        Status(529),
+        Drops(),
+        Cut(SOME, 40),
+        Cut(Says("ß"), 0),
+        Body(b'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'),
+        Body(b'error: {"error": {"code": 503, "message": "Loading model"}}\n\n'),
+    ],
+)
+def test_a_server_that_is_busy_is_asked_again(server: Server, step: Planned) -> None:
+    server.plan(step, step, SOME)
+    wire = wire_to(server.url)
+    meter = Metered()
+    events, problem = asked(wire, meter)
+    wire.close()
+    assert (text(events), problem) == ("Das heißt so.", "")
+    assert len(server.asked) == len(meter.calls) == 3
+    assert server.spent <= meter.counted
+
+
+def test_a_date_is_waited_for_only_if_it_is_near(server: Server) -> None:
+    server.plan(Status(429, "", {"Retry-After": "Wed, 21 Oct 2065 07:28:00 GMT"}))
+    wire = wire_to(server.url)
+    with pytest.raises(RequestRefused) as raised:
+        asked(wire, Metered())
+    wire.close()
+    assert "It asks to be left alone for " in str(raised.value.hint)
+    assert (raised.value.status, raised.value.reason) == (429, "")
+
+
+def test_a_budget_that_ends_between_tries_tells_of_the_last_one(server: Server) -> None:
+    server.otherwise = Status(503, {"error": {"message": "Loading model"}})
+    wire = wire_to(server.url)
+    meter = Metered(cap=300)
+    with pytest.raises(BudgetExceeded) as raised:
+        asked(wire, meter)
+    wire.close()
+    assert raised.value.message == "That would be too much."
+    assert raised.value.detail == f"The server at {server.url} failed (503): Loading model."
+    assert len(server.asked) == len(meter.calls) == 2
+
+
+# What goes wrong in the middle
+
+
+@pytest.mark.parametrize(
+    ("step", "said", "problem"),
+    [
+        (Cut(SOME, upto(b" hei\xc3\x9ft") + 60), "Das heißt", "broke the connection off: "),
+        (Cut(SOME, upto(b" hei\xc3")), "Das", "broke the connection off: "),
+        (
+            Body(b'data: {"choices": []}\n\ndata: nope\n\n'),
+            "",
+            "answered with invalid JSON: nope.",
+        ),
+        (
+            Body(b'data: {"choices": []}\n\ndata: {"choices": '),
+            "",
+            "ended its answer in the middle of a line.",
+        ),
+        (
+            Body(b'data: {"choices": []}\n\ndata: {"error": "Out of memory."}\n\n'),
+            "",
+            "broke off with an error: Out of memory.",
+        ),
+        (
+            Body(b'data: {"choices": []}\n\ndata: ' + b"x" * 1_100_000),
+            "",
+            "sent a line of more than 1 MB.",
+        ),
+    ],
+)
+def test_what_had_come_is_kept(server: Server, step: Planned, said: str, problem: str) -> None:
+    server.plan(step)
+    wire = wire_to(server.url)
+    meter = Metered()
+    events, told = asked(wire, meter)
+    wire.close()
+    assert text(events) == said
+    assert told.startswith(f"The server at {server.url} {problem}")
+    assert len(server.asked) == 1
+    assert [call.is_open for call in meter.calls] == [True]
+
+
+def test_silence_in_the_middle(server: Server) -> None:
+    server.plan(Hangs("Das", " heißt"))
+    wire = wire_to(server.url, PATIENCE._replace(silence_s=0.5))
+    events, problem = asked(wire, Metered())
+    wire.close()
+    assert text(events) == "Das heißt"
+    assert problem == f"The server at {server.url} was silent for 0.5 s."
+
+
+def test_an_answer_without_end_is_left(server: Server) -> None:
+    piece = b'data: {"choices": [], "more": "' + b"x" * 100_000 + b'"}\n\n'
+    server.plan(Drips(piece, 0.0))
+    wire = wire_to(server.url)
+    events, problem = asked(wire, Metered())
+    wire.close()
+    assert problem == f"The server at {server.url} sent an answer of more than 8 MB."
+    assert 70 < len(events) < 90
+
+
+def test_only_what_speaks_breaks_the_silence(server: Server) -> None:
+    server.plan(Drips(b'data: {"type": "ping"}\n\n', 0.05))
+    wire = wire_to(server.url, IMPATIENT)
+    with (
+        pytest.raises(ModelFailure, match=r"was silent for 0\.2 s"),
+        wire.stream(PATH, BODY, Metered(), 50, 9, lambda event: event["type"] != "ping"),
+    ):
+        pytest.fail("nothing has come")
+    wire.close()
+
+
+def test_time_that_the_hearer_takes_is_not_the_servers(server: Server) -> None:
+    server.plan(Says(*["so "] * 5))
+    wire = wire_to(server.url, PATIENCE._replace(silence_s=1.0))
+    heard = []
+    with wire.stream(PATH, BODY, Metered(), 50, 9) as stream:
+        for event in stream.events():
+            heard.append(event)
+            if len(heard) == 2:
+                Event().wait(1.1)
+    wire.close()
+    assert stream.problem == ""
+    assert text(heard) == "so so so so so "
+
+
+# Leaving
+
+
+class Watched:
+    """Answers a little, or nothing, says that it has, and notices when the other side leaves."""
+
+    def __init__(self, *pieces: str) -> None:
+        self.pieces = pieces
+        self.began = Event()
+        self.left = Event()
+
+    def play(self, call: ServedCall) -> None:
+        if self.pieces:
+            call.head("text/event-stream")
+            for part in list(Says(*self.pieces).parts(call))[: len(self.pieces) + 1]:
+                call.chunk(part)
+        self.began.set()
+        if call.wait(300):
+            self.left.set()
+
+
+def test_ctrl_c_before_the_first_word_ends_the_connection(server: Server) -> None:
+    step = Watched()
+    server.plan(step)
+    wire = wire_to(server.url)
+    meter = Metered()
+
+    def press() -> None:
+        step.began.wait(300)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = Thread(target=press)
+    # Another test of this process may have had its own way with it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            asked(wire, meter)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+    assert step.left.wait(300)
+    assert [call.is_open for call in meter.calls] == [True]
+    assert len(server.asked) == 1
+    wire.close()
+
+
+def test_who_leaves_in_the_middle_ends_the_connection(server: Server) -> None:
+    step = Watched("Das")
+    server.plan(step)
+    wire = wire_to(server.url)
+    with wire.stream(PATH, BODY, Metered(), 50, 9) as stream:
+        next(stream.events())
+    assert step.left.wait(300)
+    wire.close()
+
+
+@pytest.mark.parametrize("step", [Watched(), Watched("Das")])
+def test_closing_ends_what_another_thread_waits_for(server: Server, step: Watched) -> None:
+    server.plan(step)
+    wire = wire_to(server.url)
+    ended: list[Any] = []
+
+    def ask() -> None:
+        try:
+            ended.append(asked(wire, Metered())[1])
+        except ModelFailure as failure:
+            ended.append(failure.message)
+
+    thread = Thread(target=ask)
+    thread.start()
+    assert step.began.wait(300)
+    wire.close()
+    thread.join(300)
+    assert step.left.wait(300)
+    assert [told.partition(" broke ")[0] for told in ended] == [f"The server at {server.url}"]
+    with pytest.raises(ModelFailure, match="was closed"):
+        asked(wire, Metered())
+    with pytest.raises(ModelFailure, match="was closed"):
+        wire.get("/health")
+    assert len(server.asked) == 1
+
+
+# Addresses and keys
+
+
+@pytest.mark.parametrize(
+    "url", ["", "nowhere", "ftp://127.0.0.1", "http://", "http://127.0.0.1:99999", "http://[::1"]
+)
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(ConfigInvalid, match="not the address of a server"):
+        wire_to(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_local"),
+    [
+        ("http://127.0.0.1:8080", True),
+        ("http://127.8.8.8", True),
+        ("http://localhost:1/v1", True),
+        ("http://[::1]:8080", True),
+        ("https://api.example.com", False),
+        ("http://10.0.0.7:8080", False),
+        ("http://localhost.example.com", False),
+        ("http://127.0.0.1.example.com", False),
+    ],
+)
+def test_what_is_on_this_machine(url: str, is_local: bool) -> None:
+    assert wire_to(url).is_local == is_local
+
+
+def test_a_password_in_an_address_is_sent_and_never_shown(server: Server) -> None:
+    place = server.url.removeprefix("http://")
+    wire = HttpClient("The server", f"http://me:p%40ss-word@{place}/a?key=k123#x", {}, PATIENCE)
+    server.plan(Status(403, "me p@ss-word p%40ss-word"))
+    assert wire.display_url == f"{server.url}/a"
+    with pytest.raises(RequestRefused) as raised:
+        asked(wire, Metered())
+    wire.close()
+    assert raised.value.message == f"The server at {server.url}/a refused (403): me … …."
+    assert server.asked[0].path == f"/a{PATH}?key=k123"
+    assert server.asked[0].headers["authorization"] == "Basic bWU6cEBzcy13b3Jk"
+
+
+def test_what_is_secret_in_an_address_is_not_told_by_its_server(server: Server) -> None:
+    place = server.url.removeprefix("http://")
+    wire = HttpClient(
+        "The server", f"http://me:hunter2pw@{place}/?key=Q%2BSECRET&v=1", {}, PATIENCE
+    )
+    server.plan(
+        lambda asked: Status(404, f"no {asked.path} for {asked.headers['authorization']}"),
+        Status(301, "", {"Location": f"https://me:hunter2pw@{place}/?key=Q%2BSECRET&v=1"}),
+        Status(400, "What is Q+SECRET?"),
+    )
+    told = []
+    for _ in range(3):
+        with pytest.raises(RequestRefused) as raised:
+            asked(wire, Metered())
+        told.append(raised.value.message.removeprefix(f"The server at {server.url} "))
+    wire.close()
+    assert told == [
+        f"refused (404): no {PATH}?…&v=1 for Basic ….",
+        f"sends elsewhere (301): https://me:…@{place}/?…&v=1.",
+        "refused (400): What is …?.",
+    ]
+
+
+@pytest.mark.parametrize("name", ["....", "a" * 70 + ".invalid", "a..invalid"])
+def test_a_name_that_no_machine_has(name: str) -> None:
+    wire = wire_to(f"http://{name}:8080")
+    meter = Metered()
+    with pytest.raises(ModelFailure) as raised:
+        asked(wire, meter)
+    wire.close()
+    assert raised.value.message.startswith(f"The server at http://{name}:8080 cannot be ")
+    assert [call.is_released for call in meter.calls] == [True]
+
+
+@pytest.mark.parametrize("content", [None, b"no certificate"])
+def test_certificates_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    file = tmp_path / "own.pem"
+    if content is not None:
+        file.write_bytes(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    wire = wire_to("https://model.invalid")
+    meter = Metered()
+    with pytest.raises(ModelFailure) as raised:
+        asked(wire, meter)
+    wire.close()
+    assert raised.value.message.startswith(
+        "The server at https://model.invalid cannot be asked: the certificates cannot be read: "
+    )
+    assert "SSL_CERT_FILE" in (raised.value.hint or "")
+    assert [call.is_released for call in meter.calls] == [True]
+
+
+@pytest.mark.parametrize("key", ["sk-secret\nX-Evil: 1", "sk-sécret-key", "sk-secret\x00"])
+def test_a_key_that_is_none_is_not_sent_and_not_told(server: Server, key: str) -> None:
+    wire = HttpClient("The server", server.url, {"Authorization": f"Bearer {key}"}, PATIENCE)
+    meter = Metered()
+    with pytest.raises(ModelFailure) as raised:
+        asked(wire, meter)
+    wire.close()
+    assert raised.value.message == (
+        f"The server at {server.url} cannot be asked: the key has characters in it that no key has."
+    )
+    assert meter.counted == 0
+    assert server.asked == []
+
+
+def test_a_proxy_is_not_asked_for_this_machine(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", serving.closed_url())
+    wire = wire_to(server.url)
+    assert text(asked(wire, Metered())[0]) == "Hello, you."
+    wire.close()
+
+
+def test_a_proxy_is_asked_for_others(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    wire = wire_to("http://model.invalid")
+    assert text(asked(wire, Metered())[0]) == "Hello, you."
+    wire.close()
+    assert server.asked[0].path == f"http://model.invalid{PATH}"
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "nonsense://127.0.0.1:9"])
+def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    wire = wire_to("http://model.invalid")
+    meter = Metered()
+    with pytest.raises(ModelFailure, match=r"http://model\.invalid cannot be asked: "):
+        asked(wire, meter)
+    wire.close()
+    assert meter.counted == 0
+
+
+# Small calls
+
+
+def test_small_calls(server: Server) -> None:
+    server.pages["POST /slots/0?action=save"] = lambda asked: {"saved": asked.body}
+    wire = wire_to(server.url)
+    assert wire.get("/health") == {"status": "ok"}
+    assert wire.post("/slots/0?action=save", {"filename": "ä"}) == {"saved": {"filename": "ä"}}
+    with pytest.raises(RequestRefused) as raised:
+        wire.get("/nowhere")
+    assert (raised.value.status, raised.value.reason) == (404, "no such page")
+    server.pages["GET /health"] = "ok"
+    assert wire.get("/health") == "ok"
+    # Whatever is asked of a model fails here as it does elsewhere, at once.
+    server.plan(Body(b"<html>"), Drops(), Body(b""), Body(b" " * 9_000_000))
+    for message in (
+        "answered with HTML, not JSON: <html>.",
+        "broke the connection off: ",
+        "answered with nothing.",
+        "sent an answer of more than 8 MB.",
+    ):
+        with pytest.raises(ModelFailure) as failed:
+            wire.post(PATH, {})
+        assert failed.value.message.startswith(f"The server at {server.url} {message}")
+    wire.close()
+    assert len(server.questions) == 4
+
+
+def test_a_whole_answer_is_one_event(server: Server) -> None:
+    server.plan(Whole("Ganz."))
+    wire = wire_to(server.url)
+    events, problem = asked(wire, Metered())
+    wire.close()
+    assert [event["choices"][0]["message"]["content"] for event in events] == ["Ganz."]
+    assert problem == ""

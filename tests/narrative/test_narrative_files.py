@@ -1,0 +1,217 @@
+"""Writing documents: whole or not at all, and never over somebody's words."""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.errors import ContentRefused, DiskFailure, PathRefused
+from ctx.narrative import narrative_files
+from tests.faults import NO_SPACE, Disk, Stopped
+
+PATH = "feature/net/tasks/task_0001-x-ab12.md"
+TEXT = "# Grüße\n" * 10
+
+
+class LinkingDisk(Disk):
+    """A disk that also counts and takes back the second name of a file."""
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        link = os.link
+
+        def counted(source: Any, target: Any) -> None:
+            self._step("link", target)
+            link(source, target)
+            self._named(target, lambda: os.unlink(target))
+
+        with super().installed(), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "link", counted)
+            yield
+
+
+@pytest.fixture
+def narrative(tmp_path: Path) -> Path:
+    folder = tmp_path / "narrative"
+    folder.mkdir()
+    return folder
+
+
+def everything(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_new_document_is_whole_and_private(narrative: Path) -> None:
+    narrative_files.create(str(narrative), PATH, TEXT)
+    made = narrative / PATH
+    assert made.read_text() == TEXT
+    assert everything(narrative) == [PATH]
+    assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    assert stat.S_IMODE(made.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_what_is_there_is_left_alone(narrative: Path, tmp_path: Path, kind: str) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("theirs")
+    there = narrative / "x.md"
+    match kind:
+        case "file":
+            there.write_text("theirs")
+        case "link":
+            there.symlink_to(outside)
+        case "folder":
+            there.mkdir()
+    with pytest.raises(PathRefused, match=r"x\.md is there already"):
+        narrative_files.create(str(narrative), "x.md", "ours")
+    assert outside.read_text() == "theirs"
+    assert os.listdir(narrative) == ["x.md"]
+
+
+@pytest.mark.parametrize(
+    "path", ["../x.md", "/x.md", "a/../../x.md", "a//x.md", "", ".", "a/\0.md", "linked/x.md"]
+)
+def test_nothing_is_written_outside(narrative: Path, tmp_path: Path, path: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (narrative / "linked").symlink_to(outside)
+    with pytest.raises(PathRefused):
+        narrative_files.create(str(narrative), path, "ours")
+    assert narrative_files.replace(str(narrative), path, "ours", seen=b"") is False
+    assert os.listdir(outside) == []
+    assert sorted(os.listdir(tmp_path)) == ["home", "narrative", "outside"]
+
+
+def test_what_is_not_text_is_refused(narrative: Path) -> None:
+    with pytest.raises(ContentRefused):
+        narrative_files.create(str(narrative), "x.md", "\ud800")
+    narrative_files.create(str(narrative), "x.md", b"\xff".decode("utf-8", "surrogateescape"))
+    assert (narrative / "x.md").read_bytes() == b"\xff"
+
+
+def test_without_hard_links(narrative: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refused)
+    narrative_files.create(str(narrative), PATH, TEXT)
+    assert (narrative / PATH).read_text() == TEXT
+    with pytest.raises(PathRefused, match="already"):
+        narrative_files.create(str(narrative), PATH, "other")
+    assert (narrative / PATH).read_text() == TEXT
+    assert everything(narrative) == [PATH]
+
+
+@pytest.mark.parametrize("power_loss", [False, True])
+def test_stopping_anywhere_leaves_a_whole_document_or_none(
+    tmp_path: Path, power_loss: bool
+) -> None:
+    stop_at = 0
+    while True:
+        folder = tmp_path / str(stop_at)
+        folder.mkdir()
+        disk = LinkingDisk(stop_at, power_loss=power_loss)
+        done = False
+        with disk.installed(), contextlib.suppress(Stopped):
+            narrative_files.create(str(folder), PATH, TEXT)
+            done = True
+        if power_loss:
+            disk.lose_power()
+        documents = [path for path in everything(folder) if path.endswith(".md")]
+        assert documents in ([], [PATH])
+        if documents:
+            assert (folder / PATH).read_text() == TEXT
+        if done:
+            assert documents == [PATH]
+            break
+        stop_at += 1
+    assert stop_at > 8
+
+
+def test_a_refusal_leaves_nothing_behind(tmp_path: Path) -> None:
+    for number in range(3, 9):
+        folder = tmp_path / str(number)
+        (folder / "tasks").mkdir(parents=True)
+        with LinkingDisk(number - 3, refuse_with=NO_SPACE).installed():
+            try:
+                narrative_files.create(str(folder), "tasks/x.md", TEXT)
+            except DiskFailure as error:
+                assert "disk is full while writing the narrative file tasks/x.md" in error.message
+        assert everything(folder) in ([], ["tasks/x.md"], _temporary(folder))
+
+
+def _temporary(folder: Path) -> list[str]:
+    """What is left where it was the clean-up itself that was refused."""
+    return [name for name in everything(folder) if name.endswith(".tmp")]
+
+
+def test_a_document_is_replaced_as_it_was_seen(narrative: Path) -> None:
+    path = narrative / "x.md"
+    path.write_text("old")
+    path.chmod(0o640)
+    assert narrative_files.replace(str(narrative), "x.md", "new", seen=b"old")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert not narrative_files.replace(str(narrative), "x.md", "newer", seen=b"old")
+    assert path.read_text() == "new"
+    before = path.stat().st_mtime_ns
+    assert narrative_files.replace(str(narrative), "x.md", "new", seen=b"new")
+    assert path.stat().st_mtime_ns == before
+    assert not narrative_files.replace(str(narrative), "gone.md", "new", seen=b"")
+    assert os.listdir(narrative) == ["x.md"]
+
+
+def test_an_edit_while_we_write_wins(narrative: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = narrative / "x.md"
+    path.write_text("old")
+    chmod = os.chmod
+
+    def saved_meanwhile(*words: Any) -> None:
+        chmod(*words)
+        path.write_text("theirs")
+
+    monkeypatch.setattr(os, "chmod", saved_meanwhile)
+    assert not narrative_files.replace(str(narrative), "x.md", "ours", seen=b"old")
+    assert path.read_text() == "theirs"
+    assert os.listdir(narrative) == ["x.md"]
+
+
+def test_a_document_that_goes_while_we_write(
+    narrative: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = narrative / "x.md"
+    path.write_text("old")
+    lstat = os.lstat
+
+    def removed_meanwhile(name: str) -> os.stat_result:
+        path.unlink(missing_ok=True)
+        return lstat(name)
+
+    monkeypatch.setattr(os, "lstat", removed_meanwhile)
+    assert not narrative_files.replace(str(narrative), "x.md", "ours", seen=b"old")
+    monkeypatch.undo()
+    assert os.listdir(narrative) == []
+
+
+@pytest.mark.parametrize("power_loss", [False, True])
+def test_stopping_a_replacement_leaves_the_old_or_the_new(
+    narrative: Path, power_loss: bool
+) -> None:
+    path = narrative / "x.md"
+    stop_at = 0
+    done = False
+    while not done:
+        path.write_text("old")
+        disk = LinkingDisk(stop_at, power_loss=power_loss)
+        with disk.installed(), contextlib.suppress(Stopped):
+            done = narrative_files.replace(str(narrative), "x.md", "new", seen=b"old")
+        if power_loss:
+            disk.lose_power()
+        assert path.read_text() in (("new",) if done else ("old", "new"))
+        stop_at += 1
+    assert stop_at > 3

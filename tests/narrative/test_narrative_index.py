@@ -1,0 +1,108 @@
+"""The sections of the narrative, found by their words."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx import terms
+from ctx.narrative import narrative_index
+
+
+@pytest.fixture
+def narrative(tmp_path: Path) -> Path:
+    folder = tmp_path / "narrative"
+    for path, text in {
+        "README.md": "# Shop\n\nSells tea.\n\n## Payment\n\nBy card, retried three times.\n",
+        "log/2026-01-20-1005-ab12.md": "# Retry\n\nPayment is retried now.\n",
+        "tasks/task_0001-pay-ab12.md": "# Pay\n\nPayment by invoice.\n",
+        "decisions/0001-card-ab12.md": "# Cards\n\nPayment by card.\n",
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def search(database: Path, narrative: Path, words: str) -> list[tuple[str, str, int]]:
+    found = narrative_index.search(str(database), str(narrative), terms.query(words), 10)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    return [(each.path, each.title, each.first_line) for each in found]
+
+
+def test_what_is_no_node_is_found(tmp_path: Path, narrative: Path) -> None:
+    database = tmp_path / "index" / "narrative.db"
+    assert sorted(search(database, narrative, "retrying payments")) == [
+        ("README.md", "Shop › Payment", 5),
+        ("log/2026-01-20-1005-ab12.md", "Retry", 1),
+    ]
+    assert search(database, narrative, "invoice") == []
+    assert search(database, narrative, '") OR (') == []
+    assert os.stat(database).st_mode & 0o777 == 0o600
+
+
+def test_it_follows_the_files(tmp_path: Path, narrative: Path) -> None:
+    database = tmp_path / "narrative.db"
+    assert len(search(database, narrative, "card")) == 1
+    (narrative / "README.md").unlink()
+    (narrative / "feature").mkdir()
+    (narrative / "feature" / "cards.md").write_bytes(b"# Cards \xff\r\n\r\nA card is cheap.\r\n")
+    assert search(database, narrative, "card") == [("feature/cards.md", "Cards \ufffd", 1)]
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database", b"SQLite format 3\0" + b"x" * 5000])
+def test_a_damaged_index_is_made_anew(tmp_path: Path, narrative: Path, damage: bytes) -> None:
+    database = tmp_path / "narrative.db"
+    database.write_bytes(damage)
+    assert len(search(database, narrative, "tea")) == 1
+    assert len(search(database, narrative, "tea")) == 1
+
+
+def test_so_it_is_where_only_a_part_is_damaged(tmp_path: Path, narrative: Path) -> None:
+    database = tmp_path / "narrative.db"
+    assert len(search(database, narrative, "tea")) == 1
+    whole = database.read_bytes()
+    pages = len(whole) // 4096
+    assert pages > 5
+    noise = bytes(range(255, -1, -1)) * 16
+    # What only writing would meet is met by writing.
+    for word, text in (("tea", ""), ("green", "# Shop\n\nSells green tea.\n")):
+        if text:
+            (narrative / "README.md").write_text(text)
+        for damaged in (range(2, pages), *([page] for page in range(pages))):
+            data = bytearray(whole)
+            for page in damaged:
+                data[4096 * page : 4096 * (page + 1)] = noise
+            database.write_bytes(data)
+            assert len(search(database, narrative, word)) == 1
+
+
+def test_an_index_that_contradicts_itself_is_made_anew(tmp_path: Path, narrative: Path) -> None:
+    database = tmp_path / "narrative.db"
+    assert len(search(database, narrative, "tea")) == 1
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript("DELETE FROM sections; DELETE FROM documents;")
+    assert len(search(database, narrative, "tea")) == 1
+
+
+def test_where_a_folder_is_in_its_place(tmp_path: Path, narrative: Path) -> None:
+    (tmp_path / "narrative.db").mkdir()
+    assert len(search(tmp_path / "narrative.db", narrative, "tea")) == 1
+
+
+def test_without_a_place_to_write(tmp_path: Path, narrative: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert len(search(tmp_path / "file" / "narrative.db", narrative, "tea")) == 1
+    assert search(tmp_path / "none.db", tmp_path / "nowhere", "tea") == []
+
+
+def test_while_another_process_writes(tmp_path: Path, narrative: Path) -> None:
+    database = tmp_path / "narrative.db"
+    assert len(search(database, narrative, "tea")) == 1
+    (narrative / "more.md").write_text("# More tea\n\nGreen tea.\n")
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert len(search(database, narrative, "tea")) == 1
+        other.execute("ROLLBACK")
+    assert len(search(database, narrative, "tea")) == 2

@@ -1,0 +1,365 @@
+"""The worker's thread that has sessions told by a model, with a real server on this machine."""
+
+import json
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.agents.registry import HOSTS
+from ctx.hook_files import spool
+from ctx.ids import CLI_SESSION
+from ctx.layout import UserStore
+from ctx.operations.tend import Tending
+from ctx.worker.model_thread import ModelThread
+from ctx.workspace import Environment
+from tests.capture.conversations import SESSION, Client, Conversation
+from tests.conftest import Ctx
+from tests.llm import serving
+from tests.llm.serving import Asked, Hangs, Says, Server, Status
+from tests.worker.running import Workers, until
+
+SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+TITLE = "Retries wait for a second before they try again"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving.serve() as server:
+        server.otherwise = answer
+        yield server
+
+
+@pytest.fixture
+def talk(repo: Path, surroundings: Path, ctx: Ctx) -> Conversation:
+    assert ctx("status").code == 0
+    found = Client(surroundings / ".ctx", repo).talk()
+    found.start()
+    return found
+
+
+def answer(asked: Asked) -> Says:
+    """What a model says that knows what it is doing."""
+    if "Sum it up" in asked.prompt:
+        sections = {"investigated": [], "next_steps": [], "notes": [], "completed": [TITLE]}
+        said: dict[str, Any] = {
+            "title": "Patient retries",
+            "request": "Make retries wait",
+            **sections,
+        }
+        return Says(json.dumps({**said, "learned": ["A retry came at once"]}))
+    kept = {"kind": "feature", "title": TITLE, "text": "", "steps": [2], "files": ["retry.py"]}
+    return Says(json.dumps({"observations": [kept]}))
+
+
+def named(server_url: str, ctx: Ctx, **more: str) -> None:
+    settings = {"backend": "openai", "server_url": server_url, "retries": "0", **more}
+    for name, value in settings.items():
+        assert ctx("config", "set", f"llm.{name}", value).code == 0
+
+
+def used(talk: Conversation, tool: str, use: str, given: Any, response: Any) -> None:
+    said = talk.said("PostToolUse", tool_name=tool, tool_use_id=use, tool_input=given)
+    talk.client.hook("post-tool-use", {**said, "tool_response": response})
+
+
+def worked(talk: Conversation) -> None:
+    """A turn in which a file was written, and its end."""
+    talk.submit("Make the retries wait for a second.")
+    path = talk.client.folder / "retry.py"
+    made = "def wait() -> int:\n    return 1\n"
+    path.write_text(made)
+    given = {"file_path": str(path), "content": made}
+    used(talk, "Write", "toolu_1", given, {"type": "create", "filePath": str(path)})
+    talk.answer("Retries wait for a second now.")
+    spool.wake(talk.client.home)
+
+
+class Worker:
+    """Its rounds and its thread, in this process: a round when a test says so."""
+
+    def __init__(self, client: Client) -> None:
+        self.log: list[str] = []
+        self._client = client
+        store = UserStore(client.home)
+        place = Environment(client.home, store, {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
+        self._tending = Tending(client.home, self._guard)
+        self._asking = ModelThread(place, {}, client.memory, self._guard, self.log.append)
+
+    @contextmanager
+    def _guard(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - as the worker does
+            self.log.append(f"{doing}: {type(error).__name__}: {error}")
+
+    def round(self) -> None:
+        with self._client.memory() as memory:
+            self._tending.round(memory)
+        self._asking.wake()
+
+    def rounds_until(self, holds: Any) -> None:
+        """As a ring after each answer makes them."""
+
+        def around() -> bool:
+            self.round()
+            return bool(holds())
+
+        until(around)
+
+    def stop(self) -> None:
+        self._asking.stop()
+
+
+@pytest.fixture
+def worker(talk: Conversation) -> Iterator[Worker]:
+    found = Worker(talk.client)
+    yield found
+    found.stop()
+
+
+def rows(talk: Conversation, query: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(UserStore(talk.client.home).database)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def titles(talk: Conversation) -> list[str]:
+    query = "SELECT json_extract(metadata, '$.title') FROM nodes WHERE type <> 'file'"
+    return [row[0] for row in rows(talk, query)]
+
+
+def failures(talk: Conversation) -> list[str]:
+    query = "SELECT data FROM event_log WHERE type = 'llm.failed'"
+    return [json.loads(row[0])["message"] for row in rows(talk, query)]
+
+
+def is_summed_up(talk: Conversation) -> bool:
+    return bool(rows(talk, "SELECT 1 FROM sessions WHERE summary IS NOT NULL"))
+
+
+def test_nothing_private_is_sent(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    """From the hook to the server."""
+    named(server.url, ctx)
+    folder = talk.client.folder
+    (folder / ".ctxignore").write_text("hidden/\n")
+    (folder / "hidden").mkdir()
+    talk.submit(f"Use {SECRET} here. <private>The merger is called Bluebird.</private> Go on.")
+    for number, name in enumerate(("hidden/plans.py", ".env", "open.py")):
+        made = f"PLAN = 'magpie {number}'\nTOKEN = '{SECRET}'\n"
+        given = {"file_path": str(folder / name), "content": made}
+        answered = {"type": "create", "filePath": str(folder / name)}
+        used(talk, "Write", f"toolu_w{number}", given, answered)
+    printed = {"stdout": f"{SECRET}\n<private>Bluebird</private>", "stderr": ""}
+    used(talk, "Bash", "toolu_b", {"command": f"curl -H 'Authorization: {SECRET}' x"}, printed)
+    talk.answer(f"Done with {SECRET}. <private>Bluebird is near.</private> All is well.")
+    talk.end()
+    worker.rounds_until(lambda: len(server.questions) == 2)
+    sent = json.dumps([asked.body for asked in server.asked], ensure_ascii=False)
+    assert "open.py" in sent
+    for word in (SECRET, SECRET[4:], "Bluebird", "hidden", "magpie 0", "magpie 1"):
+        assert word not in sent
+
+
+def test_a_server_in_trouble_is_told_once_and_memory_is_complete(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    server.otherwise = Status(500, {"error": {"message": "out of memory"}})
+    named(server.url, ctx)
+    worked(talk)
+    worker.rounds_until(lambda: failures(talk))
+    talk.end()
+    worker.rounds_until(lambda: is_summed_up(talk))
+    # It is left alone for a minute.
+    assert len(server.questions) == 1
+    [problem] = failures(talk)
+    assert server.url in problem
+    assert worker.log == [f"what a model tells of {SESSION}: {problem}"]
+    assert rows(talk, "SELECT 1 FROM model_answers") == []
+    assert "out of memory" in ctx("status").out
+    # The next worker asks again.
+    server.otherwise = answer
+    next_one = Worker(talk.client)
+    next_one.rounds_until(lambda: "Patient retries" in titles(talk))
+    next_one.stop()
+    assert next_one.log == []
+    assert "out of memory" not in ctx("status").out
+
+
+def test_the_days_cap_is_kept(worker: Worker, talk: Conversation, server: Server, ctx: Ctx) -> None:
+    named(server.url, ctx, daily_token_cap="2000")
+    worked(talk)
+    worker.rounds_until(lambda: failures(talk))
+    assert "2,000 tokens a day" in failures(talk)[0]
+    worker.round()
+    assert server.questions == []
+    # Whoever allows more is heard at once.
+    assert ctx("config", "set", "llm.daily_token_cap", "100000").code == 0
+    worker.rounds_until(lambda: TITLE in titles(talk))
+    assert len(worker.log) == 1
+
+
+def test_a_sessions_cap_is_kept(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    named(server.url, ctx, session_token_cap="2000")
+    worked(talk)
+    talk.end()
+    worker.rounds_until(lambda: len(failures(talk)) == 2)
+    assert server.questions == []
+    # Another one has a cap of its own.
+    assert ctx("config", "set", "llm.session_token_cap", "30000").code == 0
+    worker.rounds_until(lambda: "Patient retries" in titles(talk))
+    assert len(server.questions) == 2
+
+
+def test_sessions_one_after_the_other(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    named(server.url, ctx)
+    for number in range(5):
+        other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
+        worked(other)
+        other.end()
+    worker.rounds_until(lambda: titles(talk).count("Patient retries") == 5)
+    assert len(server.questions) == 10
+    assert worker.log == []
+
+
+def test_a_ledger_that_is_damaged_lets_nothing_through(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    named(server.url, ctx)
+    Path(talk.client.home, "ledger.db").write_bytes(b"This is no database." * 500)
+    worked(talk)
+    worker.rounds_until(lambda: failures(talk))
+    assert "no model is asked without it" in failures(talk)[0]
+    assert server.questions == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("backend", "off"), ("synthesis", "false"), ("daily_token_cap", "0")]
+)
+def test_whoever_says_off_is_heard_before_the_next_question(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx, setting: str, value: str
+) -> None:
+    named(server.url, ctx)
+
+    def answer_and_stop(asked: Asked) -> Says:
+        assert ctx("config", "set", f"llm.{setting}", value).code == 0
+        return answer(asked)
+
+    server.otherwise = answer_and_stop
+    for number in range(3):
+        other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
+        worked(other)
+        other.end()
+    worker.rounds_until(lambda: TITLE in titles(talk))
+    for _ in range(5):
+        worker.round()
+    assert len(server.questions) == 1
+
+
+def test_a_question_that_is_refused_keeps_nobody_waiting(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    named(server.url, ctx)
+    refusal = Status(400, {"error": {"message": "content policy"}})
+    server.otherwise = lambda asked: refusal if "Poison" in asked.prompt else answer(asked)
+    for number in range(3):
+        other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
+        worked(other)
+        other.end()
+    talk.submit("Poison, please.")
+    worked(talk)
+    talk.end()
+    worker.rounds_until(lambda: titles(talk).count("Patient retries") == 3)
+    assert len([asked for asked in server.questions if "Poison" in asked.prompt]) == 2
+    assert "content policy" in failures(talk)[0]
+
+
+def test_a_session_that_fails_comes_after_the_others(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    named(server.url, ctx)
+    trouble = Status(500, {"error": {"message": "out of memory"}})
+    server.otherwise = lambda asked: trouble if "Poison" in asked.prompt else answer(asked)
+    other = talk.client.talk("00000000-e3b0-4b25-afae-79ee4238d2da")
+    worked(other)
+    other.end()
+    talk.submit("Poison, please.")
+    worked(talk)
+    worker.rounds_until(lambda: failures(talk))
+    # Whoever changes a setting is heard at once, not in a minute.
+    assert ctx("config", "set", "llm.temperature", "0.5").code == 0
+    worker.rounds_until(lambda: "Patient retries" in titles(talk))
+
+
+# As a process
+
+
+@pytest.fixture
+def workers(surroundings: Path) -> Iterator[Workers]:
+    found = Workers(surroundings / ".ctx")
+    yield found
+    found.close()
+
+
+def test_a_session_is_told_while_it_goes_on_and_when_it_is_over(
+    workers: Workers, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    named(server.url, ctx)
+    workers.start()
+    worked(talk)
+    until(lambda: TITLE in titles(talk))
+    assert len(server.questions) == 1
+    talk.end()
+    spool.wake(talk.client.home)
+    until(lambda: "Patient retries" in titles(talk))
+    assert len(server.questions) == 2
+    assert ctx("sessions", "show", SESSION[:4]).out.count(TITLE) == 2
+    assert rows(talk, "SELECT kind FROM model_answers WHERE problem = '' ORDER BY 1") == [
+        ("steps",),
+        ("summary",),
+    ]
+
+
+def test_off_is_really_off(workers: Workers, talk: Conversation, server: Server, ctx: Ctx) -> None:
+    named(server.url, ctx, backend="off")
+    workers.start()
+    worked(talk)
+    talk.end()
+    spool.wake(talk.client.home)
+    until(lambda: is_summed_up(talk))
+    assert ctx("sessions", "synthesise", SESSION[:4]).code == 1
+    ctx("doctor")
+    rounds = workers.get("/api/health")["rounds"]
+    spool.wake(talk.client.home)
+    until(lambda: workers.get("/api/health")["rounds"] > rounds)
+    assert server.asked == []
+    assert not os.path.exists(workers.store.ledger)
+
+
+def test_nobody_waits_for_a_model(
+    workers: Workers, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    server.otherwise = Hangs()
+    named(server.url, ctx)
+    workers.environment["CTX_WORKER_IDLE_SECONDS"] = "0.2"
+    process = workers.start()
+    worked(talk)
+    until(lambda: server.questions)
+    # It stays for the answer, and goes on with all else.
+    talk.submit("And now something else.")
+    spool.wake(talk.client.home)
+    until(lambda: rows(talk, "SELECT 1 FROM events WHERE body LIKE '%something else%'"))
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(300) == 0
+    assert workers.log()[-1] == "gone: stopped"
