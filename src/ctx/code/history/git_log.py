@@ -3,7 +3,7 @@
 Only git's plumbing is used: no user setting changes its output, and it runs no program of the user:
 no signature check, no textconv, no external diff. The output may contain any bytes. Secrets,
 control characters and lines that only name people are removed from a message, and its length is
-limited. """
+limited."""
 
 import os
 import re
