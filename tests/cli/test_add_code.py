@@ -103,7 +103,7 @@ def test_only_some_files(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) 
         1,
         [
             "error E015: Nothing matches '*.go'.",
-            "  What is ignored counts only for `ctx add file --force`.",
+            "  To add ignored files, use `ctx add file --force`.",
         ],
     )
 

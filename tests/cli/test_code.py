@@ -174,7 +174,7 @@ def test_cycles(shop: Path, ctx: Ctx) -> None:
 def test_a_name_that_nobody_has(shop: Path, ctx: Ctx) -> None:
     ran = ctx("code", "callers", "conect")
     assert (ran.code, ran.out) == (1, "")
-    assert "Nothing in the code is called 'conect'." in ran.err
+    assert "No item in the code is named 'conect'." in ran.err
     assert "Did you mean `connect`?" in ran.err
 
 
@@ -196,15 +196,15 @@ def test_a_file_that_cannot_be_shown_says_why(shop: Path, ctx: Ctx) -> None:
         {"built/out.py": "x = 1\n", "odd\x1b.py": "", **{f"many/{n}.py": "" for n in "abcdef"}},
     )
     for word, reason in (
-        ("link.py", "'link.py' is not in the index of the code: it is a symbolic link."),
+        ("link.py", "'link.py' is not in the code index: it is a symbolic link."),
         ("odd\x1b.py", "its name has a control character in it."),
         ("../top.py", f"'../top.py' is outside of the project {shop}."),
         ("/etc/passwd", f"'/etc/passwd' is outside of the project {shop}."),
         ("shop", "Name a file in it: shop/__init__.py, shop/app.py, shop/net.py, shop/retry.py."),
         ("many/", "many/a.py, many/b.py, many/c.py, many/d.py, many/e.py, …\n"),
         ("built/out.py", "git may ignore it, or .ctxignore, or the setting"),
-        ("Client", "'Client' is no file: shop.net.Client is a class."),
-        ("Client", "`ctx code outline shop/net.py` shows the file that it is in."),
+        ("Client", "'Client' is not a file: shop.net.Client is a class."),
+        ("Client", "`ctx code outline shop/net.py` shows the file that contains it."),
         ("shop/nett.py", "There is no file 'shop/nett.py' in the code."),
         ("shop/nett.py", "Did you mean `shop/net.py`?"),
     ):
@@ -219,9 +219,7 @@ def test_a_line_that_is_not_there(shop: Path, ctx: Ctx) -> None:
         ran = ctx("code", "callers", f"shop/net.py:{line}")
         assert (ran.code, ran.out) == (1, "")
         assert f"shop/net.py has 12 lines, and no line {line}." in ran.err
-    assert (
-        "Nothing was read out of README.md: no grammar." in ctx("code", "callees", "README.md").err
-    )
+    assert "README.md was not indexed: no grammar." in ctx("code", "callees", "README.md").err
 
 
 def test_what_is_not_known_yet_is_not_denied(
@@ -234,9 +232,9 @@ def test_what_is_not_known_yet_is_not_denied(
     asked = (
         (
             ("code", "callers", "later"),
-            "Nothing that is known of the code so far is called 'later'.",
+            "No item in the code index so far is named 'later'.",
         ),
-        (("code", "outline", "later.py"), "'later.py' is not in what is known of the code so far."),
+        (("code", "outline", "later.py"), "'later.py' is not in the code index so far."),
         (("debug", "graph", "--around", "later"), "'later' names nothing known so far."),
     )
     with locks.hold(f"{index}.lock", "somebody", 0):
@@ -248,12 +246,12 @@ def test_what_is_not_known_yet_is_not_denied(
     for words, said in asked:
         ran = ctx(*words, "--no-refresh")
         assert said in ran.err
-        assert "without --no-refresh it is read again." in ran.err
+        assert "leave out --no-refresh to refresh it." in ran.err
         assert "Did you mean" not in ran.err
     with closing(sqlite3.connect(index)) as connection, connection:
         # As whoever was stopped in the middle of the first time leaves it.
         connection.execute("DELETE FROM meta WHERE key = 'refreshed_at'")
-    assert "not been read to the end yet" in ctx("code", "callers", "later", "--no-refresh").err
+    assert "not fully indexed yet" in ctx("code", "callers", "later", "--no-refresh").err
     assert all(ctx(*words).code == 0 for words, _ in asked)
 
 
@@ -284,7 +282,7 @@ def test_one_process_at_a_time_brings_it_up_to_date(
         index.unlink()
         ran = ctx("code", "status")
         assert ran.code == 1
-        assert "error E006: The index of the code is being made by process" in ran.err
+        assert "error E006: The code index is being built by process" in ran.err
     assert ctx("code", "status", "--format", "json").json["coverage"]["files"] == len(FILES) + 1
 
 
@@ -299,7 +297,7 @@ def test_the_status_is_what_code_alone_shows(shop: Path, ctx: Ctx) -> None:
 def test_without_an_index_there_is_nothing_to_read(shop: Path, ctx: Ctx) -> None:
     ran = ctx("code", "outline", "shop/net.py", "--no-refresh")
     assert ran.code == 1
-    assert "`ctx code index` makes it." in ran.err
+    assert "Run `ctx code index`." in ran.err
 
 
 def test_index_says_what_it_did(shop: Path, ctx: Ctx) -> None:

@@ -226,10 +226,10 @@ def test_a_name_of_several_items_is_refused(ctx: Ctx, shop: Path) -> None:
     ran = ctx("relate", "shop/app.py", "Calls", "helper")
     assert ran.code == 1
     assert ran.err == (
-        "error E021: 'helper' names 2 things in the code.\n"
+        "error E021: 'helper' names 2 items in the code.\n"
         "shop.app.helper         shop/app.py:1\n"
         "shop.net.client.helper  shop/net/client.py:6\n"
-        "  Say more of its name, or where it is: FILE:LINE.\n"
+        "  Use more of its name, or FILE:LINE.\n"
     )
     assert ends(related(ctx, "shop/app.py", "Calls", "app.helper"))[2] == "shop.app.helper"
 

@@ -107,12 +107,12 @@ def _follow(connection: Connection, place: SourceTree, files: list[int], tick: c
         return 0
     done = 0
     pending: list[ResolvedEdges] = []
-    with ProcessPool() as crew:
+    with ProcessPool() as pool:
         if len(files) <= FEW:
             resolver = Resolver(connection, place.root)
             answers: Iterable[ResolvedEdges] = (resolver.resolve(file_id) for file_id in files)
         else:
-            answers = crew.resolve(place.database, place.root, files)
+            answers = pool.resolve(place.database, place.root, files)
         try:
             for answer in answers:
                 pending.append(answer)
@@ -163,8 +163,8 @@ class _Refresh:
         if self._chosen:
             files = [each for each in files if self._chosen(each[0])]
         wanted, added, gone = self._compare(files)
-        with ProcessPool() as crew:
-            changed = self._read(crew, wanted, gone)
+        with ProcessPool() as pool:
+            changed = self._read(pool, wanted, gone)
             self._settle_words()
         resolved = 0
         waiting = code_tables.unresolved(self._connection)
@@ -250,7 +250,7 @@ class _Refresh:
             for number, each in enumerate(new, 1)
         ]
 
-    def _read(self, crew: ProcessPool, wanted: list[FileToRead], gone: list[int]) -> int:
+    def _read(self, pool: ProcessPool, wanted: list[FileToRead], gone: list[int]) -> int:
         """Read the files that need it, and remove those that are gone."""
         changed = 0
         paths = {each.file_id: each.path for each in wanted}
@@ -261,7 +261,7 @@ class _Refresh:
                 file_reader.read(self._place.root, each, limits) for each in wanted
             )
         else:
-            answers = crew.read(self._place.root, self._place.max_bytes, wanted)
+            answers = pool.read(self._place.root, self._place.max_bytes, wanted)
         done = 0
         try:
             for answer in answers:

@@ -7,7 +7,7 @@ from sqlite3 import Connection
 
 from ctx.code import postings, segments
 from ctx.code.file_reader import FileRecord
-from ctx.code.packages.package_model import ManifestPackage, PackageWorkspace
+from ctx.code.packages.package_model import PackageWorkspace
 from ctx.code.resolve import facts
 from ctx.code.resolve.facts import Facts
 from ctx.code.resolve.resolver import FIELDS, ResolvedEdges
@@ -186,7 +186,14 @@ def put_packages(connection: Connection, found: PackageWorkspace) -> None:
     connection.executemany(
         "INSERT OR REPLACE INTO packages VALUES (?, ?, ?, ?, ?, ?)",
         [
-            (each.manifest, each.name, each.ecosystem, each.version, each.root, _targets(each))
+            (
+                each.manifest,
+                each.name,
+                each.ecosystem,
+                each.version,
+                each.root,
+                json.dumps(each.targets, ensure_ascii=False),
+            )
             for each in found.packages
         ],
     )
@@ -200,10 +207,6 @@ def put_packages(connection: Connection, found: PackageWorkspace) -> None:
             for each in found.dependencies
         ],
     )  # fmt: skip
-
-
-def _targets(package: ManifestPackage) -> str:
-    return json.dumps([list(target) for target in package.targets], ensure_ascii=False)
 
 
 # Edges

@@ -171,7 +171,7 @@ def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -
 def failed_record(wanted: FileToRead) -> FileRecord:
     """The record of a file whose worker process failed. It is read again when it changes."""
     name = language_detection.language_of(wanted.path)
-    said = "its reader broke down, or took too long"
+    said = "its parser crashed or timed out"
     return FileRecord(
         wanted.file_id, "skipped", wanted.stamps, True, b"", name, version(name), said
     )

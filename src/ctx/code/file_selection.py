@@ -69,7 +69,7 @@ def choose(
             if not matches:
                 raise PathRefused(
                     f"Nothing matches {word!r}.",
-                    hint="What is ignored counts only for `ctx add file --force`.",
+                    hint="To add ignored files, use `ctx add file --force`.",
                 )
             found.update(matches)
         else:

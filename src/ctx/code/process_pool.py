@@ -179,7 +179,7 @@ class ProcessPool:
             self._end(process)
         # No file is the cause.
         raise ProgramFailure(
-            "The processes that read the code cannot be started.",
+            "The worker processes for the code index cannot be started.",
             hint="Install ctx again; if it was being replaced just now, try again.",
         )
 

@@ -117,7 +117,7 @@ class SemanticsReader:
     def _defines(
         self, every: list[ItemRow], states: dict[int, str], lines: LineOffsets
     ) -> Iterator[Edge]:
-        file = Endpoint("file", self._path(every))
+        file = Endpoint("file", self._code.located([every[0].id])[0].path)
         seen = {file}
         for row in every:
             end = self._end(row.id)
@@ -125,9 +125,6 @@ class SemanticsReader:
             if end and end not in seen and states[row.id] != "same" and KINDS[row.kind] != "impl":
                 seen.add(end)
                 yield _edge(file, "DEFINES", end, CERTAIN, lines.span(row))
-
-    def _path(self, every: list[ItemRow]) -> str:
-        return self._code.located([every[0].id])[0].path
 
     def _imports(self, every: list[ItemRow], lines: LineOffsets) -> Iterator[Edge]:
         """The imports of the file; a module that it declares is part of it."""

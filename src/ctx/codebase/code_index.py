@@ -330,7 +330,7 @@ def _without_refresh(
     code = lookup.open_index(codebase.place.database, codebase.place.root, follower)
     if code is None and isinstance(reason, LockConflict):
         owner = locks.read_owner(codebase.place.lock)
-        raise LockConflict(f"The index of the code is being made by {owner or 'another process'}.")
+        raise LockConflict(f"The code index is being built by {owner or 'another process'}.")
     if code is None:
         raise reason
     return _open_index(codebase, code, state, follower)
@@ -341,8 +341,8 @@ def _open(codebase: Codebase, state: State, tick: clock.Tick = clock.no_tick) ->
     code = lookup.open_index(codebase.place.database, codebase.place.root, follower)
     if code is None:
         raise IndexCorrupt(
-            f"There is no index of the code in {codebase.place.root} yet.",
-            hint="`ctx code index` makes it.",
+            f"There is no code index of {codebase.place.root} yet.",
+            hint="Run `ctx code index`.",
         )
     return _open_index(codebase, code, state, follower)
 

@@ -19,7 +19,7 @@ def require(opened: OpenIndex, word: str) -> list[LocatedItem]:
     place = lookup.PLACE.fullmatch(word.strip())
     file = opened.code.file(place[1] if place else word.strip(), opened.folder)
     if file and file.skipped:
-        raise NodeNotFound(f"Nothing was read out of {file.path}: {file.skipped}.", hint="")
+        raise NodeNotFound(f"{file.path} was not indexed: {file.skipped}.", hint="")
     if file and place:
         lines = "1 line" if file.lines == 1 else f"{file.lines} lines"
         raise NodeNotFound(
@@ -27,12 +27,10 @@ def require(opened: OpenIndex, word: str) -> list[LocatedItem]:
             hint=reservation(opened.age) or f"`ctx code outline {file.path}` shows what is in it.",
         )
     if doubt := reservation(opened.age):
-        raise NodeNotFound(
-            f"Nothing that is known of the code so far is called {word[:80]!r}.", hint=doubt
-        )
+        raise NodeNotFound(f"No item in the code index so far is named {word[:80]!r}.", hint=doubt)
     hint = "`ctx code outline FILE` shows what is in a file."
     raise NodeNotFound(
-        f"Nothing in the code is called {word[:80]!r}.",
+        f"No item in the code is named {word[:80]!r}.",
         hint=_offered(suggestions.similar_names(opened.code, word, opened.folder)) or hint,
     )
 
@@ -52,9 +50,9 @@ def reservation(age: IndexAge) -> str | None:
     if age.state == "busy":
         return "Another process is reading the code. Try again in a moment."
     if age.refreshed_at is None:
-        return "The code has not been read to the end yet: `ctx code index` does that."
+        return "The code is not fully indexed yet. Run `ctx code index`."
     if age.state == "as it was":
-        return f"The code was read at {age.refreshed_at}: without --no-refresh it is read again."
+        return f"The code was read at {age.refreshed_at}: leave out --no-refresh to refresh it."
     if age.state == "not writable":
         return f"The code was read at {age.refreshed_at}, and the index cannot be written here."
     return None
@@ -63,41 +61,41 @@ def reservation(age: IndexAge) -> str | None:
 def _refuse(opened: OpenIndex, path: str) -> NoReturn:
     """Explain why a path is not a file of the index."""
     said = repr(path[:200])
-    inside = [each for each in opened.code.inside(path, opened.folder) if not _is_outside(each)]
+    inside = [
+        each
+        for each in opened.code.inside(path, opened.folder)
+        if each != ".." and not each.startswith("../")
+    ]
     if not inside:
         raise PathRefused(f"{said} is outside of the project {opened.root}.")
     for each in inside:
         if reason := file_listing.why_not(opened.root, each):
-            raise PathRefused(f"{said} is not in the index of the code: {reason}.")
+            raise PathRefused(f"{said} is not in the code index: {reason}.")
         if os.path.isdir(os.path.join(opened.root, each)):
             raise PathRefused(f"{said} is a folder.", hint=_listed(opened.code, each))
     if doubt := reservation(opened.age):
-        raise PathRefused(f"{said} is not in what is known of the code so far.", hint=doubt)
+        raise PathRefused(f"{said} is not in the code index so far.", hint=doubt)
     if found := opened.code.named(path):
         item = found[0]
         raise PathRefused(
-            f"{said} is no file: {item.name} is a {item.kind}.",
-            hint=f"`ctx code outline {item.path}` shows the file that it is in.",
+            f"{said} is not a file: {item.name} is a {item.kind}.",
+            hint=f"`ctx code outline {item.path}` shows the file that contains it.",
         )
     if any(os.path.lexists(os.path.join(opened.root, each)) for each in inside):
         hint = "git may ignore it, or .ctxignore, or the setting ingestion.ignore_globs."
-        raise PathRefused(f"{said} is not in the index of the code.", hint=hint)
+        raise PathRefused(f"{said} is not in the code index.", hint=hint)
     raise PathRefused(
         f"There is no file {said} in the code.",
         hint=_offered(suggestions.similar_paths(opened.code, path))
-        or "`ctx code` shows how much is known.",
+        or "`ctx code` shows what is indexed.",
     )
-
-
-def _is_outside(path: str) -> bool:
-    return path == ".." or path.startswith("../")
 
 
 def _listed(code: Code, folder: str) -> str:
     """Suggest files to name instead of a folder."""
     files = suggestions.files_in(code, "" if folder == "." else folder, _MOST_LISTED + 1)
     if not files:
-        return "Nothing in it is in the index of the code."
+        return "None of its files are in the code index."
     more = ", …" if len(files) > _MOST_LISTED else "."
     return f"Name a file in it: {', '.join(files[:_MOST_LISTED])}{more}"
 

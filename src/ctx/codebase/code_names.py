@@ -47,12 +47,12 @@ class CodeNames:
 
     def anchor(self, text: str) -> Anchor | None:
         """The anchor of the item with a name; None if there is no such item or no index."""
-        found = self._found(text)
+        found = self._matches(text)
         if len(found) > 1:
             raise AmbiguousId(
-                f"{text[:80]!r} names {len(found)} things in the code.",
+                f"{text[:80]!r} names {len(found)} items in the code.",
                 detail="\n".join(_lines(list(found.values()))),
-                hint="Say more of its name, or where it is: FILE:LINE.",
+                hint="Use more of its name, or FILE:LINE.",
             )
         for name, item in found.items():
             return anchors.file(item.path) if name == item.path else anchors.item(name)
@@ -60,9 +60,9 @@ class CodeNames:
 
     def unclear(self, text: str) -> UnknownName:
         """An ambiguous name, with some of the items that have it."""
-        return UnknownName(text, tuple(self._found(text))[:_MOST_NAMED])
+        return UnknownName(text, tuple(self._matches(text))[:_MOST_NAMED])
 
-    def _found(self, text: str) -> "dict[str, LocatedItem]":
+    def _matches(self, text: str) -> "dict[str, LocatedItem]":
         """The items that a name can refer to, by qualified name."""
         if not (anchors.looks_qualified(text) or _PLACE.fullmatch(text)) or self._code is None:
             return {}

@@ -84,7 +84,7 @@ class Extraction:
 
     def take(self, path: str, content: bytes, blob_id: ObjectId) -> None:
         if self._reader is None:
-            self._files.append(ExtractedFile(path, "", (), "there is no index of the code"))
+            self._files.append(ExtractedFile(path, "", (), "there is no code index"))
             return
         before = self._content(self._committed.blob_at(path))
         staged = self._staged.get(path)

@@ -105,7 +105,7 @@ class CodeCandidates:
         there."""
         looked_at = [*self.files[: self._most]]
         known = {file.path for file in looked_at}
-        by_memory = self._led(led)
+        by_memory = self._referenced_items(led)
         wanted = {**{item: each.score for item, each in by_memory.items()}, **self._named.items}
         self._sought = self._sought._replace(named=wanted)
         for each in self._code.located(wanted):
@@ -249,7 +249,7 @@ class CodeCandidates:
         )
         return chunks.by_coverage(most / every if every else 0.0)
 
-    def _led(self, led: Sequence[MemoryPointer]) -> dict[int, MemoryPointer]:
+    def _referenced_items(self, led: Sequence[MemoryPointer]) -> dict[int, MemoryPointer]:
         """The items that memory refers to; for a file, the item of the file itself."""
         found: dict[int, MemoryPointer] = {}
         for each in led:

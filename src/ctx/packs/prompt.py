@@ -71,7 +71,10 @@ def compose(pack: PromptPack, frame: PromptFrame) -> Request:
 def _retrieved(chunks: Sequence[Chunk]) -> str:
     if not chunks:
         return "## Retrieved Context\n\nNothing was found.\n\n"
-    texts = [f"{_heading(chunk)}\n\n{_quoted(chunk)}\n\n" for chunk in chunks]
+    texts = []
+    for chunk in chunks:
+        quoted = "\n".join(fenced(chunk.snippet, chunk.path))
+        texts.append(f"{_heading(chunk)}\n\n{quoted}\n\n")
     return f"## Retrieved Context\n\n{_QUOTED}\n\n{''.join(texts)}"
 
 
@@ -83,10 +86,6 @@ def _heading(chunk: Chunk) -> str:
         return f"### {title}"
     first, last = chunk.first_line, chunk.last_line
     return f"### {title} ({f'line {first}' if last in (None, first) else f'lines {first}-{last}'})"
-
-
-def _quoted(chunk: Chunk) -> str:
-    return "\n".join(fenced(chunk.snippet, chunk.path))
 
 
 # A pack that comes from elsewhere

@@ -108,10 +108,10 @@ class _Files:
 
     def meant(self, path: str) -> list[str]:
         if path not in self._known:
-            self._known[path] = self._found(path)
+            self._known[path] = self._paths_ending(path)
         return self._known[path]
 
-    def _found(self, path: str) -> list[str]:
+    def _paths_ending(self, path: str) -> list[str]:
         whole = path.replace("\\", "/")
         if "\0" in whole or len(whole) > 1_000:
             return []

@@ -112,7 +112,7 @@ class EmbeddingServer:
             raise self._gone from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             self._gone = ProgramFailure(
-                f"The server for vectors at {self._shown} cannot be reached: {error}.", hint=_HINT
+                f"The embedding server at {self._shown} cannot be reached: {error}.", hint=_HINT
             )
             raise self._gone from error
         if answer.status_code != httpx.codes.OK:
@@ -143,18 +143,18 @@ class EmbeddingServer:
         if answer.status_code in (401, 403):
             hint = "`search.api_key_env` names the environment variable that holds the key."
         return kind(
-            f"The server for vectors at {self._shown} refused ({answer.status_code}): {said}",
+            f"The embedding server at {self._shown} refused ({answer.status_code}): {said}",
             hint=hint,
         )
 
     def _late(self) -> ProgramFailure:
         return ProgramFailure(
-            f"The server for vectors at {self._shown} did not answer in time.", hint=_HINT
+            f"The embedding server at {self._shown} did not answer in time.", hint=_HINT
         )
 
     def _nonsense(self, what: str) -> ProgramFailure:
         return ProgramFailure(
-            f"The server for vectors at {self._shown} answered with {what}.", hint=_HINT
+            f"The embedding server at {self._shown} answered with {what}.", hint=_HINT
         )
 
     def _connected(self) -> "httpx.Client":

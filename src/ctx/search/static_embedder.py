@@ -48,7 +48,7 @@ class StaticEmbedder:
         digest = blake3(data).hexdigest()
         if checksum not in (None, digest):
             raise IndexCorrupt(
-                f"The table of vectors {path} is damaged: its checksum is wrong.",
+                f"The embedding table {path} is damaged: its checksum is wrong.",
                 hint="Install ctx again; until then, `ctx config set search.vectors off`.",
             )
         end_of_head = data.find(b"\n") + 1

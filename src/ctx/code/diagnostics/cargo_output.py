@@ -192,8 +192,8 @@ def _lint(asides: Sequence[str]) -> str:
 
 
 def _ends_section(line: str) -> bool:
-    return line == "failures:" or line.startswith(("test result: ", "---- ")) or _is_progress(line)
-
-
-def _is_progress(line: str) -> bool:
-    return _CARGO.match(line) is not None
+    return (
+        line == "failures:"
+        or line.startswith(("test result: ", "---- "))
+        or bool(_CARGO.match(line))
+    )

@@ -1,6 +1,6 @@
-"""How each language is read: a query for its grammar in `<language>.scm`, and beside it what a
-query cannot say.
+"""How each language is parsed: a query for its grammar in `<language>.scm`, and a module for what a
+query cannot express.
 
-A language knows its own syntax alone. It knows neither other files nor the database: what a name
-means is for `resolve/` to find out.
+A language knows only its own syntax. It knows neither other files nor the database: `resolve/`
+finds out what a name means.
 """

@@ -1,4 +1,4 @@
-"""Shell scripts, their functions and what they declare."""
+"""Shell scripts: functions and declarations."""
 
 import re
 from collections.abc import Iterable

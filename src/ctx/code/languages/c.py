@@ -1,4 +1,4 @@
-"""C, and what C++ has from it."""
+"""C, and the parts of C++ that come from it."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -54,7 +54,7 @@ class C(Language):
     query_file = "c.scm"
 
     def readable(self, content: bytes) -> bytes:
-        """The same, byte for byte, without what keeps the grammar from seeing what is there."""
+        """The same bytes without what the grammar cannot parse."""
         content = with_whole_blocks(content)
         return _MACRO_BEFORE.sub(blanked, _STRUCT_MACRO.sub(blanked, content))
 
@@ -88,8 +88,8 @@ class C(Language):
     def declared(
         self, node: "Node", parent: SourceItem, source: SourceText
     ) -> tuple[ItemDescription, ...] | None:
-        """Variables and prototypes. What another file defines is only told by headers: elsewhere
-        it would stand in the way of the definition."""
+        """Variables and prototypes. Declarations of other files' definitions count only in headers:
+        elsewhere they would hide the definition."""
         if parent.kind != "module":
             return None
         type_node = node.child_by_field_name("type")
@@ -138,13 +138,14 @@ class C(Language):
             name, at = source.text(named[0]), named[0].start_byte
             promise = b""
             if body:
-                # What the struct has stands between its own name and this one, and is not told.
+                # The members of the struct are between its own name and this one, and are not part
+                # of the signature.
                 promise = source.content[node.start_byte : end]
                 if not inside:
                     promise = b"typedef " + target.encode() if target else promise + _NOT_TOLD
                 promise += b" " + source.content[declarator.start_byte : declarator.end_byte]
             if kind and body and not inside and not found and declarator.type == "type_identifier":
-                # A struct without a name of its own goes by the first that it is given.
+                # An anonymous struct is named after the first name that it is given.
                 found.append(ItemDescription(name, at, kind, "public", end, promise=promise))
                 target = name
             elif name != target or not (inside or body):
@@ -152,12 +153,12 @@ class C(Language):
                 found.append(
                     ItemDescription(name, at, "type_alias", "public", end, target, promise=promise)
                 )
-        # What stands inside belongs to the last: to the struct.
+        # The members belong to the last one: the struct.
         found.sort(key=lambda each: each.kind != "type_alias")
         return (*found, *inside) or None
 
     def type_of(self, node: "Node | None", source: SourceText) -> str:
-        """The name of a type that somebody defined: `struct dict *` is a `dict`."""
+        """The name of a user-defined type: `struct dict *` is `dict`."""
         if node is not None and node.type in SPECIFIERS:
             node = node.child_by_field_name("name")
         return source.text(node) if node is not None and node.type == "type_identifier" else ""
@@ -170,7 +171,7 @@ class C(Language):
         if path is None or path.type == "identifier":
             return
         module = source.text(path).strip('"')
-        # Whoever includes this file has what it includes.
+        # Whoever includes this file sees what it includes.
         yield SourceImport(scope, "", module, "", line, shared=True)
 
 
@@ -179,14 +180,14 @@ def is_header(source: SourceText) -> bool:
 
 
 def visibility(before: bytes, source: SourceText) -> str:
-    """What is static belongs to its file; in a header, to everyone who includes it."""
+    """A static definition belongs to its file; in a header, to everyone who includes it."""
     if b"static" not in before or is_header(source):
         return "public"
     return "private" if _STATIC.search(before) else "public"
 
 
 def declared_name(declarator: "Node | None") -> tuple["Node", bool] | None:
-    """What a declarator gives a name to, and whether that is a function."""
+    """The name in a declarator, and whether it is a function."""
     is_function = False
     for _ in range(_MOST_AROUND_A_NAME):
         if declarator is None:
@@ -214,7 +215,7 @@ def end_of_promise(node: "Node", source: SourceText) -> int:
 
 
 def defined_in(type_node: "Node", source: SourceText) -> Iterator[ItemDescription]:
-    """The struct of `struct point { … } origin;`. It is described with what is declared by it."""
+    """The struct of `struct point { … } origin;`. It is described together with the declaration."""
     kind = SPECIFIERS.get(type_node.type)
     name = type_node.child_by_field_name("name") if kind else None
     body = type_node.child_by_field_name("body") if name else None
@@ -230,7 +231,7 @@ def _specified(
         return None
     name = source.text(name_node)
     if parent.kind == kind and parent.name == name:
-        # Already described by the declaration that it is part of.
+        # Already described with its declaration.
         return None
     return ItemDescription(name, name_node.start_byte, kind, "public", body.start_byte)
 
@@ -241,7 +242,7 @@ def _macro(node: "Node", source: SourceText) -> ItemDescription | None:
         return None
     name = source.text(name_node)
     if value is None and _GUARD.search(name):
-        # It only keeps a header from being read twice.
+        # An include guard.
         return None
     last = node.child_by_field_name("parameters") or name_node
     return ItemDescription(name, name_node.start_byte, "macro", "public", last.end_byte)
@@ -250,7 +251,7 @@ def _macro(node: "Node", source: SourceText) -> ItemDescription | None:
 def _misread_struct(
     name: str, type_node: "Node | None", body: "Node | None", source: SourceText
 ) -> ItemDescription | None:
-    """`struct EXPORT name { … }` looks like a function that gives an `EXPORT`."""
+    """`struct EXPORT name { … }` looks like a function that returns an `EXPORT`."""
     kind = SPECIFIERS.get(type_node.type) if type_node else None
     between = type_node.child_by_field_name("name") if type_node else None
     if kind is None or between is None or body is None:
@@ -261,17 +262,17 @@ def _misread_struct(
 
 
 def blanked(found: "re.Match[bytes]") -> bytes:
-    """A match without the word in it."""
+    """A match with the word in it blanked."""
     begin, end = found.span(1)
     before, whole = begin - found.start(), found.group()
     return whole[:before] + b" " * (end - begin) + whole[before + end - begin :]
 
 
 def with_whole_blocks(content: bytes) -> bytes:
-    """Take away conditions of the preprocessor that cut through a block or a statement.
+    """Remove preprocessor conditions that cut through a block or a statement.
 
-    Where the first branch opens what is closed elsewhere, it is kept as if there was no condition.
-    Of all other conditions the grammar can make something.
+    If the first branch opens what is closed elsewhere, it is kept as if there were no condition.
+    The grammar can handle all other conditions.
     """
     if b"#" not in content:
         return content

@@ -1,5 +1,5 @@
-"""The comments right before a definition, found in the text alone: a query would bring all comments
-of a file, and most of them belong to nothing."""
+"""The comments right before a definition, found in the text: a query would return all comments of a
+file, and most of them document nothing."""
 
 import re
 
@@ -8,8 +8,8 @@ _STARS = re.compile(r"^[ \t]*\*?[ \t]?", re.MULTILINE)
 
 
 def before(content: bytes, start: int, directive: re.Pattern[bytes] | None = None) -> str:
-    """The comments that end on the line before the one that `start` is on: lines of `//`, or one
-    `/* … */`. Lines that are meant for tools are left out."""
+    """The comments that end on the line before the line of `start`: lines of `//`, or one `/* …
+    */`. Directives for tools are excluded."""
     end = content.rfind(b"\n", 0, start)
     lines: list[bytes] = []
     size = 0
@@ -29,7 +29,7 @@ def before(content: bytes, start: int, directive: re.Pattern[bytes] | None = Non
 
 
 def _block(text: bytes) -> str:
-    """What is in the last comment of a text that ends with it."""
+    """The text of the comment at the end of a text."""
     inside = text[text.rfind(b"/*") + 2 :].rstrip()[:-2].lstrip(b"*!")
     plain = _STARS.sub("", inside.decode("utf-8", "replace"))
     return "\n".join(line.rstrip() for line in plain.splitlines()).strip()

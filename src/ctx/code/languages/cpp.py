@@ -1,4 +1,4 @@
-"""C++: what C has, and classes, namespaces and templates."""
+"""C++: C with classes, namespaces and templates."""
 
 import functools
 import re
@@ -69,7 +69,7 @@ _ANNOTATION = re.compile(
     rb"(?<=[\w)]\s)((?:[A-Z]+_)*(?:GUARDED_BY|LOCKS_EXCLUDED|UNLOCK_FUNCTION|LOCKS?_REQUIRED"
     rb"|LOCK_FUNCTION|ACQUIRED_(?:AFTER|BEFORE)|LOCK_RETURNED)\([^()\n]*\))"
 )
-"""What compilers are told about locks, behind the name of a member."""
+"""Lock annotations after the name of a member."""
 _TELLING = (b"GUARDED_BY(", b"LOCKS_EXCLUDED(", b"LOCKS_REQUIRED(", b"LOCK_FUNCTION(")
 
 
@@ -83,9 +83,9 @@ class Cpp(C):
         super().__init__()
         self._content = b""
         self._hidden = (0, 0)
-        """Where the unnamed namespace is that was entered last: it belongs to its file."""
+        """The span of the last anonymous namespace, whose items are private to the file."""
         self._accesses: dict[int, list[tuple[int, str]]] = {}
-        """For each class of the file, by where it ends, from where on which access holds."""
+        """For each class of the file, by its end: from which offset on which access applies."""
 
     def readable(self, content: bytes) -> bytes:
         content = with_whole_blocks(content)
@@ -152,7 +152,7 @@ class Cpp(C):
             return None
         name = unparametrised(source.content[name_node.start_byte : name_node.end_byte])
         if parent.kind == kind and parent.name == name:
-            # Already described by the declaration that it is part of.
+            # Already described with its declaration.
             self._accesses[parent.end] = _accesses(body, source)
             return None
         self._accesses[node.end_byte] = _accesses(body, source)
@@ -182,7 +182,7 @@ class Cpp(C):
         body, type_node = node.child_by_field_name("body"), node.child_by_field_name("type")
         begin = body_start(body, node)
         if type_node is None:
-            # What a constructor does begins with what it initialises.
+            # The body of a constructor begins with its initialisers.
             for child in node.named_children:
                 if child.type == "field_initializer_list":
                     begin = child.start_byte
@@ -204,13 +204,13 @@ class Cpp(C):
         self, node: "Node", parent: SourceItem, source: SourceText
     ) -> tuple[ItemDescription, ...] | None:
         if parent.kind in _TYPES:
-            # A constructor or a template: members that are written like what stands outside.
+            # A constructor or a template: such members look like definitions outside of a class.
             member = self._member(node, parent, source)
             return (member,) if member else None
         found = super().declared(node, parent, source)
         if not found or not any("::" in each.name or "<" in each.name for each in found):
             return found
-        # `int A::count = 0;` defines what the class has declared.
+        # `int A::count = 0;` defines what the class declares.
         return tuple(each for each in found if "::" not in each.name) or None
 
     def _member(
@@ -261,7 +261,7 @@ class Cpp(C):
     def imports(
         self, node: "Node", scope: int, line: int, source: SourceText
     ) -> Iterable[SourceImport]:
-        """What a `using` takes comes from a namespace, which is written `::name`."""
+        """A `using` imports from a namespace, which is written `::name`."""
         if node.type == "preproc_include":
             yield from super().imports(node, scope, line, source)
             return
@@ -274,7 +274,8 @@ class Cpp(C):
             yield SourceImport(scope, item, "::" + module, item, line, shared)
 
     def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
-        # Nearly all are as simple as `const Options& options`, and looking is faster than asking.
+        # Nearly all are as simple as `const Options& options`, and matching the text is faster than
+        # the tree.
         simple = _SIMPLE.match(source.content, node.start_byte, node.end_byte)
         if simple is None:
             return self._bindings(node, source)
@@ -308,7 +309,7 @@ _UNTOLD = frozenset({"primitive_type", "sized_type_specifier", "decltype"})
 
 
 def without_arguments(text: bytes) -> bytes:
-    """`std::make_unique<T>` is `std::make_unique`."""
+    """`std::make_unique<T>` becomes `std::make_unique`."""
     if b"<" not in text or len(text) > 1_000:
         return text
     text = text.replace(b"->", b".")
@@ -331,7 +332,7 @@ def function_name(node: "Node", source: SourceText) -> tuple[str, tuple[str, ...
     text = source.content[node.start_byte : node.end_byte]
     operator = _OPERATOR.search(text) if b"operator" in text else None
     if operator:
-        # What is behind may have brackets of its own, and `operator bool` has parameters.
+        # The rest may contain brackets, and `operator bool` has parameters.
         scope, kind = text[: operator.start()], operator.group(1)
         name = "operator" + (f" {principal(kind.decode('utf-8', 'replace'))}" if kind else "")
         if not kind:
@@ -344,7 +345,7 @@ def function_name(node: "Node", source: SourceText) -> tuple[str, tuple[str, ...
 
 @functools.lru_cache(maxsize=8192)
 def principal(text: str) -> str:
-    """The type that a type is about: `const std::unique_ptr<Table>&` is `Table`."""
+    """The principal type of a type: `const std::unique_ptr<Table>&` is `Table`."""
     text = _QUALIFIERS.sub("", text).strip()
     for _ in range(_MOST_WRAPPERS):
         wrapped = _OF_ARGUMENTS.match(text)
@@ -356,7 +357,7 @@ def principal(text: str) -> str:
 
 
 def _value(node: "Node", source: SourceText) -> str:
-    """What a variable without a type is made from: what a call gives, or something new."""
+    """What a variable without a type is initialised with: the result of a call, or a new object."""
     if node.type == "new_expression":
         type_node = node.child_by_field_name("type")
         return principal(source.text(type_node)) if type_node else ""
@@ -393,7 +394,7 @@ def _spaceless(node: "Node", source: SourceText) -> str:
 
 
 def _made_by_macro(declarator: "Node | None", source: SourceText) -> str:
-    """`TEST(Suite, Name) { … }` is known as `Suite.Name`."""
+    """`TEST(Suite, Name) { … }` is named `Suite.Name`."""
     parameters = declarator.child_by_field_name("parameters") if declarator else None
     if parameters is None:
         return ""

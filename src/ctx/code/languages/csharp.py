@@ -1,4 +1,4 @@
-"""C#, its definitions."""
+"""C#: definitions."""
 
 import re
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ class CSharp(Definitions):
                 name = f"~{source.text(end)}"
                 return ItemDescription(name, end.start_byte, kind, "private", self.body(node))
             case "field_declaration":
-                # What each object has for itself is no item.
+                # Instance fields are not items.
                 text = source.content[node.start_byte : node.end_byte]
                 if not _OF_THE_TYPE.search(text.partition(b"=")[0]):
                     return None

@@ -1,6 +1,6 @@
-"""Languages of which only the definitions are read: what there is, where, and how it is described.
+"""The base of languages of which only the definitions are read.
 
-Nothing is known of what their code calls or takes from elsewhere.
+Their calls and imports are unknown.
 """
 
 import re
@@ -20,18 +20,18 @@ _VALUES = frozenset({"const", "static"})
 
 
 class Definitions(Language):
-    """The query says what an item is; here is asked for its name, body and visibility."""
+    """The query finds the items; the methods return name, body and visibility."""
 
     bodies: tuple[str, ...] = ("body",)
-    """The fields where what an item does can begin."""
+    """The fields of a node where a body can begin."""
     accesses: Mapping[bytes, str] = MappingProxyType({})
-    """The words before a name that say who sees it."""
+    """The modifiers that determine the visibility."""
     unsaid = unsaid_member = "public"
-    """Who sees what is described without a word about it, alone and in a type."""
+    """The default visibility, at the top level and inside of a type."""
     open_types: tuple[str, ...] = ("interface",)
-    """Types whose members are for everybody who sees them."""
+    """Types whose members have the visibility of the type."""
     constants: re.Pattern[bytes] | None = None
-    """What is written before the name of a value that stays as it is."""
+    """Matches what precedes the name of a constant."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Definitions(Language):
         return found or None
 
     def names(self, node: "Node") -> Iterable["Node"]:
-        """Where the names stand that a definition gives."""
+        """The nodes of the names that a definition introduces."""
         name = node.child_by_field_name("name")
         return (name,) if name else ()
 
@@ -79,7 +79,7 @@ class Definitions(Language):
     def visibility(self, before: bytes, kind: str, parent: SourceItem) -> str:
         said = self._access_words.findall(before) if self._access_words else []
         if said:
-            # The last: what comes first may be the argument of an annotation.
+            # The last one: an earlier one may be the argument of an annotation.
             return self.accesses[said[-1]]
         if parent.kind in TYPES:
             return "public" if parent.kind in self.open_types else self.unsaid_member
@@ -94,7 +94,7 @@ class Definitions(Language):
 
 
 def children(node: "Node", *types: str) -> Iterable["Node"]:
-    """The children of some types, and then theirs: a path into the tree."""
+    """The children of some types, then theirs: a path into the tree."""
     found = [node]
     for type_ in types:
         found = [child for each in found for child in each.named_children if child.type == type_]

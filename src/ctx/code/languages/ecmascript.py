@@ -1,4 +1,4 @@
-"""What JavaScript and TypeScript have in common: how their definitions are described."""
+"""What JavaScript and TypeScript have in common: the descriptions of their definitions."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ _NAME = re.compile(rb"[\w$\x80-\xff]+")
 _EXPANDO = re.compile(r"([\w$.]+?)(?:\.prototype)?\.([\w$]+)")
 _EXPORTS = re.compile(r"(?:module\.)?exports(?:\.([\w$]+))?")
 
-# What comes between an overload and the next: separators, comments, and modifiers.
+# What may be between two overloads: separators, comments, and modifiers.
 _BETWEEN = re.compile(
     rb"(?>(?:[\s;,]++|//[^\n]*+|/\*.{0,4000}?\*/)*)"
     rb"(?>(?:(?:export|default|declare|async|function|public|private|protected|static|abstract"
@@ -118,17 +118,17 @@ class EcmaScript(Language):
         return super().doc([each for each in comments if not _DIRECTIVE.match(each)])
 
     def expression(self, text: bytes) -> str | None:
-        # A method of a literal is the language's own, and these two are imports.
+        # A method of a literal belongs to the language, and these two are imports.
         if text[:1] in b"\"'`[{/0123456789" or _IMPORTED.match(text):
             return None
         return flat(text)
 
     def types(self, text: bytes) -> Iterator[tuple[int, str]]:
-        # A single letter is a type parameter, or as good as one.
+        # A single letter is usually a type parameter.
         if len(text) > 1:
             yield 0, "".join(text.decode("utf-8", "replace").split())
 
-    # Who sees it
+    # Visibility
 
     def _visibility(self, start: int, name: str, parent: SourceItem, source: SourceText) -> str:
         if parent.kind != "module":
@@ -142,12 +142,12 @@ class EcmaScript(Language):
         return "public" if self._names.is_shared(source.content, name) else "private"
 
     def _is_hidden(self, node: "Node", name: str, parent: SourceItem, source: SourceText) -> bool:
-        """Whether a function lies in a block that is no item, such as a test, and the file has
-        others of its name: outside of the block they are meant."""
+        """Whether a function is in a block that is not an item, such as a test, and the file has
+        others of its name, which are meant outside of the block."""
         content, start = source.content, node.start_byte
         begin = content.rfind(b"\n", max(0, start - 200), start) + 1
         if content[begin : begin + 1] not in (b" ", b"\t"):
-            # What is not indented is in no block, and to ask the tree takes longer.
+            # Code without indentation is in no block, and this is faster than the tree.
             return False
         around = node.parent
         if node.type == "variable_declarator" and around is not None:
@@ -156,8 +156,8 @@ class EcmaScript(Language):
             return False
         return self._names.has_several(content, name)
 
-    # Overloads are one item: the last, which has the body. What is said about it stands before
-    # the first.
+    # Overloads are one item: the last one, which has the body. Its documentation is before the
+    # first one.
 
     def _is_overloaded(self, node: "Node", name: str, source: SourceText) -> bool:
         content = source.content
@@ -184,7 +184,7 @@ class EcmaScript(Language):
     def _held_by_variable(
         self, node: "Node", parent: SourceItem, source: SourceText
     ) -> ItemDescription | None:
-        """A function or class that is called like the variable that it is given to."""
+        """A function or class that is named after the variable that it is assigned to."""
         name_node, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name_node is None or value is None:
             return None
@@ -219,7 +219,7 @@ class EcmaScript(Language):
         type_node = node.child_by_field_name("type")
         type_ = principal(source.text(type_node)) if type_node else ""
         if not type_ and value is not None:
-            # An object is what it is itself: its members are in it.
+            # An object is its own type: it contains its members.
             type_ = f"={name}" if value.type == "object" else value_of(value, source)
         return ItemDescription(name, at, kind, seen, body, type_)
 
@@ -228,7 +228,7 @@ class EcmaScript(Language):
     ) -> ItemDescription | None:
         kind = "method" if parent.kind != "module" else "function"
         if node.type in _SIGNATURES and parent.kind not in _HAVE_SIGNATURES:
-            # A part of the type of something else.
+            # A part of another type.
             return None
         name_node = (
             node.child_by_field_name("name")
@@ -270,7 +270,7 @@ class EcmaScript(Language):
         return ItemDescription("default", at, "const", "public", value.start_byte, type_)
 
     def _assigned(self, node: "Node", source: SourceText) -> ItemDescription | None:
-        """`exports.name = …`, `module.exports = …`, and members that something gets later."""
+        """`exports.name = …`, `module.exports = …`, and members that are assigned later."""
         left, right = node.child_by_field_name("left"), last_assigned(node)
         if left is None:
             return None
@@ -298,7 +298,8 @@ class EcmaScript(Language):
 
 
 def _declaration(node: "Node", content: bytes) -> int:
-    """The byte behind the `const` of a variable: before it, or before the one that it follows."""
+    """The byte after the `const` of a variable, directly before it or before the variable that it
+    follows."""
     start = node.start_byte
     if _DECLARED.search(content, max(0, start - 12), start):
         return start
@@ -314,7 +315,7 @@ def _is_of_file(node: "Node") -> bool:
 
 
 def _is_something_else(value: "Node", source: SourceText) -> bool:
-    """Whether a variable is only the name of a function, a class or an import."""
+    """Whether a variable is only an alias of a function, a class or an import."""
     kind = wrapped(value, source).type
     if kind in FUNCTIONS or kind == "class":
         return True
@@ -324,7 +325,7 @@ def _is_something_else(value: "Node", source: SourceText) -> bool:
 def _held(
     name: str, at: int, seen: str, value: "Node", source: SourceText
 ) -> ItemDescription | None:
-    """A function or class that stands as a value."""
+    """A function or class expression."""
     if value.type in FUNCTIONS:
         body = value.child_by_field_name("body")
         body_start = body.start_byte if body else value.end_byte
@@ -392,7 +393,7 @@ def _returned(function: "Node", name: str, source: SourceText) -> str:
         return principal(text.rpartition("=>")[2])
     body = function.child_by_field_name("body")
     if body is not None and body.type == "statement_block" and body.named_child_count:
-        # What it ends with, where it says nothing about it.
+        # The last statement, if there is no declared type.
         last = body.named_child(body.named_child_count - 1)
         if last is None or last.type != "return_statement" or not last.named_child_count:
             return ""

@@ -1,7 +1,7 @@
-"""Imports and exports of JavaScript and TypeScript, of both kinds of modules.
+"""Imports and exports of JavaScript and TypeScript, for ES modules and CommonJS.
 
-What a file exports under another name, or without one, is an import from itself: its module is
-empty, and `default` is the name of what has none.
+An export under another name, or without a name, is an import from the file itself: its module is
+empty, and `default` is the name of an export without one.
 """
 
 import re
@@ -31,7 +31,7 @@ _FAR = 600
 
 
 def read(node: "Node", scope: int, line: int, source: SourceText) -> Iterator[SourceImport]:
-    """What an import or export brings in, or hands on. Exports are the whole file's."""
+    """The imports and re-exports of a node. Exports belong to the whole file."""
     match node.type:
         case "call_expression":
             return _call(node, scope, line, source)
@@ -87,7 +87,7 @@ def _own_export(node: "Node", line: int, source: SourceText) -> Iterator[SourceI
     start = node.start_byte
     declaration = node.child_by_field_name("declaration") or node.child_by_field_name("value")
     if declaration is not None:
-        # What decorators stand before it does not matter.
+        # Decorators before it do not matter.
         name = declaration.child_by_field_name("name")
         if declaration.type == "identifier":
             yield SourceImport(0, DEFAULT, HERE, source.text(declaration), line, shared=True)
@@ -120,7 +120,7 @@ def _call(node: "Node", scope: int, line: int, source: SourceText) -> Iterator[S
     taken = _TAKEN.match(after)
     held = _holder(content[max(0, start - _FAR) : start].decode("utf-8", "replace"))
     if after.lstrip()[:1] == "(":
-        # What it gives is called at once: nobody knows what comes of that.
+        # The result is called at once, so what it holds is unknown.
         held = ""
     if taken and (not is_import or after[:1] == ")"):
         yield SourceImport(scope, "" if held[:1] == "{" else held, module, taken.group(1), line)
@@ -133,7 +133,8 @@ def _call(node: "Node", scope: int, line: int, source: SourceText) -> Iterator[S
 
 
 def _holder(before: str) -> str:
-    """What gets the value that follows: a name, or `{` and the names that are taken out of it."""
+    """What the following value is assigned to: a name, or `{` and the names of a destructuring
+    pattern."""
     before = before.rstrip()
     if before.endswith("await"):
         before = before[:-5].rstrip().removesuffix("(").rstrip()
@@ -147,7 +148,7 @@ def _holder(before: str) -> str:
 
 
 def _asked_for(node: "Node", source: SourceText) -> str:
-    """The module that `require("…")` and `import("…")` ask for, where it is written out."""
+    """The module of `require("…")` and `import("…")`, if it is a literal."""
     called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     if called is None or arguments is None or not arguments.named_child_count:
         return ""
@@ -158,7 +159,7 @@ def _asked_for(node: "Node", source: SourceText) -> str:
 
 
 def _assignment(node: "Node", line: int, source: SourceText) -> Iterator[SourceImport]:
-    """What is exported by writing it into `exports`."""
+    """The exports by assignment to `exports`."""
     if node.type == "variable_declarator":
         # `const app = module.exports = {}`
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -212,10 +213,10 @@ def _head(node: "Node", from_node: "Node", source: SourceText) -> str:
 
 
 def _listed(text: str) -> Iterator[tuple[str, str]]:
-    """The names in braces, each with what it is called then."""
+    """The names in braces, each with its alias."""
     for part in text.split(","):
         words = part.partition("=")[0].split()
-        # `type a`, `type a as b`; but `type` and `type as b` are about something called type.
+        # `type a`, `type a as b`; but `type` and `type as b` refer to something named type.
         if len(words) in (2, 4) and words[0] in ("type", "typeof"):
             words = words[1:]
         if words and words[-1] != "as" and not words[0].startswith("..."):

@@ -1,4 +1,4 @@
-"""Which names a JavaScript or TypeScript file has, as its text tells: read once for each file."""
+"""The names in a JavaScript or TypeScript file, by its text: computed once per file."""
 
 import re
 from collections import Counter
@@ -13,15 +13,15 @@ _NAME = re.compile(rb"[\w$\x80-\xff]+")
 
 
 class FileNames:
-    """The names of the file that was asked about last."""
+    """The names of the last file."""
 
     def __init__(self) -> None:
         self._shared: tuple[bytes, frozenset[bytes] | None] = (b"", None)
         self._declared: tuple[bytes, Counter[bytes]] = (b"", Counter())
 
     def is_shared(self, content: bytes, name: str) -> bool:
-        """Whether a file exports a name elsewhere than where it defines it. A script without
-        imports and exports shows everything to everybody."""
+        """Whether a file exports a name apart from its definition. In a script without imports and
+        exports, all names are global."""
         if self._shared[0] is not content:
             self._shared = (content, _exported(content))
         shared = self._shared[1]

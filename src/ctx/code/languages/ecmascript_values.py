@@ -1,4 +1,4 @@
-"""What a JavaScript or TypeScript value is, as far as its text tells: types, values, patterns."""
+"""Types, values and patterns of JavaScript and TypeScript, by their text."""
 
 import functools
 import re
@@ -50,11 +50,11 @@ WRAPPERS = frozenset(
         *(b"debounce", b"throttle", b"defineComponent", b"lazy"),
     }
 )
-"""A function that is handed to one of these is still that function."""
+"""A function passed to one of these is still that function."""
 
 
 def without_generics(text: bytes) -> bytes:
-    """An expression or the head of a class without the types in angle brackets."""
+    """An expression or class head without type arguments."""
     text = text.replace(b"=>", b"")
     for _ in range(8):
         shorter = _GENERIC.sub(b"", text)
@@ -66,7 +66,7 @@ def without_generics(text: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=20_000)
 def principal(annotation: str) -> str:
-    """The type that an annotation is about: `Promise<a.B<c> | null>` is `a.B`."""
+    """The principal type of an annotation: `Promise<a.B<c> | null>` is `a.B`."""
     text = annotation[:_LONGEST].strip().removeprefix(":").strip()
     for _ in range(6):
         text = text.removeprefix("readonly ").strip()
@@ -84,7 +84,7 @@ def principal(annotation: str) -> str:
         name = _TYPE_NAME.match(text, 7)
         return f"={''.join(name.group().split())}" if name else ""
     if text.endswith("]"):
-        # An array is the language's own, an element of a type is anything.
+        # An array belongs to the language; an indexed type may be anything.
         return "Array" if text.endswith("[]") or text.startswith("[") else ""
     if _PREDICATE.match(text) or _LITERAL.match(text):
         return ""
@@ -94,7 +94,7 @@ def principal(annotation: str) -> str:
     if found is None:
         return ""
     rest = text[found.end() :].lstrip()
-    # `A & B` has all that `A` has.
+    # `A & B` has all members of `A`.
     return "".join(found.group().split()) if not rest or rest[0] in "<&" else ""
 
 
@@ -115,7 +115,7 @@ def _parts(text: str, separator: str) -> list[str]:
 
 
 def bare(node: "Node | None") -> "Node | None":
-    """A value without what only says of what type it is, or waits for it."""
+    """A value without casts and `await`."""
     for _ in range(6):
         if node is None or node.type not in _AROUND or not node.named_child_count:
             return node
@@ -124,7 +124,7 @@ def bare(node: "Node | None") -> "Node | None":
 
 
 def wrapped(value: "Node", source: SourceText) -> "Node":
-    """The function that is handed to something which gives it back in another shape."""
+    """The function that is passed to a wrapper which returns it in another form."""
     if value.type != "call_expression":
         return value
     called, arguments = (
@@ -141,7 +141,7 @@ def wrapped(value: "Node", source: SourceText) -> "Node":
 
 
 def last_assigned(node: "Node") -> "Node | None":
-    """What a variable or an assignment gets in the end: of `a = b = c` that is `c`."""
+    """The final value of a variable or an assignment: `c` for `a = b = c`."""
     value = bare(node.child_by_field_name("value") or node.child_by_field_name("right"))
     for _ in range(4):
         if value is None or value.type != "assignment_expression":
@@ -151,7 +151,7 @@ def last_assigned(node: "Node") -> "Node | None":
 
 
 def value_of(node: "Node", source: SourceText) -> str:
-    """What a value is, where that can be told, as the type of a binding."""
+    """The type of a value for a binding, if it is known."""
     for _ in range(6):
         if node.type not in _AROUND or not node.named_child_count:
             break
@@ -183,7 +183,7 @@ def _flat(node: "Node", source: SourceText) -> str:
 
 
 def flat(text: bytes) -> str | None:
-    """An expression without its arguments: see `model`. A private name keeps its mark."""
+    """An expression without arguments: see `source_model`. A private name keeps its mark."""
     if text[-1:] == b"!":
         text = text[:-1]
     if text[:1] == b"(":
@@ -199,7 +199,7 @@ def flat(text: bytes) -> str | None:
 
 
 def _opened(text: bytes) -> bytes:
-    """`(await a()).b` is `a().b`, and `(a as B).c` is what `B` has as `c`."""
+    """`(await a()).b` becomes `a().b`, and `(a as B).c` becomes the `c` of `B`."""
     close = _closing(text)
     if close < 0:
         return text
@@ -212,7 +212,7 @@ def _opened(text: bytes) -> bytes:
 
 
 def _closing(text: bytes) -> int:
-    """Where the bracket ends that a text begins with; -1 where that is far away."""
+    """The position of the matching bracket; -1 if it is far away."""
     depth = 0
     for place, byte in enumerate(text[:_LONGEST]):
         depth += (byte in b"(") - (byte in b")")
@@ -222,20 +222,20 @@ def _closing(text: bytes) -> int:
 
 
 def bound_names(node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
-    """The names that a captured node gives a value, and what they hold."""
+    """The names that a captured node binds, and what they hold."""
     content, start, end = source.content, node.start_byte, node.end_byte
-    # Most are simple, and their text is read faster than their tree.
+    # Most are simple, and matching the text is faster than the tree.
     if node.type == "pair":
         return _bound_by_tree(node, source)
     if found := _TYPED.match(content, start, end):
         modifier, name, type_, is_given = found.groups()
         held = principal(type_.decode("utf-8", "replace"))
         if not held or (is_given and _FUNCTION.match(content, found.end(), end)):
-            # A function is an item, and needs no other name.
+            # A function is an item, and needs no binding.
             return ()
         called = name.decode("utf-8", "replace")
         if modifier and node.type.endswith("_parameter"):
-            # `constructor(private client: Client)` makes a field of it.
+            # `constructor(private client: Client)` declares a field.
             return (called, held), (f"this.{called}", held)
         return ((called, held),)
     if found := _MADE.match(content, start, end):
@@ -244,7 +244,7 @@ def bound_names(node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         if is_called and value.rpartition(b".")[2] in WRAPPERS:
             return ()
         if is_called and after != end:
-            # The call may be the first of several: what the last of them calls is what counts.
+            # The call may be the first of a chain: the last one counts.
             made = node.child_by_field_name("value")
             what = made and made.child_by_field_name("constructor" if new else "function")
             after = end if what and what.end_byte == found.end(3) else -1
@@ -269,7 +269,7 @@ def _bound_by_tree(node: "Node", source: SourceText) -> Iterator[tuple[str, str]
                     and name.start_byte != node.start_byte
                     and name.type == "identifier"
                 ):
-                    # `constructor(private client: Client)` makes a field of it.
+                    # `constructor(private client: Client)` declares a field.
                     yield f"this.{bound}", type_
         case "public_field_definition" | "field_definition" | "property_signature":
             name = node.child_by_field_name("name") or node.child_by_field_name("property")
@@ -318,7 +318,7 @@ def _declared(node: "Node", name: "Node | None", source: SourceText) -> Iterator
 
 
 def _taken_apart(pattern: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
-    """What `{ a, b: c, d: { e } }` takes, and what it is called then."""
+    """The names in `{ a, b: c, d: { e } }`, each with its local name."""
     waiting = [("", pattern)]
     while waiting:
         before, around = waiting.pop()
@@ -340,7 +340,7 @@ def _taken_apart(pattern: "Node", source: SourceText) -> Iterator[tuple[str, str
 
 
 def bases_of(head: bytes) -> tuple[str, ...]:
-    """What a class or interface says that it extends and implements."""
+    """What a class or interface extends and implements."""
     if b"s" not in head:
         return ()
     head = without_generics(head)
@@ -354,7 +354,7 @@ def bases_of(head: bytes) -> tuple[str, ...]:
 
 
 def _outside_brackets(text: bytes) -> list[bytes]:
-    """What commas part, except in brackets."""
+    """Split at commas outside of brackets."""
     if b"(" not in text:
         return text.split(b",")
     parts, depth, begin = [], 0, 0

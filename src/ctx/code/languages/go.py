@@ -19,11 +19,11 @@ _OWN_TYPES = frozenset(
 _KEYWORDS = frozenset("func struct interface map chan nil".split())
 _NAMELESS = _OWN_TYPES | _KEYWORDS - {"func"}
 _OWN_CALLS = _OWN_TYPES | frozenset("append cap len make new panic recover".split())
-"""Names of the language itself that hardly anybody takes for something else. Packages do have a
-`min`, a `close`, a `copy` of their own."""
+"""Names of the language that are rarely redefined. Packages do define their own `min`, `close` or
+`copy`."""
 
 _HARMLESS = frozenset(("_", "err", "ok"))
-"""Names of results that nobody calls, nor takes for something of the package."""
+"""Names of results that are never called or confused with package-level names."""
 
 _WORD = r"[^\W\d]\w*"
 _NAMES = re.compile(
@@ -44,7 +44,7 @@ _MADE = re.compile(
     rb"\(\s*&?([\w.\x80-\xff]+)\x05\s*\)|([\w.\x80-\xff]+)\x05|new\(\s*([\w.\x80-\xff]+)\s*\)"
     rb"|\(\s*\*?([\w.\x80-\xff]+)\s*\)\s*\([^()]*\)"
 )
-"""A value of a type that is written: `(&T{…})`, `T{…}`, `new(T)`, `(*T)(…)`; \\x05 for braces."""
+"""A value of an explicit type: `(&T{…})`, `T{…}`, `new(T)`, `(*T)(…)`; \\x05 for braces."""
 _BRACKETED = re.compile(rb"\(\s*[*&]?([\w.\x80-\xff]+)\s*\)")
 _BRACES, _BRACKETS = re.compile(rb"\{[^{}]*\}"), re.compile(rb"\[[^\[\]]*\]")
 _PARENTHESES = re.compile(rb"\([^()]*\)")
@@ -109,7 +109,7 @@ class Go(Language):
 
     def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         text = source.content[node.start_byte : node.end_byte]
-        # The same parameters and the same first lines are written again and again.
+        # The same parameters and first lines occur again and again.
         known = self._known_bindings.get(text)
         if known is None:
             known = tuple(_bindings(node, text, source))
@@ -129,19 +129,19 @@ class Go(Language):
 
     def types(self, text: bytes) -> Iterator[tuple[int, str]]:
         if text[:1] == b"(":
-            # Several results, each captured by itself.
+            # Several results, each captured separately.
             return
         for found in _TYPES.finditer(text):
             name = found.group().decode("utf-8", "replace")
             if name in ("func", "struct", "interface"):
-                # What follows is captured by itself.
+                # What follows is captured separately.
                 return
             if name[0] != "[" and name not in _OWN_TYPES and name not in _KEYWORDS:
                 yield found.start(), name
 
 
 def _parameter_bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
-    """What is written `a, b := …`. Most of it is plain enough to be read without the tree."""
+    """The bindings of `a, b := …`. Most are simple enough to be read without the tree."""
     call = _CALL_GIVEN.fullmatch(text)
     if call:
         name, called = call[1].decode(), call[2].decode()
@@ -173,14 +173,14 @@ def _bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[s
         case "var_spec":
             return _declared(source.text(node).partition("=")[0])
         case _:
-            # What a type is made of: an element of it is one of those.
+            # The element type of a composite type.
             element = principal(text.decode("utf-8", "replace"))
             return [("[]", element)] if element not in ("", "func") else ()
 
 
 def _ranged(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    # The only name stands for the place of an element, or for an element of a channel.
+    # A single name is the index, or an element of a channel.
     if left and right and left.named_child_count == 2:
         among = value(right, source)
         element = left.named_child(1)
@@ -189,7 +189,7 @@ def _ranged(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
 
 
 def _defined(node: "Node", type_: ItemDescription, source: SourceText) -> ItemDescription:
-    """A type. What is written in a struct or an interface without a name is taken into it."""
+    """A type. Embedded fields of a struct or an interface become its bases."""
     meant = node.child_by_field_name("type")
     if meant is None:
         return type_._replace(kind="type_alias")
@@ -208,10 +208,10 @@ def _defined(node: "Node", type_: ItemDescription, source: SourceText) -> ItemDe
             for element in meant.named_children
             if element.type == "type_elem" and element.named_child_count == 1
         ]
-        # Between the keyword and what the interface asks for.
+        # Between the keyword and the methods of the interface.
         body = meant.start_byte + len("interface")
         return type_._replace(kind="interface", body=body, bases=tuple(filter(None, bases)))
-    # It has methods of its own, not those of what it is made from.
+    # It has its own methods, not those of its underlying type.
     return type_._replace(kind="type_alias")
 
 
@@ -235,7 +235,8 @@ def _variables(node: "Node", kind: str, source: SourceText) -> list[ItemDescript
 
 
 def _paired(names: str, right: "Node | None", source: SourceText) -> Iterator[tuple[str, str]]:
-    """Names with their values. A call that gives several gives the first what it is said to."""
+    """Pair names with values. For a call with several results, the first name gets the declared
+    result."""
     if right is None or not right.named_child_count:
         return
     if right.named_child_count == 1:
@@ -250,7 +251,7 @@ def _paired(names: str, right: "Node | None", source: SourceText) -> Iterator[tu
 
 
 def _declared(text: str) -> Iterator[tuple[str, str]]:
-    """What is written `a, b T`."""
+    """The bindings of `a, b T`."""
     found = _NAMES.match(text)
     if not found:
         return
@@ -267,13 +268,13 @@ def _field(text: str) -> Iterator[tuple[str, str]]:
     elif found[1]:
         yield found[2], found[1] + found[2]
     else:
-        # Called like its type.
+        # An embedded field, which has the name of its type.
         yield found[2], f"{found[2]}()"
 
 
 def value(node: "Node", source: SourceText) -> str:
-    """What an assigned value is, where that can be told; see `Binding.type`. A slice, a map and a
-    channel are taken for their elements: they have no methods of their own."""
+    """The type of an assigned value, if it is known; see `Binding.type`. A slice, a map or a
+    channel stands for its elements, because it has no methods."""
     kind = node.type
     if kind == "unary_expression":
         operand = node.child_by_field_name("operand")
@@ -285,7 +286,7 @@ def value(node: "Node", source: SourceText) -> str:
     if kind in ("composite_literal", "type_assertion_expression", "type_conversion_expression"):
         type_node = node.child_by_field_name("type")
         type_ = principal(source.text(type_node)) if type_node else ""
-        # A function of types looks like a conversion.
+        # A call of a generic function looks like a conversion.
         is_call = type_node and kind[5] == "c" and type_node.type == "generic_type"
         return f"{type_}()" if is_call and type_ else type_
     if kind in ("identifier", "selector_expression", "index_expression"):
@@ -314,12 +315,12 @@ def _called(node: "Node", source: SourceText) -> str:
 
 
 def _rebuilt(text: bytes) -> str | None:
-    """What is called, where something is made, asserted or called on the way: `x.(*T).m` is a
-    method of a T, and so is `(&T{}).m`."""
+    """The callee, if something is constructed, asserted or called on the way: `x.(*T).m` is a
+    method of T, and so is `(&T{}).m`."""
     cut = text[-_LONGEST_EXPRESSION:]
     cut = collapsed(_BRACES, b"\5", cut)
     if len(text) <= _LONGEST_EXPRESSION and (made := _MADE.match(cut)):
-        # \3 and \4 stand around a type that something has.
+        # \3 and \4 enclose the type of a value.
         cut = b"\3" + made[made.lastindex or 0] + b"\4" + cut[made.end() :]
     elif bracketed := _BRACKETED.match(cut):
         text = cut = bracketed[1] + cut[bracketed.end() :]
@@ -338,8 +339,8 @@ def _rebuilt(text: bytes) -> str | None:
 
 @functools.lru_cache(20_000)
 def principal(text: str) -> str:
-    """The type that a type is about: `[]*pkg.T[K]` is about `pkg.T`. Nothing for those of the
-    language and those without a name, `func` for functions: they have no members."""
+    """The principal type of a type: `[]*pkg.T[K]` is `pkg.T`. Empty for built-in and anonymous
+    types, `func` for functions: they have no members."""
     found = _TYPE.match(text)
     if not found:
         return ""
@@ -348,7 +349,7 @@ def principal(text: str) -> str:
 
 
 def _first_result(text: str) -> str:
-    """Of `(found *T, err error)`, the type of the first."""
+    """The type of the first result: `*T` in `(found *T, err error)`."""
     if not text.startswith("("):
         return text
     named = _NAMES.match(text[1:].lstrip())
@@ -368,7 +369,7 @@ def visibility(name: str) -> str:
 
 
 def package_name(path: str) -> str:
-    """What the package at a path is most likely called; only its files can tell for sure."""
+    """The likely name of the package at a path; only its files are certain."""
     *before, last = path.split("/")
     if before and _MAJOR_VERSION.fullmatch(last):
         last = before[-1]

@@ -16,7 +16,7 @@ _OWN_TYPES = frozenset(
     "boolean byte char double float int long short void var Boolean Byte Character Double Float"
     " Integer Long Object Override Short String Void".split()
 )
-"""Types of the language that are written everywhere. Hardly anybody takes their names."""
+"""Common types of the language, whose names are rarely redefined."""
 
 _WORD = r"[^\W\d][\w$]*"
 _TYPE = re.compile(rf"(?:@{_WORD}\s+|final\s+)*({_WORD}(?:\s*\.\s*{_WORD})*)")
@@ -26,7 +26,7 @@ _ARGUMENTS = rb"[^()]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^()]*)*"
 _CHAIN = re.compile(
     rb"([\w$.\x80-\xff]+)((?:\(%b\)\s*\.\s*[\w$\x80-\xff]+)*)\(%b\)" % (_ARGUMENTS, _ARGUMENTS)
 )
-"""Calls whose arguments are no more than three deep: nearly all."""
+"""Calls with arguments at most three levels deep: nearly all."""
 _LINK = re.compile(rb"\(%b\)\s*\.\s*" % _ARGUMENTS)
 _DECLARATION = re.compile(
     rf"(?:(?:private|public|protected|static|final|transient|volatile)\s+)*({_WORD}(?:\.{_WORD})*)"
@@ -53,7 +53,7 @@ _MOST_REMEMBERED = 20_000
 
 
 class _Short(dict[bytes, str]):
-    """Calls are taken with their arguments. Only short ones are likely to come again."""
+    """Calls are keyed with their arguments. Only short ones are likely to recur."""
 
     def __setitem__(self, text: bytes, called: str) -> None:
         if len(text) <= _LONGEST_REMEMBERED:
@@ -92,7 +92,7 @@ class Java(Language):
         if kind == "method":
             type_node = node.child_by_field_name("type")
             if type_node is None:
-                # A constructor: what its name means is the class.
+                # A constructor: its name refers to the class.
                 return ItemDescription(name, at, kind, seen, body_start, name, (name,), doc)
             type_ = principal(source.text(type_node))
             return ItemDescription(name, at, kind, seen, body_start, type_, (), doc)
@@ -129,7 +129,7 @@ class Java(Language):
             return _referenced(text)
         if text.endswith(b")"):
             return _called(text)
-        # What is made: a type, with or without what it is made of.
+        # The constructed type, with or without type arguments.
         return principal(text.decode("utf-8", "replace")) or None
 
     def types(self, text: bytes) -> Iterator[tuple[int, str]]:
@@ -139,7 +139,7 @@ class Java(Language):
 
 
 def _fields(node: "Node", parent: SourceItem, source: SourceText) -> list[ItemDescription] | None:
-    """Those of a class are items; those of its objects are only known by their types."""
+    """Static fields are items; instance fields are only known by their types."""
     modifiers = _modifiers(node, source)
     if parent.kind != "interface" and "static" not in modifiers:
         return None
@@ -186,7 +186,7 @@ def _visibility(modifiers: list[str], parent: SourceItem) -> str:
 
 
 def _bases(promise: str) -> tuple[str, ...]:
-    """What stands behind `extends` and `implements`, in the text between a name and its body."""
+    """The types after `extends` and `implements` in the text between a name and its body."""
     if "extends" not in promise and "implements" not in promise:
         return ()
     plain = _ANNOTATIONS.sub("", promise) if "@" in promise else promise
@@ -221,7 +221,7 @@ def _bindings(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
             yield source.text(name_node), held
     else:
         found = _TYPED_NAME.fullmatch(source.text(node))
-        # Of several types nobody knows which it is.
+        # Of several types, it is unknown which one it is.
         if found and "|" not in found[1] and (held := principal(found[1])):
             yield found[2], held
 
@@ -240,9 +240,9 @@ def _value(node: "Node", source: SourceText) -> str:
 
 
 def _called(text: bytes) -> str | None:
-    """What a call with a receiver calls: `a.b(c).d(e)` is a call of `a.b().d`."""
+    """The callee of a call with a receiver: `a.b(c).d(e)` is a call of `a.b().d`."""
     if len(text) > _LONGEST_CALL:
-        # Either the last of a long chain, or one with long arguments: a lambda.
+        # Either the last of a long chain, or a call with long arguments, such as a lambda.
         last = _LAST_CALL.search(text[-_LONGEST_CALL:])
         if last:
             return "?." + last[1].decode("utf-8", "replace")
@@ -261,7 +261,7 @@ def _called(text: bytes) -> str | None:
 
 
 def _referenced(text: bytes) -> str | None:
-    """`Client::connect` hands on a method, `Client::new` a constructor."""
+    """`Client::connect` refers to a method, `Client::new` to a constructor."""
     owner, _, name = text.rpartition(b"::")
     named = principal(owner.decode("utf-8", "replace")) if b"(" not in owner else flatten(owner)
     method = name.decode("utf-8", "replace").strip()
@@ -272,8 +272,8 @@ def _referenced(text: bytes) -> str | None:
 
 @functools.lru_cache(20_000)
 def principal(text: str) -> str:
-    """The type that a type is about, without what it is a type of; nothing for those of the
-    language. Unlike in languages where they have no methods, a list stays a list."""
+    """The principal type of a type, without type arguments; empty for primitive types. A list stays
+    a list, because it has methods."""
     found = _TYPE.match(text)
     if not found or text.endswith("]"):
         return ""

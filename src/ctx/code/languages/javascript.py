@@ -1,4 +1,4 @@
-"""JavaScript, with elements in it or without."""
+"""JavaScript, with or without JSX."""
 
 from ctx.code.languages.ecmascript import EcmaScript
 

@@ -1,4 +1,4 @@
-"""Kotlin, its definitions."""
+"""Kotlin: definitions."""
 
 import re
 from collections.abc import Iterable

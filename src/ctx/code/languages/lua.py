@@ -1,4 +1,4 @@
-"""Lua, its functions."""
+"""Lua: functions."""
 
 import re
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class Lua(Definitions):
         return [each.named_children[0] for each in assigned if each.named_child_count]
 
     def body(self, node: "Node") -> int:
-        """What a function promises ends with its parameters."""
+        """The signature of a function ends with its parameters."""
         function = node
         if node.type == "field":
             function = node.child_by_field_name("value") or node
@@ -42,13 +42,13 @@ class Lua(Definitions):
         return super().doc([_LONG.sub(b"", each) for each in comments])
 
     def name_and_owner(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """`M.shape:area` is the `area` of an `M.shape`."""
+        """`M.shape:area` is the `area` of `M.shape`."""
         found = _OWNER.match(text)
         return (found.group(2), (found.group(1),)) if found else (text, ())
 
 
 def _assignment(node: "Node") -> "Node":
-    """What stands behind `local`, or the whole."""
+    """The statement after `local`, or the whole node."""
     return next(iter(children(node, "assignment_statement")), node)
 
 

@@ -1,4 +1,4 @@
-"""PHP, its definitions."""
+"""PHP: definitions."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

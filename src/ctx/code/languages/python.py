@@ -39,7 +39,7 @@ class Python(Language):
             return None
         name = source.text(name_node)
         if kind == "type_alias":
-            # `type Pair[A, B] = …`: its parameters are not its name.
+            # `type Pair[A, B] = …`: the parameters are not part of the name.
             name, value = name.partition("[")[0], node.child_by_field_name("right")
             start = value.start_byte if value else node.end_byte
             type_ = principal(source.content[start : node.end_byte])
@@ -62,7 +62,7 @@ class Python(Language):
     def imports(
         self, node: "Node", scope: int, line: int, source: SourceText
     ) -> Iterable[SourceImport]:
-        # The syntax is so plain that its text is read faster than its tree.
+        # The syntax is so simple that matching the text is faster than the tree.
         text = source.text(node)
         if "#" in text or "\\" in text:
             text = _NOT_IN_IMPORTS.sub(" ", text)
@@ -92,7 +92,7 @@ class Python(Language):
             text = source.content[node.start_byte : node.end_byte]
             name, _, declared = text.partition(b":")
             type_ = principal(declared)
-            # `*rest: Type` holds many of them.
+            # `*rest: Type` holds several of them.
             is_one = type_ and not name.startswith(b"*")
             return ((name.decode("utf-8", "replace"), type_),) if is_one else ()
         if kind == "assignment":
@@ -101,7 +101,7 @@ class Python(Language):
                 return ()
             name_text = source.text(left)
             if name_text.startswith("cls."):
-                # What a class has, its objects have.
+                # Class attributes are available on instances.
                 name_text = f"self.{name_text[4:]}"
             if declared_node:
                 span = source.content[declared_node.start_byte : declared_node.end_byte]
@@ -113,7 +113,7 @@ class Python(Language):
             return ()
         value = _value(children[0], source)
         if node.parent and node.parent.type == "except_clause":
-            # What is caught is one of them.
+            # A caught exception is an instance.
             value = value.removeprefix("=")
         return ((source.text(children[-1]), value),)
 
@@ -122,7 +122,7 @@ class Python(Language):
         return _docstring(content, begin.end() if begin else 0)
 
     def expression(self, text: bytes) -> str | None:
-        # A method of a literal is the language's own, and `super()` calls nothing of the class.
+        # A method of a literal belongs to the language, and `super()` calls nothing of the class.
         return None if text[:1] in b"\"'[{(0123456789" or text == b"super" else flatten(text)
 
 
@@ -145,7 +145,7 @@ def _variable(node: "Node", parent: SourceItem, source: SourceText) -> ItemDescr
 
 
 def _value(node: "Node", source: SourceText) -> str:
-    """What an assigned value is, where that can be told: what a call gives, another name."""
+    """The type of an assigned value, if it is known: the result of a call, or an alias."""
     kind = node.type
     if kind == "await" and node.named_child_count:
         node = node.named_children[0]
@@ -161,7 +161,7 @@ def _value(node: "Node", source: SourceText) -> str:
 
 @functools.lru_cache(maxsize=20_000)
 def principal(annotation: bytes) -> str:
-    """The type that an annotation is about: `Optional["a.B[c]"]` is `a.B`."""
+    """The principal type of an annotation: `Optional["a.B[c]"]` is `a.B`."""
     text = annotation.decode("utf-8", "replace").partition("=")[0].strip().strip("\"'")
     while wrapped := _WRAPPED.fullmatch(text):
         text = wrapped.group(1).strip().strip("\"'")
@@ -183,7 +183,7 @@ def _bases(arguments: "Node | None", source: SourceText) -> tuple[str, ...]:
 
 
 def _docstring(content: bytes, start: int) -> str:
-    """The string that a body begins with."""
+    """The string at the beginning of a body."""
     if content[start : start + 1] not in _QUOTES:
         return ""
     found = _STRING.match(content, start)

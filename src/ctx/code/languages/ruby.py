@@ -1,4 +1,4 @@
-"""Ruby, its definitions."""
+"""Ruby: definitions."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ class Ruby(Definitions):
         super().__init__()
         self._content = b""
         self._sections: dict[int, list[tuple[int, str]]] = {}
-        """For each class of the file, by where it ends, from where on which access holds."""
+        """For each class of the file, by its end: from which offset on which access applies."""
 
     def item(
         self, node: "Node", kind: str, parent: SourceItem, source: SourceText
@@ -46,7 +46,7 @@ class Ruby(Definitions):
         elif kind == "method":
             kind = "function"
         base = node.child_by_field_name("superclass")
-        # What is promised ends with the last of these; Ruby has no mark for it.
+        # The signature ends with the last of these; Ruby has no mark for it.
         last = base or node.child_by_field_name("parameters") or name_node
         bases = (source.text(base).lstrip("< \t\n"),) if base else ()
         return ItemDescription(name, name_node.start_byte, kind, seen, last.end_byte, "", bases)
@@ -66,7 +66,7 @@ class Ruby(Definitions):
 
 
 def _sections(body: "Node", source: SourceText) -> list[tuple[int, str]]:
-    """Where `private` stands alone, which holds for what follows."""
+    """The positions of a bare `private` and the like, which apply to what follows."""
     found = []
     for child in body.named_children:
         if child.type == "identifier":

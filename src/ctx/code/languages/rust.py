@@ -19,7 +19,7 @@ _LONGEST_NAME = 60
 
 _VISIBILITY = re.compile(rb"pub\b(?:\s*\(\s*(\w+))?")
 _VISIBILITIES = {b"": "public", b"crate": "crate", b"super": "super", b"self": "private"}
-# Between documentation and what it is about there may be other comments, and attributes.
+# Other comments and attributes may be between the documentation and its item.
 _BETWEEN = (
     rb"(?:[ \t]*(?://(?!!)[^\n]*\n"
     rb"|#\[[^\n]*\][ \t\r]*\n|#\[[^\n]*[(,\[][ \t\r]*\n(?:[^\n]*\n){0,12}?[ \t)]*\][ \t\r]*\n))*"
@@ -48,7 +48,7 @@ _VARIANT = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 
 _MACRO = re.compile(rb"(?:::)?([\w:]+)\s*!")
 
-# Constructors, methods and macros of the language's own: everywhere, and never looked for.
+# Constructors, methods and macros of the language: ubiquitous, and never resolved.
 _EVERYWHERE = frozenset(
     b"Some Ok Err Poll::Ready Box::new Pin::new Vec::new String::new drop".split()
 )
@@ -83,7 +83,7 @@ class Rust(Language):
     def __init__(self) -> None:
         super().__init__()
         self._content = b""
-        """The file that is being read, and the documentation in it."""
+        """The current file, and the documentation in it."""
         self._docs: dict[int, int] = {}
         self._inner = b"", 0
 
@@ -139,13 +139,13 @@ class Rust(Language):
                 declared = node.child_by_field_name("bounds")
                 bases = bounds(source.text(declared)) if declared else ()
             if kind == "struct" and body_node and content[body_node.start_byte] == 0x28:
-                # What a struct without names is made of is all there is to know about it.
+                # The fields of a tuple struct are part of its signature.
                 body_node = None
         body = body_node.start_byte if body_node else end - (content[end - 1 : end] == b";")
         return ItemDescription(name, at, kind, seen, body, type_, bases, doc)
 
     def _read_inner(self, parent: SourceItem, node: "Node", content: bytes) -> None:
-        """What the file or the module around says of itself: once for all its lines."""
+        """Read the inner documentation of a file or module once for all its lines."""
         start, end = node.start_byte, node.end_byte
         if parent.doc or (content is self._inner[0] and start < self._inner[1]):
             return
@@ -236,7 +236,7 @@ class Rust(Language):
 
 
 def _return_type(returns: str, name: str, parent: SourceItem) -> str:
-    """What a function gives. If that is several things, they are names in the function."""
+    """The type that a function returns. Several results become names in the function."""
     if _SEVERAL.match(returns):
         return f"=Self::{name}" if parent.kind in ("impl", "trait") else f"={name}"
     return principal(returns)
@@ -251,7 +251,7 @@ def _implementation(node: "Node", doc: str, source: SourceText) -> ItemDescripti
     body_node = node.child_by_field_name("body")
     body = body_node.start_byte if body_node else node.end_byte
     name = type_.rpartition("::")[2] or source.text(type_node)[:_LONGEST_NAME]
-    # What it is for is said by the item itself, and is no mention of it.
+    # The name of its type is part of the definition, and not a mention.
     return ItemDescription(name, type_node.start_byte, "impl", "public", body, type_, bases, doc)
 
 
@@ -261,18 +261,18 @@ def _visibility(head: bytes, parent: SourceItem) -> str:
         return _VISIBILITIES.get(found.group(1) or b"", "crate")
     if parent.kind == "trait":
         return parent.visibility
-    # What a trait asks for can be called by whoever has the trait.
+    # The methods of a trait implementation are as visible as the trait.
     return "public" if parent.kind == "impl" and parent.bases else "private"
 
 
 def _attributes(content: bytes, start: int) -> bytes:
-    """What stands before an item and after the one before it: its attributes are in there."""
+    """The text between the previous item and this one, which contains its attributes."""
     before = content[max(0, start - _LONGEST_ATTRIBUTES) : start]
     return before[max(before.rfind(b";\n"), before.rfind(b"}\n")) + 1 :]
 
 
 def _docs(content: bytes) -> dict[int, int]:
-    """Where documentation begins, by the line before which it and the attributes stand."""
+    """Where documentation begins, by the line that follows it and the attributes."""
     docs = {found.end(): found.start() for found in _LINES_OF_DOC.finditer(content)}
     begin = content.find(b"/**")
     while begin >= 0:
@@ -291,7 +291,7 @@ def _doc_text(text: bytes) -> str:
 
 
 def _leaves(text: str) -> Iterator[tuple[str, str | None]]:
-    """The paths that a `use` names, each with the name that it gives it, if it gives one."""
+    """The paths of a `use`, each with its alias, if there is one."""
     if "{" not in text and "/" not in text:
         yield _leaf(" ".join(text.rstrip("; \n").split()).replace("r#", "").replace(" ::", "::"))
         return
@@ -310,7 +310,7 @@ def _leaves(text: str) -> Iterator[tuple[str, str | None]]:
         elif token[0].isspace():
             path += " as "
         elif path[-1:].isalnum() and token[0].isalnum():
-            # Somebody is still writing this.
+            # Incomplete code.
             return
         else:
             path += token

@@ -1,7 +1,7 @@
-"""Code that macros hide from the grammar, which sees nothing but tokens in them.
+"""Code inside of macros, which the grammar sees only as tokens.
 
-Many macros are given plain code: `cfg_unix! { pub fn … }`, `assert_eq!(a.b(), c)`. Such a text is
-read as if the macro were not there. No byte moves: what is taken away becomes spaces.
+Many macros take plain code: `cfg_unix! { pub fn … }`, `assert_eq!(a.b(), c)`. Such code is
+parsed as if the macro were not there. Offsets do not change: what is removed becomes spaces.
 """
 
 import re
@@ -10,7 +10,7 @@ _BANG = re.compile(rb"!\s?[({\[]")
 _WORD_BEFORE = re.compile(rb"[A-Za-z_]\w*\Z")
 _LONGEST_NAME = 40
 _LONGEST_HEAD = 200
-# Each of them is looked for its end.
+# The end of each one must be searched.
 _MOST_OPENED = 1_000
 
 # Their arguments are expressions like those of a function.
@@ -21,7 +21,7 @@ _LIKE_FUNCTIONS = frozenset(
     b" assert_ready_ok assert_ready_err assert_ready_eq prop_assert prop_assert_eq join try_join"
     b" bail ensure anyhow pin info warn".split()
 )
-# Their text is a pattern for code, with holes.
+# Their content is a template for code.
 _TEMPLATES = frozenset(b"quote quote_spanned parse_quote parse_quote_spanned macro_rules".split())
 
 _ITEM = re.compile(
@@ -35,7 +35,7 @@ _NOT_SPACE = re.compile(rb"\S")
 
 
 def without_macros(content: bytes) -> bytes:
-    """The same number of bytes, with the code in macros as if it stood there by itself."""
+    """The same number of bytes, with the code in macros as if it were outside."""
     found = [each.start() for each in _BANG.finditer(content)]
     if not found:
         return content
@@ -50,7 +50,7 @@ def without_macros(content: bytes) -> bytes:
         bracket = content[opening : opening + 1]
         if bracket == b"(":
             if name in _LIKE_FUNCTIONS and not content.startswith(b"biased", opening + 1):
-                # A name like any other to the grammar. What it is called is read from the file.
+                # An ordinary identifier for the grammar. The real name is read from the file.
                 text[place] = 0x5F
         elif bracket == b"[":
             if name == b"vec":
@@ -62,7 +62,7 @@ def without_macros(content: bytes) -> bytes:
 
 
 def _open(content: bytes, text: bytearray, opening: int) -> None:
-    """Take a macro away from around items, if they are what it has."""
+    """Remove the macro around items, if it contains items."""
     begin = content.rfind(b"\n", max(0, opening - _LONGEST_HEAD), opening) + 1
     head = content[begin:opening]
     bare = head.lstrip()
@@ -75,12 +75,12 @@ def _open(content: bytes, text: bytearray, opening: int) -> None:
     line_end = content.find(b"\n", opening)
     closing = content.rfind(b"}", opening, line_end if line_end >= 0 else len(content))
     if closing < 0 or content[closing + 1 : line_end].strip():
-        # It ends where a line has nothing but its brace, as deep as the line that it begins on.
+        # It ends at a line with only its brace, indented like the line on which it begins.
         closing = content.find(b"\n" + indent + b"}", opening) + 1 + len(indent)
         if closing <= len(indent):
             return
     text[begin : opening + 1] = b" " * (opening + 1 - begin)
-    # The last of what a macro is given may lack the end that it has elsewhere.
+    # The last item in a macro may lack its usual terminator.
     is_ended = content[max(opening, closing - 200) : closing].rstrip().endswith((b";", b"}"))
     text[closing] = 0x20 if is_ended else 0x3B
     if choice:
@@ -88,7 +88,7 @@ def _open(content: bytes, text: bytearray, opening: int) -> None:
 
 
 def _open_branches(text: bytearray, begin: int, end: int, indent: bytes) -> None:
-    """Take `if #[cfg(…)] {` and its kind away: what each of them has is there for somebody."""
+    """Remove `if #[cfg(…)] {` and similar lines: every branch applies somewhere."""
     branch = re.compile(
         rb"^"
         + indent

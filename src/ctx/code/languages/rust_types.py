@@ -1,4 +1,4 @@
-"""Types as Rust writes them: which of the names in one it is about."""
+"""Rust types, and the principal name in each."""
 
 import functools
 import re
@@ -7,7 +7,7 @@ _NAME = re.compile(r"(?:::)?\s*([^\W\d]\w*(?:\s*::\s*[^\W\d]\w*)*)\s*(::\s*)?(<|
 _PREFIX = re.compile(
     r"(?:&|\*(?:const|mut)\b|'\w+\b|mut\b|dyn\b|impl\b|ref\b|\?|for\s*<[^<>]*>|#\[[^\]]*\]|r#)\s*"
 )
-# What a value is reached through without a word, or with one that every such type has.
+# Wrappers that are transparent, or that need only a common method.
 _WRAPPERS = frozenset(
     {
         *("Box", "Rc", "Arc", "Pin", "Option", "Result", "Poll", "Cow", "Mutex", "RwLock"),
@@ -32,10 +32,10 @@ _COMMON_BOUNDS = frozenset(
 
 @functools.lru_cache(_MOST_REMEMBERED)
 def principal(text: str) -> str:
-    """The type that one is about: `&mut Box<dyn a::B<C>>` is `a::B`.
+    """The principal type of a type: `&mut Box<dyn a::B<C>>` is `a::B`.
 
-    `Result<T, E>` and `Option<T>` are about `T`: what is there once `?` or `unwrap` is done. A
-    future is about what it gives, since `.await` is left out of expressions.
+    For `Result<T, E>` and `Option<T>` it is `T`: the value after `?` or `unwrap`. For a future it
+    is its output, because expressions omit `.await`.
     """
     for _ in range(_MOST_WRAPPERS):
         text = _without_prefix(text)
@@ -60,19 +60,19 @@ def principal(text: str) -> str:
 
 
 def self_type(text: str) -> str:
-    """What an implementation is for: as `principal`, but a `Box` is one."""
+    """The type of an implementation: like `principal`, but a `Box` stays a `Box`."""
     found = _NAME.match(_without_prefix(text))
     return "".join(found.group(1).split()) if found else ""
 
 
 def path_of(text: str) -> str:
-    """A path without what its generics are filled with: `a::B<C>` is `a::B`."""
+    """A path without generic arguments: `a::B<C>` becomes `a::B`."""
     found = _NAME.match(_without_prefix(text))
     return "".join(found.group(1).split()) if found else ""
 
 
 def bounds(text: str) -> tuple[str, ...]:
-    """The traits in `: A + b::C<D> + 'a`, without those that say nothing about what it can do."""
+    """The traits in `: A + b::C<D> + 'a`, without those that add no members."""
     found = []
     for each in split_outside(text.strip().removeprefix(":"), "+"):
         path = principal(each)
@@ -89,7 +89,7 @@ def _without_prefix(text: str) -> str:
 
 
 def _arguments(text: str) -> list[str]:
-    """What stands between the `<` before the text and its `>`."""
+    """The arguments between the `<` before the text and its `>`."""
     depth = 1
     for place, character in enumerate(text):
         if character == "<":
@@ -103,7 +103,7 @@ def _arguments(text: str) -> list[str]:
 
 
 def split_outside(text: str, separator: str) -> list[str]:
-    """The parts of a text between separators that are in no bracket."""
+    """Split a text at separators outside of brackets."""
     if separator not in text:
         return [text.strip()] if text.strip() else []
     parts, depth, begin = [], 0, 0

@@ -1,4 +1,4 @@
-"""Values as Rust writes them: what they are called, and what a `let` gives a name to."""
+"""Rust values: how they are named, and what a `let` binds."""
 
 import functools
 import re
@@ -13,7 +13,7 @@ _MOST_REMEMBERED = 20_000
 _MOST_GENERICS = 10
 
 _LET = re.compile(rb"let\s+(?:mut\s+)?([A-Za-z_\x80-\xff][\w\x80-\xff]*)\s*(:(?!:)|=)\s*")
-# What is taken out of an Option, a Result or a Poll is what its type is about anyway.
+# What an Option, a Result or a Poll contains is its principal type anyway.
 _LET_SOME = re.compile(
     rb"let\s+(?:\w+\s*::\s*)*(?:Some|Ok|Ready)\s*\(\s*&?(?:ref\s+)?(?:mut\s+)?"
     rb"([A-Za-z_\x80-\xff][\w\x80-\xff]*)\s*\)\s*=\s*"
@@ -22,7 +22,7 @@ _LET_SEVERAL = re.compile(rb"let\s*\(([\w\s,\x80-\xff]*)\)\s*=\s*")
 _VARIABLE = re.compile(r"(?:mut\s+)?([^\W\d]\w*)")
 _HEAD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:::\w+)*(?:\.\w+)*\s*([({])")
 _TAIL = re.compile(rb"(?:\s*\.(?:await|unwrap\(\)|expect\(\"[^\"\n]*\"\))|\?)*\Z")
-# On a line of its own, or after a block: the end of a call that was begun long before.
+# On a separate line or after a block: the end of a call that began long before.
 _ENDS = (b"})", b"\n)", b" )", b",)")
 
 _STRUCT_LITERAL = re.compile(rb"([A-Za-z_\x80-\xff][\w\x80-\xff:]*(?:::<[^<>]*>)?)\s*\{")
@@ -43,18 +43,18 @@ _QUALIFIED = re.compile(
 _GROUPED = re.compile(rb"\A\(\s*[&*]*\s*(?:mut\s+)?\*?(\w+(?:\.\w+)*)\s*\)(?=\.)")
 _TRIED = re.compile(rb"\?(?=[.?\s]|\Z)")
 _AWAITED = re.compile(rb"\s*\.\s*await\b")
-# What gives the value itself, or what the type of a value is about in the first place.
+# Methods that return the value itself, or its principal type.
 _THROUGH = re.compile(
     r"\.(?:unwrap|expect|unwrap_or_default|clone|to_owned|as_ref|as_mut|as_deref|as_deref_mut|borrow"
     r"|borrow_mut|by_ref|lock|project|as_pin_mut|unwrap_unchecked|take\(\)\.unwrap)\(\)(?=\.|\Z)"
 )
-# `self::x` is what the module calls `x`; `self.x` is another thing.
+# `self::x` is the `x` of the module; `self.x` is something else.
 _OF_MODULE = re.compile(r"\A(?:(?:self)?::)+")
 _RAW = re.compile(rb"\br#(?=\w)")
 
 
 def bound_by_let(text: bytes) -> tuple[tuple[str, str], ...]:
-    """What a `let` gives a name to. `if let Some(x) = y` is what the value is about."""
+    """The bindings of a `let`. `if let Some(x) = y` binds the principal type of the value."""
     named = _LET.match(text)
     if named and named.group(2) == b":":
         if text.find(b"= %b(" % named.group(1)) > 0:
@@ -68,7 +68,7 @@ def bound_by_let(text: bytes) -> tuple[tuple[str, str], ...]:
     value = _value(_shortened(text[named.end() :].rstrip(b"; \n")))
     name = named.group(1).decode("utf-8", "replace")
     if named.re is not _LET_SEVERAL:
-        # What a function gives is as good as the function, which the name must not hide.
+        # The result of a function says as much as the function, which the name must not hide.
         return () if value == f"{name}()" else ((name, value),)
     if not value:
         return ()
@@ -81,7 +81,7 @@ def bound_by_let(text: bytes) -> tuple[tuple[str, str], ...]:
 
 
 def _shortened(value: bytes) -> bytes:
-    """A value without what is inside, where that is long: what is called, or made."""
+    """A value without its long inner part: the callee, or the constructed type."""
     if len(value) <= _LONGEST_VALUE:
         return value.partition(b" else {")[0]
     value = value[:-_LONGEST_TAIL] + _TAIL.sub(b"", value[-_LONGEST_TAIL:])
@@ -93,7 +93,7 @@ def _shortened(value: bytes) -> bytes:
 
 @functools.lru_cache(_MOST_REMEMBERED)
 def _value(text: bytes) -> str:
-    """What a value is, where that can be told: what a call gives, another name."""
+    """The type of a value, if it is known: the result of a call, or an alias."""
     if text[:1] in b"&*":
         text = text.lstrip(b"&* \n")
         if text.startswith(b"mut "):
@@ -112,13 +112,13 @@ def _value(text: bytes) -> str:
     if not named or named[0] in "?0123456789" or named in _NO_VALUES:
         return ""
     if named.endswith("::default()"):
-        # Whoever wrote it down, or whether it was derived: it gives one of the kind.
+        # Written or derived, `default` returns an instance of the type.
         return named.removesuffix("::default()")
     return named if named[-1] == ")" else f"={named}"
 
 
 def named_by(text: bytes) -> str | None:
-    """An expression without what it is filled with, and without waiting and trying."""
+    """An expression without arguments, `.await` and `?`."""
     if _PLAIN.fullmatch(text):
         named = text.decode("utf-8", "replace")
         return _OF_MODULE.sub("", named) if named[:5] == "self:" or named[0] == ":" else named
@@ -134,7 +134,7 @@ def named_by(text: bytes) -> str | None:
             if shorter == text:
                 break
             text = shorter
-        # What a type has as a trait is its own; of a type that is not known, it is the trait's.
+        # A trait member of a type belongs to the type; for an unknown type, to the trait.
         text = _QUALIFIED.sub(rb"\1\2::", text)
     if text[:1] in b"&*(":
         text = _GROUPED.sub(rb"\1", text.lstrip(b"&* "))

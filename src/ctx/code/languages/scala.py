@@ -1,4 +1,4 @@
-"""Scala, its definitions."""
+"""Scala: definitions."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

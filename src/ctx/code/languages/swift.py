@@ -1,4 +1,4 @@
-"""Swift, its definitions."""
+"""Swift: definitions."""
 
 import re
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ class Swift(Definitions):
         word = _WITHOUT_A_NAME.get(node.type)
         if word is None:
             return super().names(node)
-        # They go by the word that they begin with.
+        # They are named after their keyword.
         return [child for child in node.children if child.type == word]
 
     def body(self, node: "Node") -> int:

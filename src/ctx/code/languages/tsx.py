@@ -1,4 +1,4 @@
-"""TypeScript with elements in it."""
+"""TypeScript with JSX."""
 
 from ctx.code.languages.ecmascript import EcmaScript
 

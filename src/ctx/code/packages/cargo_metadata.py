@@ -216,7 +216,7 @@ def _ask(root: str, *options: str) -> _Metadata:
     if done.returncode:
         raise ProgramFailure(
             f"cargo says: {_complaint(root, done.stderr)}",
-            hint="Once cargo is content with it, run the command again.",
+            hint="Fix what cargo reports, then run the command again.",
         )
     try:
         return msgspec.json.decode(done.stdout, type=_Metadata)

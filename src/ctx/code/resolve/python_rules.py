@@ -140,7 +140,7 @@ def _join(folder: str, name: str) -> str:
 
 
 def _common(one: str, other: str) -> int:
-    """How many parent folders two paths share."""
+    """How many leading folders two folder paths share."""
     number = 0
     for first, second in zip(one.split("/"), other.split("/"), strict=False):
         if first != second:
