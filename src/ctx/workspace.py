@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ctx.config.resolve import Config
     from ctx.ids import NodeId
     from ctx.memory.changes import Change, Who
-    from ctx.memory.claims import Claim
+    from ctx.memory.idempotency_keys import Claim
     from ctx.objects.repository import Repository
     from ctx.project.project_memory import ProjectMemory
     from ctx.project.trust_check import Verdict

@@ -258,11 +258,15 @@ def _nodes(store: "Connection", typed: str) -> Iterator[Candidate]:
 
 def _documents(store: "Connection", typed: str) -> Iterator[Candidate]:
     """Tasks and decisions by number, for whoever has begun to type one."""
-    from ctx.memory import numbered
+    from ctx.memory import documents_by_number
 
     if not typed.isidentifier():
         return
-    begun = [item for item in numbered.names(store).items() if item[0].startswith(typed.lower())]
+    begun = [
+        item
+        for item in documents_by_number.names(store).items()
+        if item[0].startswith(typed.lower())
+    ]
     for name, node_id in begun[:MOST]:
         row = store.execute(
             "SELECT type, substr(coalesce(summary, content), 1, ?) FROM nodes WHERE id = ?",

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ctx import clock, ids, interrupts
 from ctx.errors import ContentRefused, NodeNotFound, UsageError
 from ctx.ids import NodeId, Ulid
-from ctx.memory import claims, model, records
-from ctx.memory.claims import Claim
+from ctx.memory import idempotency_keys, model, records
 from ctx.memory.graph import PROJECT, Graph
+from ctx.memory.idempotency_keys import Claim
 from ctx.memory.materialise import materialise
 from ctx.memory.model import Evidence, Redaction
 from ctx.memory.records import Record
@@ -62,7 +62,7 @@ def changing(
     """Make a change; one that belongs to a change of another store has its id."""
     with transaction(graph.connection):
         if who.once:
-            claims.take(graph.connection, who.once)
+            idempotency_keys.take(graph.connection, who.once)
         change = Change(graph, action, who, change_id)
         yield change
         change.write()

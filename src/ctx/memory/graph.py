@@ -37,10 +37,10 @@ class Graph:
     def find(self, text: str) -> NodeId:
         """The node whose id begins with what a person typed; of a document, also its number."""
         if "_" in text or "/" in text:
-            from ctx.memory import numbered
+            from ctx.memory import documents_by_number
 
             # No id has such a character in it.
-            return numbered.find(self.connection, text)
+            return documents_by_number.find(self.connection, text)
         prefix = _prefix(text)
         found = self._beginning_with(prefix, _CANDIDATES_SHOWN + 1)
         if not found:

@@ -5,7 +5,7 @@ from itertools import islice
 from sqlite3 import Connection
 
 from ctx import clock, terms, tokens
-from ctx.memory import pending, records, replay, succession
+from ctx.memory import pending, records, replay, superseded
 from ctx.memory.records import Record
 from ctx.memory.replay import EdgeState, NodeState, ViewState
 
@@ -48,7 +48,7 @@ def materialise_all(
         tick(done, total)
     # An edge is put in before it is known whether there is something at its other end.
     connection.execute("DELETE FROM edges WHERE to_id NOT IN (SELECT id FROM nodes)")
-    succession.settle_all(connection)
+    superseded.settle_all(connection)
 
 
 def _by_subject(
@@ -117,13 +117,13 @@ def _bring(
         (from_id, key.partition(" ")[2]) for from_id, key in edges if key.startswith("SUPERSEDES ")
     ]
     for ends in replacing:
-        unsettled |= succession.concerned(connection, *ends)
+        unsettled |= superseded.concerned(connection, *ends)
     for from_id, key in edges:
         edge_type, _, to_id = key.partition(" ")
         _write_edge(connection, from_id, to_id, edge_type)
     for ends in replacing:
-        unsettled |= succession.concerned(connection, *ends)
-    succession.settle(connection, unsettled)
+        unsettled |= superseded.concerned(connection, *ends)
+    superseded.settle(connection, unsettled)
 
 
 def _is_there(connection: Connection, node_id: str) -> bool:
@@ -135,7 +135,7 @@ def _write_node(connection: Connection, node_id: str, unsettled: set[str]) -> bo
     """Whether the node is there now. Its tags and edges go with it, and leave others unsettled."""
     state = replay.node(records.about(connection, node_id, "node."))
     if state is None or not state.alive:
-        unsettled |= succession.concerned_by_node(connection, node_id)
+        unsettled |= superseded.concerned_by_node(connection, node_id)
         connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
         return False
     _put_node(connection, node_id, state)

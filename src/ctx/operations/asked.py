@@ -16,8 +16,8 @@ from ctx.capture import transcript
 from ctx.capture.events import Event
 from ctx.capture.transcript import Message, Turn
 from ctx.hook_files import spool
-from ctx.memory import claims
-from ctx.memory.claims import Claim
+from ctx.memory import idempotency_keys
+from ctx.memory.idempotency_keys import Claim
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
@@ -118,7 +118,7 @@ def _name(memory: Memory, session: str, turn: Turn) -> None:
     """Claim what was done by its words alone, now that the transcript has it and names it."""
     connection = memory.user.connection
     unnamed: dict[str, list[str]] = {}
-    for claim in claims.beginning(connection, session, f"{session} {_UNNAMED}"):
+    for claim in idempotency_keys.beginning(connection, session, f"{session} {_UNNAMED}"):
         unnamed.setdefault(claim.split(" ")[-3], []).append(claim)
     for message in turn.messages if unnamed else ():
         # The client calls only the end of a message its last words.
@@ -136,10 +136,10 @@ def _claim_named(memory: Memory, session: str, message: Message, claim: str) -> 
     connection = memory.user.connection
     what = claim.split(" ")[-2]
     for name, _ in reversed(_found(f"{session} {message.id}", message.text)):
-        if name.split(" ")[-2] == what and not claims.is_taken(connection, name):
-            claims.take(connection, Claim(name, session, "?"))
+        if name.split(" ")[-2] == what and not idempotency_keys.is_taken(connection, name):
+            idempotency_keys.take(connection, Claim(name, session, "?"))
             break
-    claims.drop(connection, claim)
+    idempotency_keys.drop(connection, claim)
 
 
 def _found(identity: str, text: str) -> list[Asked]:

@@ -16,7 +16,7 @@ from ctx.config.resolve import survey
 from ctx.errors import CtxError, DatabaseFailure
 from ctx.exchange.foreign import go_ctx
 from ctx.hook_files import hook_log, spool
-from ctx.memory import census, records, store
+from ctx.memory import records, stats, store
 from ctx.memory.migrations import MIGRATIONS
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
@@ -152,7 +152,7 @@ def _store(surroundings: Surroundings) -> Iterator[Check]:
         yield Check("store", "problem", f"{shown(path)}: {problems[0]}", advice)
     else:
         yield _contents(path)
-    if not _ask_store(path, census.has_nodes):
+    if not _ask_store(path, stats.has_nodes):
         yield from _lost(path)
 
 
@@ -178,7 +178,7 @@ def _contents(path: str) -> Check:
                 truth.read_truth(path, application_id=store.APPLICATION_ID, migrations=MIGRATIONS)
             ) as connection,
         ):
-            nodes = census.count_nodes(connection)
+            nodes = stats.count_nodes(connection)
     except DatabaseFailure as error:
         return Check("store", "warning", error.message, "`ctx status` brings it up to date.")
     size = (size_of(path) + size_of(f"{path}-wal")) / 1_000_000

@@ -19,10 +19,10 @@ from ctx.errors import (
     UsageError,
 )
 from ctx.ids import NodeId
-from ctx.memory import claims, pending
-from ctx.memory.claims import AlreadyDone, Claim
+from ctx.memory import idempotency_keys, pending
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.graphs import Graphs
+from ctx.memory.idempotency_keys import AlreadyDone, Claim
 from ctx.memory.model import (
     KNOWLEDGE_TYPES,
     NODE_TYPES,
@@ -220,7 +220,7 @@ def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _
 def _status(memory: Memory, _command: Command, claim: Claim, _may_pin: bool) -> _Done:
     told = status.as_text(status.status(memory, new=False))
     with transaction(memory.user.connection):
-        claims.take(memory.user.connection, claim)
+        idempotency_keys.take(memory.user.connection, claim)
         pending.put(memory.user, f"status_output:{memory.session}", told)
     return _Done()
 
@@ -261,7 +261,7 @@ def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | N
     """Add to what waits for the session."""
     key = f"{kind}:{memory.session}"
     with transaction(memory.user.connection):
-        claims.take(memory.user.connection, claim, problem)
+        idempotency_keys.take(memory.user.connection, claim, problem)
         pending.append(memory.user.connection, key, *more)
 
 

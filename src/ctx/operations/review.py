@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from ctx import ids, layout
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId
-from ctx.memory import disputes as found
+from ctx.memory import conflicts as found
 from ctx.memory import records, replay
 from ctx.memory.changes import Change
-from ctx.memory.disputes import LIFE, METADATA, Dispute
+from ctx.memory.conflicts import LIFE, METADATA, Dispute
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.model import Redaction
 from ctx.operations import proposals

@@ -8,8 +8,8 @@ from ctx import clock
 from ctx.errors import GitFailure
 from ctx.ids import SessionId, short
 from ctx.memory import pending
-from ctx.memory.census import ScopeCount, TierCount, TypeCount, by_scope, census
 from ctx.memory.graph import PROJECT
+from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, census
 from ctx.objects import local_state, untracked_survey
 from ctx.objects.untracked import HERE, PARKED
 from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, Untracked

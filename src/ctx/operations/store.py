@@ -13,7 +13,7 @@ from ctx.exchange import integrity, recovery, salvaged
 from ctx.exchange.integrity import Difference
 from ctx.exchange.recovery import Recovered
 from ctx.hook_files import spool
-from ctx.memory import census, records, store
+from ctx.memory import records, stats, store
 from ctx.sqlite import backups, truth
 from ctx.sqlite.connection import (
     IMMUTABLE,
@@ -159,7 +159,7 @@ def back_up(path: str, target: str | None) -> BackedUp:
     with explained(path), disk.explained("making a backup"), temporary_file(backup) as temporary:
         _refuse_existing(backup)
         with closing(store.open_for_reading(path)) as connection:
-            nodes = census.count_nodes(connection)
+            nodes = stats.count_nodes(connection)
             truth.copy(connection, temporary)
         if problems := truth.check_truth(temporary):
             raise DatabaseFailure(
@@ -204,7 +204,7 @@ def candidate(path: str, source: str) -> Iterator[Candidate]:
                     f"{shown(source)} is damaged: {problems[0]}", hint="Choose another backup."
                 )
             with explained(source), closing(store.open_for_writing(copy)) as connection:
-                nodes = census.count_nodes(connection)
+                nodes = stats.count_nodes(connection)
             for made in truth.backups(copy):
                 disk.discard(made)
             yield Candidate(source, copy, nodes)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx import clock, locks
 from ctx.capture import event_table, session_table
 from ctx.hook_files import live, spool
-from ctx.memory import census
+from ctx.memory import stats
 from ctx.operations import apply
 from ctx.operations.apply import NOTHING, Applied
 from ctx.sqlite.connection import transaction
@@ -203,7 +203,7 @@ class Tending:
 
             config = memory.surroundings.person_config
             # A copy of nothing would be the only one for a day.
-            if census.has_nodes(memory.user.connection) and not memory.is_alone:
+            if stats.has_nodes(memory.user.connection) and not memory.is_alone:
                 backups.daily(memory.path, config.integer("backup.keep"))
         self._note_health(memory)
 
@@ -237,7 +237,7 @@ class Tending:
                 _freshen_code_at(memory, folder)
 
     def _fill_vectors(self, memory: Memory) -> None:
-        nodes = census.count_nodes(memory.user.connection)
+        nodes = stats.count_nodes(memory.user.connection)
         if nodes > _FEW_NODES and memory.surroundings.person_config.flag("search.vectors"):
             from ctx.packs import node_vectors
 

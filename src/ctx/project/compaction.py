@@ -16,7 +16,7 @@ import msgspec
 from ctx import clock, disk, git
 from ctx.errors import NewerFormat, ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.memory import disputes
+from ctx.memory import conflicts
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
 from ctx.narrative import files as documents
@@ -99,7 +99,7 @@ def commit(
     head_ids = [head.id for head in heads]
     steps, _ = staging.open_steps(repository, wish.session, head_ids)
     unseen = withheld.from_others(graph.connection, wish.session) if graph else set()
-    unread = disputes.unread(graph, wish.session) if graph else ()
+    unread = conflicts.unread(graph, wish.session) if graph else ()
     staged = _staged(repository, steps, unseen, unread)
     amended = _amended(repository, heads) if wish.amend else None
     base = [amended] if amended else heads

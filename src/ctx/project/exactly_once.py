@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ctx import ids
-from ctx.memory import claims, records
+from ctx.memory import idempotency_keys, records
 from ctx.memory.changes import Change, Who
-from ctx.memory.claims import AlreadyDone, Claim
 from ctx.memory.graph import Graph
+from ctx.memory.idempotency_keys import AlreadyDone, Claim
 from ctx.project.project_memory import ProjectMemory
 from ctx.sqlite.connection import transaction
 
@@ -26,7 +26,7 @@ def changing_once(beside: ProjectMemory, user: Graph, action: str, who: Who) -> 
             yield change
         return
     change_id = ids.derived_ulid(0, f"{claim.id} {action}")
-    if claims.is_taken(user.connection, claim.id):
+    if idempotency_keys.is_taken(user.connection, claim.id):
         raise AlreadyDone(claim.id)
     with beside.changing(action, who._replace(once=None), change_id) as change:
         if records.of_change(change.graph.connection, change_id):
@@ -38,5 +38,5 @@ def changing_once(beside: ProjectMemory, user: Graph, action: str, who: Who) -> 
 
 def _take(user: Graph, claim: Claim) -> None:
     with transaction(user.connection):
-        if not claims.is_taken(user.connection, claim.id):
-            claims.take(user.connection, claim)
+        if not idempotency_keys.is_taken(user.connection, claim.id):
+            idempotency_keys.take(user.connection, claim)

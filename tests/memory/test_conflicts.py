@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctx.ids import NodeId, ObjectId, Ulid
 from ctx.layout import project_at
-from ctx.memory.disputes import disputes
+from ctx.memory.conflicts import disputes
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.records import Record
 from ctx.objects.model import Commit
