@@ -88,8 +88,8 @@ IN_PROJECT = {
     "ctx.objects.refs",
     "ctx.objects.untracked",
     "ctx.project",
-    "ctx.project.present",
-    "ctx.project.trust",
+    "ctx.project.project_index_state",
+    "ctx.project.trust_list",
 }
 """What is loaded beside where there is a project's store."""
 

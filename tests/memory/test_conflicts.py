@@ -17,8 +17,8 @@ from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, typed
 from ctx.objects.trees import EMPTY
-from ctx.project import batches, index
-from ctx.project.present import State
+from ctx.project import batches, project_index
+from ctx.project.project_index_state import State
 from tests import effort
 
 NODES = [NodeId(Ulid(f"01{'A' * 23}{number}")) for number in range(2)]
@@ -147,7 +147,9 @@ def test_disputes_are_those_that_trying_all_pairs_finds(drawn: list[Drawn]) -> N
             objects += [*batch, made]
             commits.append(made.id)
         repository.objects.write(objects)
-        with closing(index.in_memory(repository, State(tuple(commits), ())).connection) as opened:
+        with closing(
+            project_index.in_memory(repository, State(tuple(commits), ())).connection
+        ) as opened:
             found = disputes(Graph(opened, PROJECT))
     wanted = expected(drawn, every)
     assert {(each.node_id, each.field) for each in found} == {each[:2] for each in wanted}

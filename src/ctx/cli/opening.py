@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctx.operations.compact import Compacted
+    from ctx.project.stale_sessions import Waiting
     from ctx.project.trust_check import Verdict
-    from ctx.project.waiting import Waiting
 
 
 def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
@@ -155,9 +155,9 @@ def _mention_stale(memory: Memory, output: Output) -> None:
     found = [each for each in _waiting(memory) if not each.is_old]
     if not found:
         return
-    from ctx.project import staged
+    from ctx.project import staged_sessions
 
-    known = staged.sessions(memory.beside.graph.connection)
+    known = staged_sessions.sessions(memory.beside.graph.connection)
     parked = {each.session for each in known if each.is_parked}
     named = [
         f"{each.session} ({age(each.seconds)})" for each in found if each.session not in parked
@@ -169,9 +169,11 @@ def _mention_stale(memory: Memory, output: Output) -> None:
 def _waiting(memory: Memory) -> "Sequence[Waiting]":
     if memory.beside is None:
         return ()
-    from ctx.project import waiting
+    from ctx.project import stale_sessions
 
-    return waiting.stale(memory.beside.project, memory.surroundings.user_store.home, wall_s())
+    return stale_sessions.stale(
+        memory.beside.project, memory.surroundings.user_store.home, wall_s()
+    )
 
 
 def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: bool) -> Memory:

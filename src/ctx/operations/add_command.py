@@ -15,14 +15,14 @@ from ctx.memory import model
 from ctx.memory.graph import USER
 from ctx.memory.model import Node, Redaction
 from ctx.operations.add_note import of_task_and_project
-from ctx.project import printed as output
-from ctx.project.printed import Printed
+from ctx.project import command_output as output
+from ctx.project.command_output import Printed
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
     from ctx.memory.changes import Change
-    from ctx.project import diagnosed
+    from ctx.project import command_diagnostics
 
 TAG = "command"
 
@@ -97,9 +97,9 @@ def add_command(memory: Memory, options: Options) -> Kept:
                 change.objects.append(kept)
                 metadata["blob"] = blob = kept.id
             if report.tool:
-                from ctx.project import reports
+                from ctx.project import reported_diagnostics
 
-                metadata[reports.NAMED_BY] = snapshot = _keep(change, report, project)
+                metadata[reported_diagnostics.NAMED_BY] = snapshot = _keep(change, report, project)
             content = "\n".join([content, *_told(printed, ended)])
         elif clean.text:
             content = f"{content}\n\n{clean.text}"
@@ -107,9 +107,9 @@ def add_command(memory: Memory, options: Options) -> Kept:
         for tag in (*tags, *given):
             change.tag(node_id, tag)
         if project and ended.errors:
-            from ctx.project import diagnosed
+            from ctx.project import command_diagnostics
 
-            diagnosed.relate(change, node_id, ended.errors, project)
+            command_diagnostics.relate(change, node_id, ended.errors, project)
     graph = memory.graph
     found = [Redaction("output", each.rule, each.line) for each in clean.findings]
     others = [each for each in change.redacted if each.where != "content"]
@@ -130,13 +130,13 @@ def add_command(memory: Memory, options: Options) -> Kept:
     )
 
 
-def _project(memory: Memory) -> "diagnosed.Project | None":
+def _project(memory: Memory) -> "command_diagnostics.Project | None":
     if memory.beside is None:
         return None
-    from ctx.project import diagnosed
+    from ctx.project import command_diagnostics
 
     root = memory.beside.project.root
-    return diagnosed.Project(
+    return command_diagnostics.Project(
         root,
         memory.folder,
         memory.config.text("repo.id") or os.path.basename(root),
@@ -144,7 +144,7 @@ def _project(memory: Memory) -> "diagnosed.Project | None":
     )
 
 
-def _report(printed: Printed, name: str, project: "diagnosed.Project | None") -> Report:
+def _report(printed: Printed, name: str, project: "command_diagnostics.Project | None") -> Report:
     """What the tools said, with paths as they are in the project, where there is one."""
     from ctx.code.diagnostics import read as diagnostics
 
@@ -152,16 +152,16 @@ def _report(printed: Printed, name: str, project: "diagnosed.Project | None") ->
     report = diagnostics.read(redact("\n".join(printed.uncut)).text, name)
     if project is None:
         return report
-    from ctx.project import diagnosed
+    from ctx.project import command_diagnostics
 
-    return diagnosed.placed(report, project)
+    return command_diagnostics.placed(report, project)
 
 
-def _keep(change: "Change", report: Report, project: "diagnosed.Project") -> ObjectId:
+def _keep(change: "Change", report: Report, project: "command_diagnostics.Project") -> ObjectId:
     """Put a report beside the records of a change."""
-    from ctx.project import diagnosed
+    from ctx.project import command_diagnostics
 
-    kept = diagnosed.snapshot(report, project)
+    kept = command_diagnostics.snapshot(report, project)
     change.objects += [*kept.blobs, kept.snapshot]
     return kept.snapshot.id
 

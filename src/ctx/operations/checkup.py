@@ -23,7 +23,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
 from ctx.operations import backups
 from ctx.operations.standstill import standstills
-from ctx.project import trust, trust_check
+from ctx.project import trust_check, trust_list
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
 from ctx.workspace import Surroundings
@@ -254,14 +254,14 @@ def _configuration(surroundings: Surroundings) -> Iterator[Check]:
 def _project_store(surroundings: Surroundings) -> Iterator[Check]:
     """Whether agents are given what the project here remembers."""
     home = surroundings.user_store.home
-    if trust.is_broken(home):
-        seen = f"{shown(trust.path_of(home))} cannot be read, so no project is trusted."
+    if trust_list.is_broken(home):
+        seen = f"{shown(trust_list.path_of(home))} cannot be read, so no project is trusted."
         advice = "`ctx trust` puts it aside, and begins a new one."
         yield Check("project store", "warning", seen, advice)
     project = layout.find_project(surroundings.folder, home)
     if project is None:
         return
-    verdict, known = trust_check.verify(home, project), trust.find(home, project)
+    verdict, known = trust_check.verify(home, project), trust_list.find(home, project)
     if verdict.is_trusted and known:
         yield ok("project store", f"{shown(project.store)}, trusted since {known.at[:10]}")
         return

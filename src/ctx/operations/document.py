@@ -21,7 +21,7 @@ from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import documents, files, naming, roles, scan, streams
 from ctx.operations import relate
 from ctx.project import anchors
-from ctx.project.documents import content_of, digest, owner
+from ctx.project.document_nodes import content_of, digest, owner
 from ctx.redaction import redact
 from ctx.workspace import Memory
 

@@ -12,7 +12,7 @@ from ctx.objects import model as objects
 from ctx.objects import trees
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
-from ctx.project import changelog, staging, surveys
+from ctx.project import changelog, staging, tool_snapshots
 from ctx.workspace import Workspace
 
 
@@ -130,7 +130,7 @@ def _surveys(repository: Repository, commit: Commit) -> list[str]:
         own = read_typed(repository.objects, ObjectId(commit.id), objects.Commit)
     except CtxError:
         return []
-    return surveys.Taken(own.cargo_snapshot, (), own.code_snapshot).lines
+    return tool_snapshots.Taken(own.cargo_snapshot, (), own.code_snapshot).lines
 
 
 def _files(repository: Repository, commit: Commit) -> tuple[str, ...]:

@@ -228,9 +228,9 @@ def _head(memory: Memory) -> str | None:
     """The commit that the project's memory is at; of several one, always the same."""
     if memory.beside is None:
         return None
-    from ctx.project import present
+    from ctx.project import project_index_state
 
-    return min(present.state(memory.beside.project).heads, default=None)
+    return min(project_index_state.state(memory.beside.project).heads, default=None)
 
 
 # What filters say of a file

@@ -99,10 +99,12 @@ def status(memory: Memory, *, new: bool) -> Status:
 def _staged(memory: Memory) -> tuple[StagedSession, ...]:
     if memory.beside is None:
         return ()
-    from ctx.project import staged, waiting
+    from ctx.project import staged_sessions, stale_sessions
 
     home = memory.surroundings.user_store.home
-    stale = {each.session for each in waiting.stale(memory.beside.project, home, clock.wall_s())}
+    stale = {
+        each.session for each in stale_sessions.stale(memory.beside.project, home, clock.wall_s())
+    }
     return tuple(
         StagedSession(
             each.session,
@@ -110,7 +112,7 @@ def _staged(memory: Memory) -> tuple[StagedSession, ...]:
             each.records,
             each.tokens,
         )
-        for each in staged.sessions(memory.beside.graph.connection)
+        for each in staged_sessions.sessions(memory.beside.graph.connection)
     )
 
 

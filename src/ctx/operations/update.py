@@ -84,7 +84,7 @@ def _update_document(
     """Write the words into the document, and record what else is to be changed."""
     from ctx.narrative import roles
     from ctx.operations import document
-    from ctx.project.documents import content_of
+    from ctx.project.document_nodes import content_of
 
     wanted = redact(model.content(options.content or ""))
     text = redact(document.with_content(found.text, wanted.text)).text

@@ -27,7 +27,15 @@ from ctx.objects.model import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
 from ctx.objects.store import DAMAGE, Object, decode, typed
 from ctx.objects.work import Step
-from ctx.project import batches, changelog, relations, reports, staging, surveys, withheld
+from ctx.project import (
+    batches,
+    changelog,
+    commit_edges,
+    reported_diagnostics,
+    staged_private,
+    staging,
+    tool_snapshots,
+)
 from ctx.project.changelog import Changes
 
 _MOST_PENDING = 32 * 1024 * 1024
@@ -76,11 +84,11 @@ class _Staged(NamedTuple):
     blobs: Sequence[ObjectId]
     flushed: Mapping[str, NarrativeRef]
     """Documents that were kept while the session went on, and are gone from the folder since."""
-    survey: surveys.Taken
+    survey: tool_snapshots.Taken
     """What tools said about the code."""
     extracted: Object | None
     """The edges that were read out of files."""
-    reports: reports.Taken
+    reports: reported_diagnostics.Taken
     """What compilers and tests reported."""
 
 
@@ -98,7 +106,7 @@ def commit(
     heads = repository.current()
     head_ids = [head.id for head in heads]
     steps, _ = staging.open_steps(repository, wish.session, head_ids)
-    unseen = withheld.from_others(graph.connection, wish.session) if graph else set()
+    unseen = staged_private.from_others(graph.connection, wish.session) if graph else set()
     unread = conflicts.unread(graph, wish.session) if graph else ()
     staged = _staged(repository, steps, unseen, unread)
     amended = _amended(repository, heads) if wish.amend else None
@@ -121,7 +129,7 @@ def commit(
             if staged.steps:
                 repository.refs.move(refs.work(wish.session), staged.steps[0].id, None)
             return None
-        edges = relations.curated(graph, staged.records) if graph else None
+        edges = commit_edges.curated(graph, staged.records) if graph else None
         objects = [each for each in (staged.batch, staged.extracted, edges) if each is not None]
         value = _commit(wish, base, amended, root, staged, kept)
         if edges is not None:
@@ -129,7 +137,7 @@ def commit(
         made = typed(value)
         flushed = [ref.blob_id for ref in staged.flushed.values()]
         contents = [document.content for document in kept if document.changed]
-        survey = surveys.brought(repository, staged.survey, head_ids)
+        survey = tool_snapshots.brought(repository, staged.survey, head_ids)
         old = [*files.values(), *staged.blobs, *staged.reports.texts, *flushed, *survey]
         _keep_all(repository, old, [*contents, *objects, *new_trees, made], head_ids)
         # Besides the heads it replaces, the commit clears away those that were overtaken before.
@@ -178,9 +186,9 @@ def _staged(
         seen,
         blobs,
         _without_files(gone(repository, steps), hidden),
-        surveys.taken(repository, steps),
-        relations.extracted(repository, steps),
-        reports.taken(reader, seen, frozenset(blobs)),
+        tool_snapshots.taken(repository, steps),
+        commit_edges.extracted(repository, steps),
+        reported_diagnostics.taken(reader, seen, frozenset(blobs)),
     )
 
 
@@ -216,7 +224,7 @@ def _logged(
         ("Changes", told.lines),
         ("Decisions", told.decisions),
         ("Files", sorted(files)),
-        ("Code", relations.told(staged.extracted)),
+        ("Code", commit_edges.told(staged.extracted)),
         ("Commands", told.commands),
     ]
     lines = [(name, part) for name, part in sections if part]

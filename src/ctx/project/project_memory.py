@@ -20,8 +20,8 @@ from ctx.layout import Project
 from ctx.memory.graph import PROJECT, Graph
 from ctx.narrative import scan
 from ctx.objects import untracked
-from ctx.project import present
-from ctx.project.present import Fingerprint
+from ctx.project import project_index_state
+from ctx.project.project_index_state import Fingerprint
 from ctx.sqlite.connection import explained, integrity_problems, transaction
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ctx.memory.changes import Change, Who
     from ctx.objects.repository import Repository
     from ctx.project import compaction
-    from ctx.project.index import Index
+    from ctx.project.project_index import Index
     from ctx.project.trust_check import Verdict
 
 
@@ -86,8 +86,8 @@ class ProjectMemory:
 
                 untracked_survey.refresh(self.repository)
             seen = self._documents()
-            now = present.state(self.project)
-            self._connection = present.read_current(self.project, now, seen)
+            now = project_index_state.state(self.project)
+            self._connection = project_index_state.read_current(self.project, now, seen)
         if self._connection is None:
             self._connection = self._up_to_date().connection
         return Graph(self._connection, PROJECT)
@@ -96,7 +96,11 @@ class ProjectMemory:
     def damaged(self) -> int:
         """How many objects the graph does without, as far as it was looked at."""
         try:
-            return 0 if self._connection is None else present.count_damaged(self._connection)
+            return (
+                0
+                if self._connection is None
+                else project_index_state.count_damaged(self._connection)
+            )
         except sqlite3.DatabaseError:
             # It is the index that is damaged, which is made anew.
             return 0
@@ -109,11 +113,11 @@ class ProjectMemory:
     def _up_to_date(self) -> "Index":
         """The index, brought to what the project is at."""
         # What only reads an index that fits loads nothing of this.
-        from ctx.project import index
+        from ctx.project import project_index
 
         if self.withheld:
             if self._index is None:
-                self._use(index.empty(self.repository))
+                self._use(project_index.empty(self.repository))
             assert self._index is not None
             return self._index
         for _ in range(_ATTEMPTS):
@@ -126,29 +130,33 @@ class ProjectMemory:
             except DiskFailure:
                 self.close()
                 # Nothing can be written here. The answer is the same, it only is not kept.
-                self._use(index.in_memory(self.repository, present.state(self.project)))
+                self._use(
+                    project_index.in_memory(
+                        self.repository, project_index_state.state(self.project)
+                    )
+                )
         raise StagingConflict(
             "The project's heads and refs do not stand still.", hint="Run the command again."
         )
 
     def _brought(self) -> "Index | None":
         """None where the heads have moved meanwhile, so that another index is the right one."""
-        from ctx.project import index
+        from ctx.project import project_index
 
         is_fresh = self._index is None
         if is_fresh:
             self.close()
-            now = present.state(self.project)
-            with explained(present.path_for(self.project, now), IndexCorrupt):
-                make = index.open_index if self._keeps_index else index.in_memory
+            now = project_index_state.state(self.project)
+            with explained(project_index_state.path_for(self.project, now), IndexCorrupt):
+                make = project_index.open_index if self._keeps_index else project_index.in_memory
                 self._use(make(self.repository, now))
         opened = self._index
         assert opened is not None
         with explained(opened.path, IndexCorrupt), transaction(opened.connection):
             # Only now nobody else can change the index; refs and heads may have moved since.
-            now = present.state(self.project)
-            is_same = present.path_for(self.project, now) == opened.path
-            if not is_same and opened.path != index.MEMORY:
+            now = project_index_state.state(self.project)
+            is_same = project_index_state.path_for(self.project, now) == opened.path
+            if not is_same and opened.path != project_index.MEMORY:
                 return None
             changed = opened.bring(now)
             seen = self._documents()
@@ -163,16 +171,16 @@ class ProjectMemory:
 
     def _give_documents_back(self, opened: "Index", seen: Mapping[str, Fingerprint]) -> None:
         """A document may belong to another node than before, now that there are other records."""
-        from ctx.project import documents
+        from ctx.project import document_nodes
 
         for path, node_id in opened.owners().items():
-            if path in seen and documents.owner(opened.connection, path) != node_id:
-                said = documents.read(self.project, opened.connection, path, seen[path])
+            if path in seen and document_nodes.owner(opened.connection, path) != node_id:
+                said = document_nodes.read(self.project, opened.connection, path, seen[path])
                 opened.put_document(path, said)
 
     def _take_documents(self, opened: "Index", seen: Mapping[str, Fingerprint]) -> None:
         """Put in what documents say that are not what they were."""
-        from ctx.project import documents
+        from ctx.project import document_nodes
 
         seen = {path: seen[path] for path in seen if path not in self._not_ours}
         changed = sorted(opened.changed_documents(seen))
@@ -182,7 +190,7 @@ class ProjectMemory:
         for path in changed:
             said = None
             if path in seen:
-                said = documents.read(self.project, opened.connection, path, seen[path])
+                said = document_nodes.read(self.project, opened.connection, path, seen[path])
             opened.put_document(path, said)
 
     @contextmanager
@@ -206,7 +214,7 @@ class ProjectMemory:
                     if change.written or change.versions:
                         self._stage(opened, change, session)
                         is_staged = True
-                        opened.settle(present.state(self.project))
+                        opened.settle(project_index_state.state(self.project))
                         self._take_documents(opened, self._documents())
             except (sqlite3.DatabaseError, CtxError, OSError):
                 if not is_staged:
@@ -236,7 +244,7 @@ class ProjectMemory:
     def commit(self, wish: "compaction.Wish") -> "compaction.Made | None":
         """Turn a session's chain into a commit."""
         from ctx.objects import untracked_survey
-        from ctx.project import compaction, index, staged
+        from ctx.project import compaction, project_index, staged_sessions
 
         if self.withheld:
             with closing(self._whole()) as whole:
@@ -244,13 +252,13 @@ class ProjectMemory:
         with self.repository.locked("ctx commit"):
             known = self.snapshots()
             before = self.repository.named_heads()
-            of_others = staged.documents_of_others(self.graph.connection, wish.session)
+            of_others = staged_sessions.documents_of_others(self.graph.connection, wish.session)
             wish = wish._replace(active=self._active_tasks(), of_others=of_others)
             untracked_survey.prune(self.repository)
             made = compaction.commit(self.repository, wish, self.graph, known)
             self.close()
             if made is not None and self._keeps_index:
-                index.rename(self.project, before, self.repository.named_heads())
+                project_index.rename(self.project, before, self.repository.named_heads())
         return made
 
     def _whole(self) -> "ProjectMemory":
@@ -284,11 +292,13 @@ class ProjectMemory:
 
     def discard(self) -> None:
         """Throw the index away: it is made anew when it is needed."""
-        from ctx.project import index
+        from ctx.project import project_index
 
         self.close()
         if self._keeps_index and not self.withheld:
-            index.discard(present.path_for(self.project, present.state(self.project)))
+            project_index.discard(
+                project_index_state.path_for(self.project, project_index_state.state(self.project))
+            )
 
     def close(self) -> None:
         if self._connection is not None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import git
 from ctx.errors import GitFailure
-from ctx.project import trust
-from ctx.project.trust import Trusted
+from ctx.project import trust_list
+from ctx.project.trust_list import Trusted
 
 if TYPE_CHECKING:
     from ctx.layout import Project
@@ -54,7 +54,7 @@ def take(project: "Project", *, walking: bool = True) -> Snapshot:
         head = head_of(project)
         remote = remote_of(project)
         roots = roots_of(project, head) if walking else ()
-    return Snapshot(Identity(roots, remote, trust.owner_of(project)), head, stamp)
+    return Snapshot(Identity(roots, remote, trust_list.owner_of(project)), head, stamp)
 
 
 def comparable(url: str) -> str:

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import disk, git, interrupts, layout
 from ctx.errors import DiskFailure, GitFailure, LockConflict
-from ctx.project import repository_identity, trust
+from ctx.project import repository_identity, trust_list
 from ctx.project.repository_identity import Identity, Snapshot, owner_differs, roots_differ
-from ctx.project.trust import Trusted
+from ctx.project.trust_list import Trusted
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ctx.layout import Project
 
-BROKEN = f"{trust.NAME}.broken"
-NOTICE = f"{trust.NAME}.adopted"
+BROKEN = f"{trust_list.NAME}.broken"
+NOTICE = f"{trust_list.NAME}.adopted"
 """The file that says how many entries were given an identity, until somebody was told."""
 
 _WAIT_S = 10.0
@@ -64,19 +64,19 @@ def verify(home: str, project: "Project") -> Verdict:
 
     One that was cloned again gets its marker back; another one loses it.
     """
-    known = trust.find(home, project)
+    known = trust_list.find(home, project)
     if known is not None and not known.marker:
         adopt(home, project)
-        known = trust.find(home, project)
+        known = trust_list.find(home, project)
     if known is None:
         return NEVER_TRUSTED
     if not known.marker:
         # The list cannot be written here; it is what it was.
         return TRUSTED
-    kept = trust.read_key(project, known.key)
+    kept = trust_list.read_key(project, known.key)
     if kept.get("marker") != known.marker:
         return _without_marker(home, project, known, kept)
-    owner = trust.owner_of(project)
+    owner = trust_list.owner_of(project)
     if known.owner not in (None, owner):
         return _refused(home, project, known, (owner_differs(known, owner),))
     try:
@@ -150,18 +150,18 @@ def trust_project(home: str, project: "Project", who: str, at: str) -> bool:
     """
     if verify(home, project).is_trusted:
         return False
-    before, snapshot = trust.find(home, project), repository_identity.take(project)
-    key, folder = trust.key_of(project), trust.folder_of(project)
+    before, snapshot = trust_list.find(home, project), repository_identity.take(project)
+    key, folder = trust_list.key_of(project), trust_list.folder_of(project)
     known = Trusted(key, project.root, at, who, os.urandom(16).hex(), *snapshot.identity)
     with _locked(home, "ctx trust"), disk.explained("writing down what is trusted"):
-        if trust.find(home, project) != before and trust.is_trusted(home, project):
+        if trust_list.find(home, project) != before and trust_list.is_trusted(home, project):
             # Another process was faster.
             return False
-        entries = trust.read_list(home)
+        entries = trust_list.read_list(home)
         if entries is None:
             entries = {}
-            if os.path.lexists(trust.path_of(home)):
-                os.replace(trust.path_of(home), os.path.join(home, BROKEN))
+            if os.path.lexists(trust_list.path_of(home)):
+                os.replace(trust_list.path_of(home), os.path.join(home, BROKEN))
         _discard_indexes(project, key)
         _write_key(project, known, [snapshot.head], snapshot.stamp)
         if key != folder:
@@ -173,25 +173,25 @@ def trust_project(home: str, project: "Project", who: str, at: str) -> bool:
 
 def revoke(home: str, project: "Project") -> bool:
     """Trust a project no longer; whether it was trusted."""
-    keys = {trust.key_of(project), trust.folder_of(project)}
+    keys = {trust_list.key_of(project), trust_list.folder_of(project)}
     for key in keys:
         with contextlib.suppress(OSError):
-            disk.discard(trust.key_file(project, key))
+            disk.discard(trust_list.key_file(project, key))
     return _remove(home, keys)
 
 
 def revoke_folder(home: str, root: str) -> bool:
     """The same for a project that may be gone: what stands in its place later is another one."""
-    keys = {trusted.key for trusted in trust.everything(home) if trusted.root == root}
+    keys = {trusted.key for trusted in trust_list.everything(home) if trusted.root == root}
     return _remove(home, keys)
 
 
 def _remove(home: str, keys: set[str]) -> bool:
-    if keys.isdisjoint(trust.read_list(home) or {}):
+    if keys.isdisjoint(trust_list.read_list(home) or {}):
         return False
     with _locked(home, "ctx trust --revoke"), disk.explained("writing down what is trusted"):
         # A list that broke in the meantime trusts nobody, and stays as it is.
-        entries = trust.read_list(home) or {}
+        entries = trust_list.read_list(home) or {}
         left = {key: entry for key, entry in entries.items() if key not in keys}
         if left != entries:
             interrupts.defer()
@@ -205,10 +205,13 @@ def adopt(home: str, here: "Project | None" = None) -> None:
     One whose folder is gone gets a marker that nothing has: what comes to its path is another one.
     """
     found: dict[str, tuple[Project | None, Snapshot]] = {}
-    for known in trust.everything(home):
+    for known in trust_list.everything(home):
         if known.marker:
             continue
-        is_here = here is not None and known.key in (trust.key_of(here), trust.folder_of(here))
+        is_here = here is not None and known.key in (
+            trust_list.key_of(here),
+            trust_list.folder_of(here),
+        )
         project = here if is_here else _at(home, known)
         if project is not None:
             found[known.key] = (project, repository_identity.take(project))
@@ -222,9 +225,9 @@ def adopt(home: str, here: "Project | None" = None) -> None:
         _locked(home, "ctx trust"),
         disk.explained("writing down what is trusted"),
     ):
-        entries = trust.read_list(home) or {}
+        entries = trust_list.read_list(home) or {}
         # Another process may have been faster.
-        left = [known for known in trust.everything(home) if not known.marker]
+        left = [known for known in trust_list.everything(home) if not known.marker]
         adopted = [known for known in left if known.key in found]
         for known in adopted:
             project, snapshot = found[known.key]
@@ -252,7 +255,7 @@ def take_notice(home: str) -> int:
 def _at(home: str, known: Trusted) -> "Project | None":
     """The project that an entry is about, if it is still there."""
     project = layout.find_project(known.root, home)
-    keys = (trust.key_of(project), trust.folder_of(project)) if project else ()
+    keys = (trust_list.key_of(project), trust_list.folder_of(project)) if project else ()
     return project if known.key in keys else None
 
 
@@ -266,7 +269,7 @@ def _learn(home: str, known: Trusted, now: Identity) -> None:
         _locked(home, "ctx trust"),
         disk.explained("writing down what is trusted"),
     ):
-        entries = trust.read_list(home) or {}
+        entries = trust_list.read_list(home) or {}
         entry = entries.get(known.key)
         if isinstance(entry, dict) and entry.get("marker") == known.marker:
             # Another process may have learned it first.
@@ -284,9 +287,9 @@ def _refused(
 ) -> Verdict:
     """Take the marker away, so that hooks agree. That a history begins with other commits is kept
     in its place: to find it out takes long."""
-    path = trust.key_file(project, known.key)
+    path = trust_list.key_file(project, known.key)
     with contextlib.suppress(DiskFailure, LockConflict, OSError), _locked(home, "ctx trust"):
-        if trust.find(home, project) != known:
+        if trust_list.find(home, project) != known:
             # It was trusted anew meanwhile, as what it is now.
             pass
         elif snapshot and roots_differ(known) in differs:
@@ -310,7 +313,7 @@ def _discard_indexes(project: "Project", key: str) -> None:
 
     local = project.local
     others = os.path.dirname(local)
-    is_alone = key == trust.folder_of(project)
+    is_alone = key == trust_list.folder_of(project)
     folders = [local] if is_alone else [os.path.join(others, each) for each in disk.names(others)]
     for folder in folders:
         indexes = os.path.join(folder, "index")
@@ -337,7 +340,7 @@ def _with_entry(entries: dict[str, Any], known: Trusted) -> dict[str, Any]:
 
 
 def _write_key(project: "Project", known: Trusted, heads: list[str], stamp: str) -> None:
-    path = trust.key_file(project, known.key)
+    path = trust_list.key_file(project, known.key)
     _write(path, {"marker": known.marker, "heads": heads, "stamp": stamp})
 
 
@@ -349,11 +352,11 @@ def _write(path: str, value: dict[str, Any]) -> None:
 def _write_list(home: str, entries: dict[str, Any]) -> None:
     # A path may be any bytes: what is no text is escaped, and comes back as it was.
     text = json.dumps(entries, indent=2, sort_keys=True)
-    disk.replace(trust.path_of(home), f"{text}\n".encode())
+    disk.replace(trust_list.path_of(home), f"{text}\n".encode())
 
 
 def _locked(home: str, doing: str) -> "AbstractContextManager[None]":
     """One writer at a time, so that nobody's trust is lost."""
     from ctx import locks
 
-    return locks.held(f"{trust.path_of(home)}.lock", doing, _WAIT_S)
+    return locks.held(f"{trust_list.path_of(home)}.lock", doing, _WAIT_S)

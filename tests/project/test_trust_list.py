@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx.layout import Project, project_at
-from ctx.project import trust, trust_check
-from ctx.project.trust import Trusted
+from ctx.project import trust_check, trust_list
+from ctx.project.trust_list import Trusted
 from tests import effort
 from tests.conftest import git
 
@@ -40,12 +40,12 @@ def at(folder: Path) -> Project:
 
 
 def is_trusted(home: str, folder: Path) -> bool:
-    return trust.is_trusted(home, at(folder))
+    return trust_list.is_trusted(home, at(folder))
 
 
 def test_trusted_and_revoked(home: str, repo: Path) -> None:
     project = at(repo)
-    assert not trust.is_trusted(home, project)
+    assert not trust_list.is_trusted(home, project)
     assert not trust_check.revoke(home, project)
     assert not os.path.exists(home)
 
@@ -53,17 +53,17 @@ def test_trusted_and_revoked(home: str, repo: Path) -> None:
     assert not trust_check.trust_project(
         home, project, "Eve <eve@example.org>", "2027-01-01T00:00:00Z"
     )
-    assert trust.is_trusted(home, project)
-    (known,) = trust.everything(home)
+    assert trust_list.is_trusted(home, project)
+    (known,) = trust_list.everything(home)
     assert known._replace(marker="") == Trusted(
         f"{repo}/.git", str(repo), AT, ADA, owner=os.getuid()
     )
     assert os.listdir(home) == ["trusted.json"]
-    key = trust.key_file(project, known.key)
-    for path in (trust.path_of(home), key):
+    key = trust_list.key_file(project, known.key)
+    for path in (trust_list.path_of(home), key):
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert json.loads(Path(key).read_text())["marker"] == known.marker
-    assert json.loads(Path(trust.path_of(home)).read_text()) == {
+    assert json.loads(Path(trust_list.path_of(home)).read_text()) == {
         f"{repo}/.git": {
             "root": str(repo),
             "at": AT,
@@ -77,12 +77,14 @@ def test_trusted_and_revoked(home: str, repo: Path) -> None:
 
     assert trust_check.revoke(home, project)
     assert not trust_check.revoke(home, project)
-    assert trust.everything(home) == []
+    assert trust_list.everything(home) == []
 
 
 def test_a_folder_outside_of_git(home: str, folder: Path) -> None:
     trust_check.trust_project(home, at(folder), "", AT)
-    assert [each[:4] for each in trust.everything(home)] == [(str(folder), str(folder), AT, "")]
+    assert [each[:4] for each in trust_list.everything(home)] == [
+        (str(folder), str(folder), AT, "")
+    ]
     (folder / "inner").mkdir()
     assert not is_trusted(home, folder / "inner")
     # It may become a repository later.
@@ -108,21 +110,21 @@ def test_working_trees_of_a_bare_repository(home: str, cloned: Path, tmp_path: P
     git("clone", "-q", "--bare", str(cloned), str(bare))
     git("worktree", "add", "-q", str(linked), "main", cwd=bare)
     trust_check.trust_project(home, at(linked), ADA, AT)
-    assert [each[:4] for each in trust.everything(home)] == [(str(bare), str(linked), AT, ADA)]
+    assert [each[:4] for each in trust_list.everything(home)] == [(str(bare), str(linked), AT, ADA)]
 
 
 def test_stores_of_one_repository_are_told_apart(home: str, repo: Path) -> None:
     (repo / "api").mkdir()
     trust_check.trust_project(home, at(repo), ADA, AT)
-    assert not trust.is_trusted(home, Project(str(repo / "api"), at(repo).checkout))
+    assert not trust_list.is_trusted(home, Project(str(repo / "api"), at(repo).checkout))
     api = Project(str(repo / "api"), at(repo).checkout)
     trust_check.trust_project(home, api, ADA, AT)
-    assert [each.key for each in trust.everything(home)] == [
+    assert [each.key for each in trust_list.everything(home)] == [
         f"{repo}/.git",
         f"{repo}/.git//api",
     ]
     assert trust_check.revoke(home, at(repo))
-    assert trust.is_trusted(home, api)
+    assert trust_list.is_trusted(home, api)
 
 
 @pytest.mark.parametrize("how", ["file", "link", "worktree", "commondir", "inside"])
@@ -154,11 +156,11 @@ def test_nobody_can_pass_for_another_repository(
     project = at(stranger)
     assert project.checkout is not None
     assert os.path.realpath(project.checkout.common_dir) == str(cloned / ".git")
-    assert not trust.is_trusted(home, project)
+    assert not trust_list.is_trusted(home, project)
     # Trusted itself, it is so alone.
     assert trust_check.revoke(home, at(cloned))
     trust_check.trust_project(home, project, ADA, AT)
-    assert trust.is_trusted(home, project)
+    assert trust_list.is_trusted(home, project)
     assert not is_trusted(home, cloned)
 
 
@@ -178,7 +180,7 @@ def test_a_project_that_is_gone(home: str, folder: Path) -> None:
     shutil.rmtree(folder)
     assert not trust_check.revoke_folder(home, str(folder.parent))
     assert trust_check.revoke_folder(home, str(folder))
-    assert trust.everything(home) == []
+    assert trust_list.everything(home) == []
 
 
 BROKEN = [
@@ -195,15 +197,15 @@ BROKEN = [
 @pytest.mark.parametrize("data", BROKEN, ids=range(len(BROKEN)))
 def test_a_list_that_cannot_be_read_trusts_nobody(home: str, repo: Path, data: bytes) -> None:
     os.mkdir(home)
-    Path(trust.path_of(home)).write_bytes(data)
-    assert trust.is_broken(home)
+    Path(trust_list.path_of(home)).write_bytes(data)
+    assert trust_list.is_broken(home)
     assert not is_trusted(home, repo)
-    assert trust.everything(home) == []
+    assert trust_list.everything(home) == []
     assert not trust_check.revoke(home, at(repo))
-    assert Path(trust.path_of(home)).read_bytes() == data
+    assert Path(trust_list.path_of(home)).read_bytes() == data
 
     assert trust_check.trust_project(home, at(repo), ADA, AT)
-    assert not trust.is_broken(home)
+    assert not trust_list.is_broken(home)
     assert is_trusted(home, repo)
     assert (Path(home) / "trusted.json.broken").read_bytes() == data
 
@@ -211,7 +213,7 @@ def test_a_list_that_cannot_be_read_trusts_nobody(home: str, repo: Path, data: b
 @pytest.mark.parametrize("kind", ["folder", "link", "pipe"])
 def test_a_list_that_is_no_plain_file(home: str, repo: Path, kind: str) -> None:
     os.mkdir(home)
-    path = Path(trust.path_of(home))
+    path = Path(trust_list.path_of(home))
     match kind:
         case "folder":
             path.mkdir()
@@ -219,7 +221,7 @@ def test_a_list_that_is_no_plain_file(home: str, repo: Path, kind: str) -> None:
             path.symlink_to("/dev/zero")
         case "pipe":
             os.mkfifo(path)
-    assert trust.is_broken(home)
+    assert trust_list.is_broken(home)
     assert not is_trusted(home, repo)
     assert trust_check.trust_project(home, at(repo), ADA, AT)
     assert is_trusted(home, repo)
@@ -228,11 +230,11 @@ def test_a_list_that_is_no_plain_file(home: str, repo: Path, kind: str) -> None:
 def test_what_is_not_understood_is_kept(home: str, repo: Path) -> None:
     os.mkdir(home)
     theirs = {"/a": {"root": "/a", "at": AT, "identity": ADA, "until": 7}, "/b": 3, "/c": {"at": 1}}
-    Path(trust.path_of(home)).write_text(json.dumps(theirs))
-    assert trust.everything(home) == [Trusted("/a", "/a", AT, ADA)]
+    Path(trust_list.path_of(home)).write_text(json.dumps(theirs))
+    assert trust_list.everything(home) == [Trusted("/a", "/a", AT, ADA)]
     trust_check.trust_project(home, at(repo), ADA, AT)
     assert trust_check.revoke(home, at(repo))
-    assert json.loads(Path(trust.path_of(home)).read_text()) == theirs
+    assert json.loads(Path(trust_list.path_of(home)).read_text()) == theirs
 
 
 names = st.binary(min_size=1, max_size=20).map(lambda name: name.translate(None, b"/\0."))
@@ -256,7 +258,7 @@ def test_any_folders(tmp_path: Path, home: str, names: list[bytes], data: st.Dat
     for number, project in enumerate(projects):
         assert number in kept or trust_check.revoke(home, project)
     expected = sorted(project.root for number, project in enumerate(projects) if number in kept)
-    assert [trusted.root for trusted in trust.everything(home)] == expected
+    assert [trusted.root for trusted in trust_list.everything(home)] == expected
 
 
 def _trust_one(home: str, folder: str) -> None:
@@ -274,4 +276,4 @@ def test_nobodys_trust_is_lost(home: str, tmp_path: Path) -> None:
     for process in processes:
         process.join(30)
         assert process.exitcode == 0
-    assert len(trust.everything(home)) == 12
+    assert len(trust_list.everything(home)) == 12

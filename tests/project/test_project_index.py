@@ -24,9 +24,9 @@ from ctx.objects.model import Commit, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import typed
 from ctx.objects.trees import EMPTY
-from ctx.project import batches, index, present
-from ctx.project.index import Document
-from ctx.project.present import Fingerprint
+from ctx.project import batches, project_index, project_index_state
+from ctx.project.project_index import Document
+from ctx.project.project_index_state import Fingerprint
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.memory.graphs import TABLES, graph
@@ -168,7 +168,7 @@ class World:
             case ("index deleted",):
                 shutil.rmtree(self.project.indexes, ignore_errors=True)
             case ("index damaged",):
-                for path in Path(self.project.indexes).rglob(present.FILE):
+                for path in Path(self.project.indexes).rglob(project_index_state.FILE):
                     path.write_bytes(path.read_bytes()[:50])
 
     def _stage(self, session: SessionId, bases: Iterable[int], parts: Iterable[int]) -> None:
@@ -235,8 +235,8 @@ class World:
 
     def found(self) -> Tables:
         """The same from the index, brought to where the project is now."""
-        now = present.state(self.project)
-        opened = index.open_index(self.repository, now)
+        now = project_index_state.state(self.project)
+        opened = project_index.open_index(self.repository, now)
         with transaction(opened.connection):
             opened.bring(now)
             seen = {
@@ -245,10 +245,10 @@ class World:
             }
             for path in opened.changed_documents(seen):
                 opened.put_document(path, Document(seen[path], self._documents[path]))
-        assert present.holds(opened.connection, self.project, now)
+        assert project_index_state.holds(opened.connection, self.project, now)
         assert_sound(opened.connection)
         opened.connection.close()
-        again = present.read_current(self.project, now, seen)
+        again = project_index_state.read_current(self.project, now, seen)
         assert again is not None
         try:
             return tables(again)

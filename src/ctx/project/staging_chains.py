@@ -13,7 +13,7 @@ from ctx.objects.model import RecordBatch, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Kind, decode
 from ctx.objects.work import Step
-from ctx.project import batches, staging, waiting
+from ctx.project import batches, staging, stale_sessions
 
 ACTIVE = "active"
 STALE = "stale"
@@ -66,7 +66,7 @@ def survey(repository: Repository, home: str) -> list[Chain]:
             found.append(chain._replace(state=PARKED))
         else:
             waited = now_s - repository.refs.moved_at(name)
-            is_stale = waited > waiting.STALE_S and not live.is_live(home, shown, now_s)
+            is_stale = waited > stale_sessions.STALE_S and not live.is_live(home, shown, now_s)
             found.append(chain._replace(state=STALE if is_stale else ACTIVE))
     return found
 

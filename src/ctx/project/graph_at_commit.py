@@ -12,9 +12,9 @@ from contextlib import closing, contextmanager, suppress
 from ctx.errors import CtxError
 from ctx.ids import ObjectId
 from ctx.memory.graph import PROJECT, Graph
-from ctx.project import documents
-from ctx.project.index import Index
-from ctx.project.present import Fingerprint, State, replaced
+from ctx.project import document_nodes
+from ctx.project.project_index import Index
+from ctx.project.project_index_state import Fingerprint, State, replaced
 from ctx.project.project_memory import ProjectMemory
 from ctx.sqlite.connection import transaction
 
@@ -37,6 +37,8 @@ def graph_at(memory: ProjectMemory, commits: tuple[ObjectId, ...]) -> Iterator[G
                 # What is not here, as in a shallow clone, says nothing.
                 with suppress(CtxError):
                     data = memory.repository.everything.read(ObjectId(blob)).payload
-                    said = documents.understood(connection, path, data, _NO_FILE, kept.__contains__)
+                    said = document_nodes.understood(
+                        connection, path, data, _NO_FILE, kept.__contains__
+                    )
                     copy.put_document(path, said)
         yield Graph(connection, PROJECT)

@@ -12,9 +12,9 @@ from ctx import clock
 from ctx.ids import ObjectId
 from ctx.memory import records
 from ctx.memory.records import Record
-from ctx.project import held, present
-from ctx.project.held import Batch
-from ctx.project.present import State
+from ctx.project import index_batches, project_index_state
+from ctx.project.index_batches import Batch
+from ctx.project.project_index_state import State
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
@@ -38,7 +38,7 @@ class Bringing:
         self._damaged: set[str] = set()
 
     def run(self) -> None:
-        if present.replaced_in(self._connection) != self._now.replaced:
+        if project_index_state.replaced_in(self._connection) != self._now.replaced:
             # Something was scrubbed. What was put in may be what is gone now.
             self._connection.execute("DELETE FROM commits")
             self._connection.execute("DELETE FROM snapshots")
@@ -48,7 +48,7 @@ class Bringing:
         wanted.update(self._staged(wanted))
         self._exchange(wanted)
         project = self._repository.project
-        damaged = [present.seen(project, each) for each in sorted(self._damaged)]
+        damaged = [project_index_state.seen(project, each) for each in sorted(self._damaged)]
         note(self._connection, "state", self._now.told)
         note(self._connection, "replaced", self._now.replaced)
         note(self._connection, "missing", "\n".join(sorted(self._missing)))
@@ -158,7 +158,9 @@ class Bringing:
             if batch_id not in known:
                 said, unread = self._read(batch_id)
                 new = (
-                    held.put_in(self._connection, batch_id, wanted[batch_id], said) if said else []
+                    index_batches.put_in(self._connection, batch_id, wanted[batch_id], said)
+                    if said
+                    else []
                 )
                 if unread:
                     self._connection.execute(
@@ -174,13 +176,15 @@ class Bringing:
         if is_torn and not is_new:
             return True
         note(self._connection, "torn", "yes" if is_torn else "")
-        went = held.take_out(self._connection, [each for each in known if each not in wanted])
+        went = index_batches.take_out(
+            self._connection, [each for each in known if each not in wanted]
+        )
         if is_new and not went:
             from ctx.memory.materialise import materialise_all
 
             materialise_all(self._connection, self._tick, came)
         else:
-            held.materialise(self._connection, [*came, *went])
+            index_batches.materialise(self._connection, [*came, *went])
         return False
 
     def _read(self, batch_id: str) -> tuple[list[tuple[Record, str]], tuple[str, ...]]:

@@ -26,9 +26,9 @@ from ctx.ids import ObjectId, SessionId
 from ctx.layout import INDEX_KEY, Project
 from ctx.memory import history, records
 from ctx.memory.records import Record
-from ctx.project import held
-from ctx.project.bringing import Bringing, History, note, parents_of, told_heads
-from ctx.project.present import (
+from ctx.project import index_batches
+from ctx.project.index_sync import Bringing, History, note, parents_of, told_heads
+from ctx.project.project_index_state import (
     APPLICATION_ID,
     FILE,
     VERSION,
@@ -158,16 +158,22 @@ class Index:
                 (path, *document.fingerprint, document.node_id, document.blob_id),
             )
         after = document.records if document else ()
-        if not held.is_said(self.connection, name, after):
-            gone = held.take_out(self.connection, [name])
+        if not index_batches.is_said(self.connection, name, after):
+            gone = index_batches.take_out(self.connection, [name])
             told = [(record, records.as_json(record.body)) for record in after]
-            came = held.put_in(self.connection, name, held.Batch(None, None), told) if told else []
-            held.materialise(self.connection, [*gone, *came])
+            came = (
+                index_batches.put_in(self.connection, name, index_batches.Batch(None, None), told)
+                if told
+                else []
+            )
+            index_batches.materialise(self.connection, [*gone, *came])
 
     def staged(self, batch_id: ObjectId, said: Sequence[Record], session: SessionId) -> None:
         """Note that records which were applied already are those of a batch. In a transaction."""
         heads = told_heads(self._repository.tips())
-        number = held.numbered(self.connection, batch_id, held.Batch(None, session, heads))
+        number = index_batches.numbered(
+            self.connection, batch_id, index_batches.Batch(None, session, heads)
+        )
         self.connection.executemany(
             "UPDATE records SET batch = ? WHERE id = ?", [(number, record.id) for record in said]
         )

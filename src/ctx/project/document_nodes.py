@@ -19,8 +19,8 @@ from ctx.memory import model, records
 from ctx.memory.records import Record
 from ctx.narrative import documents, roles, scan, snapshots
 from ctx.project import anchors
-from ctx.project.index import Document
-from ctx.project.present import Fingerprint
+from ctx.project.project_index import Document
+from ctx.project.project_index_state import Fingerprint
 from ctx.redaction import redact
 
 ACTION = "narrative"
