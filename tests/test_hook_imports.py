@@ -63,7 +63,7 @@ COMPOSING = {
     "ctx.markdown",
     "ctx.memory",
     "ctx.memory.model",
-    "ctx.memory.naming",
+    "ctx.memory.short_ids",
     "ctx.tokens",
 }
 WHERE = {"ctx.context.where_you_were"}

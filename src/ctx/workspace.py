@@ -14,7 +14,7 @@ from ctx import layout
 from ctx.errors import CtxError, IndexCorrupt, StoreNotTrusted
 from ctx.ids import SessionId
 from ctx.layout import Place, Project, UserStore
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.graphs import Graphs
 from ctx.sqlite.connection import explained
@@ -290,14 +290,14 @@ def open_memory(
     Everything that SQLite says inside is put into words.
     """
     path = surroundings.graph
-    with explained(path), store.suspecting_damage(path):
+    with explained(path), user_store.suspecting_damage(path):
         if writing:
-            opened = store.open_for_writing(path)
-        elif surroundings.is_alone and (not store.is_there(path) or store.is_blank(path)):
+            opened = user_store.open_for_writing(path)
+        elif surroundings.is_alone and (not user_store.is_there(path) or user_store.is_blank(path)):
             # Whoever only looks at a place that was named, perhaps by mistake, makes nothing there.
-            opened = store.empty()
+            opened = user_store.empty()
         else:
-            opened = store.open_for_reading(path)
+            opened = user_store.open_for_reading(path)
         project, withheld = _project_here(surroundings)
         # Who only looks has nothing of a store that is not trusted in hand.
         openable = project if writing or not withheld else None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ctx.agent_commands.commands import Wrong, parse
+from ctx.agent_commands.command_parser import Wrong, parse
 from tests import effort
 
 ORACLE = MarkdownIt("commonmark")

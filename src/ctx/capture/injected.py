@@ -69,11 +69,11 @@ def _without_blocks(text: str) -> str:
 def _without_commands(text: str) -> str:
     if _COMMAND not in text:
         return text
-    from ctx.agent_commands import commands
+    from ctx.agent_commands import command_parser
 
     kept: list[str] = []
     at = 0
-    for start, end in commands.spans(text):
+    for start, end in command_parser.spans(text):
         kept.append(text[at:start])
         at = end
     return "".join([*kept, text[at:]])

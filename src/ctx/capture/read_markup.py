@@ -24,7 +24,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.agent_commands.commands import Command
+from ctx.agent_commands.command_parser import Command
 from ctx.agent_commands.markup import read_opening
 from ctx.agent_commands.prose import MARK
 from ctx.capture.transcript import is_error

@@ -151,7 +151,7 @@ def _stored(what: str, typed: str, settings: "Settings") -> list[Candidate]:
 
 def _user_store(settings: "Settings") -> "Connection | None":
     from ctx.memory.migrations import MIGRATIONS
-    from ctx.memory.store import APPLICATION_ID
+    from ctx.memory.user_store import APPLICATION_ID
     from ctx.sqlite.truth import application_id_of, read_truth
 
     path = settings.database

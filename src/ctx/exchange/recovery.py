@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import CtxError
-from ctx.exchange.salvaged import EdgeRow, NodeRow, Salvaged, as_node
+from ctx.exchange.salvage import EdgeRow, NodeRow, Salvaged, as_node
 from ctx.ids import NodeId, new_ulid
-from ctx.memory import records, replay, store
+from ctx.memory import records, replay, user_store
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.materialise import materialise, materialise_all
@@ -54,7 +54,7 @@ class Recovered(NamedTuple):
 
 def make_store(found: Salvaged, path: str, tick: clock.Tick = clock.no_tick) -> Recovered:
     """A new store with everything that was found."""
-    with closing(store.open_for_writing(path)) as connection:
+    with closing(user_store.open_for_writing(path)) as connection:
         with transaction(connection):
             # What is there from the beginning is among what was found, unless it is lost.
             records.insert(connection, _unknown(connection, found))

@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple
 
 from ctx import disk, layout, repositories
 from ctx.errors import CtxError
-from ctx.exchange import scrub
+from ctx.exchange import scrub_store
 from ctx.hook_files import spool
 from ctx.llm import ledger
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.redaction.needle import Needle
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, connect, discard
@@ -89,7 +89,7 @@ def is_copy(path: str) -> bool:
         with open(path, "rb") as file:
             if not file.read(16).startswith(b"SQLite format 3"):
                 return False
-        return truth.application_id_of(path) == store.APPLICATION_ID
+        return truth.application_id_of(path) == user_store.APPLICATION_ID
     return False
 
 
@@ -143,7 +143,7 @@ def rows_hold(path: str, needle: Needle) -> int | None:
     """How many rows of a copy hold it; None where the copy cannot be read."""
     try:
         with closing(truth.connect_for_reading(path)) as connection:
-            return scrub.find(connection, needle).total()
+            return scrub_store.find(connection, needle).total()
     except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
         return None
 
@@ -159,7 +159,7 @@ def scrub_copy(path: str, needle: Needle) -> Done:
     """Take it out of a copy; where that fails, take the copy away."""
     try:
         with closing(connect(path, "mode=rw")) as connection:
-            scrub.scrub_copy(connection, needle)
+            scrub_store.scrub_copy(connection, needle)
     except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
         discard(path)
         return "removed"

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ctx.errors import CtxError
-from ctx.exchange.scrub import changed_record
+from ctx.exchange.scrub_store import changed_record
 from ctx.objects import codec
 from ctx.objects.store import Kind, Object, blob, from_payload
 from ctx.redaction.needle import Needle

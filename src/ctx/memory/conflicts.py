@@ -18,7 +18,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx.ids import NodeId, Ulid
-from ctx.memory import history, records, replay, undo
+from ctx.memory import history, inverse_changes, records, replay
 from ctx.memory.graph import Graph
 from ctx.memory.history import Commit
 from ctx.memory.records import Record
@@ -268,7 +268,7 @@ class _Node:
             (str(field), str(record))
             for word in self._said
             if word.record.kind == "node.settle"
-            and not undo.is_undone(self._graph, word.record.change)
+            and not inverse_changes.is_undone(self._graph, word.record.change)
             for field in word.record.body.get("fields", ())
             for record in word.record.body.get("over", ())
         }

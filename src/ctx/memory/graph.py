@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId
-from ctx.memory import naming, records
+from ctx.memory import records, short_ids
 from ctx.memory.model import Edge, Node, View, from_json
 from ctx.memory.records import Record
 
@@ -138,7 +138,7 @@ class Graph:
 
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
         """Ids as they are shown: short, but long enough to name one node of this graph."""
-        return naming.shown((self.connection,), node_ids)
+        return short_ids.shown((self.connection,), node_ids)
 
     def node(self, node_id: NodeId) -> Node:
         for node in self.nodes([node_id]):

@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId
-from ctx.memory import naming
+from ctx.memory import short_ids
 from ctx.memory.graph import Direction, Graph, TagCount
 from ctx.memory.model import Edge, Node, View
 from ctx.memory.records import Record
@@ -79,7 +79,7 @@ class Graphs:
 
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
         """Ids as they are shown: short, but long enough to name one node of these graphs."""
-        return naming.shown(self.connections, node_ids)
+        return short_ids.shown(self.connections, node_ids)
 
     def node(self, node_id: NodeId) -> Node:
         return self.holding(node_id).node(node_id)

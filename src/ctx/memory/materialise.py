@@ -241,7 +241,7 @@ def _write_view(connection: Connection, name: str) -> None:
 
 
 def _put_view(connection: Connection, name: str, state: ViewState) -> None:
-    from ctx.memory.query.prepared import prepared
+    from ctx.memory.query.prepared_views import prepared
 
     connection.execute(
         "INSERT INTO views (name, query, budget, created_at, updated_at, compiled)"

@@ -26,7 +26,7 @@ def m001_graph(connection: Connection) -> None:
 
 def m002_sessions(connection: Connection) -> None:
     """What hooks need: compiled views, and what they reported, did and gave."""
-    from ctx.memory.query.prepared import prepare_views
+    from ctx.memory.query.prepared_views import prepare_views
 
     connection.execute("ALTER TABLE views ADD COLUMN compiled TEXT")
     prepare_views(connection)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from ctx import clock, disk, locks
 from ctx.exchange.foreign import go_ctx
-from ctx.exchange.foreign.incoming import Skipped
-from ctx.exchange.intake import ACTION, Intake
-from ctx.memory import store
+from ctx.exchange.foreign.foreign_items import Skipped
+from ctx.exchange.importer import ACTION, Intake
+from ctx.memory import user_store
 from ctx.memory.changes import Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Redaction
@@ -77,7 +77,7 @@ def _replaced(path: str, tick: clock.Tick) -> Adopted:
 
 
 def _build(path: str, copy: str, tick: clock.Tick) -> Adopted:
-    with closing(store.open_for_writing(path)) as connection:
+    with closing(user_store.open_for_writing(path)) as connection:
         adopted = _filled(connection, copy, tick)
     # With the last connection its log is gone, and everything is in the file.
     _sync(path)

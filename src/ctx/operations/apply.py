@@ -15,8 +15,8 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, disk, ids, locks
-from ctx.agent_commands import commands as grammar
-from ctx.agent_commands.commands import Command, Wrong
+from ctx.agent_commands import command_parser as grammar
+from ctx.agent_commands.command_parser import Command, Wrong
 from ctx.capture import deleted, pausing, read_markup, switched_off
 from ctx.capture import events as kept
 from ctx.capture.events import Event

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ctx import clock
-from ctx.agent_commands import commands as grammar
-from ctx.agent_commands.commands import Command, Wrong
+from ctx.agent_commands import command_parser as grammar
+from ctx.agent_commands.command_parser import Command, Wrong
 from ctx.capture import transcript
 from ctx.capture.events import Event
 from ctx.capture.transcript import Message, Turn

@@ -26,10 +26,10 @@ from ctx.capture import (
 from ctx.capture.state import Session
 from ctx.capture.steps import SAID
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
-from ctx.exchange.foreign import incoming
+from ctx.exchange.foreign import foreign_items
 from ctx.hook_files import live
 from ctx.layout import Place
-from ctx.memory.query import times
+from ctx.memory.query import time_filters
 from ctx.operations import apply, learnings, tend
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
@@ -142,7 +142,7 @@ class _Work:
         self._home = memory.surroundings.user_store.home
         self._config = memory.surroundings.person_config
         self._now_ms = clock.now_ms()
-        self._since_ms = times.moment(wanted.since, self._now_ms) if wanted.since else 0
+        self._since_ms = time_filters.moment(wanted.since, self._now_ms) if wanted.since else 0
         self._places: dict[str, Place] = {}
         self._sessions: list[TakenIn] = []
         self._folders: dict[str, None] = {}
@@ -180,7 +180,7 @@ class _Work:
 
     def _past(self, path: str, stamp: os.stat_result, start: bytes) -> Past:
         said = _CWD.search(start)
-        cwd = incoming.json_value(said[1]) if said else None
+        cwd = foreign_items.json_value(said[1]) if said else None
         folder = cwd if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else ""
         time = _TIMESTAMP.search(start)
         began_ms = clock.parse_iso(time[1].decode()) if time else None

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import CtxError, PathRefused, UsageError
-from ctx.exchange import recovery, salvaged
+from ctx.exchange import recovery, salvage
 from ctx.hook_files import spool
-from ctx.memory import stats, store
+from ctx.memory import stats, user_store
 from ctx.operations import store as looking_after
 from ctx.operations.store import Candidate
 from ctx.sqlite import backups
@@ -151,8 +151,8 @@ def restore(
 
 def _with_newer(present: str, copy: str, *, takes: bool, tick: clock.Tick) -> tuple[int, int, int]:
     """Put what a store knows and a copy does not into the copy: newer, taken, nodes then."""
-    found = salvaged.salvage(present, tick)
-    with explained(copy), closing(store.open_for_writing(copy)) as connection:
+    found = salvage.salvage(present, tick)
+    with explained(copy), closing(user_store.open_for_writing(copy)) as connection:
         newer = recovery.unknown_to(connection, found)
         taken = recovery.take_in(connection, found) if takes else 0
         nodes = stats.count_nodes(connection)

@@ -16,7 +16,7 @@ from ctx.config.resolve import survey
 from ctx.errors import CtxError, DatabaseFailure
 from ctx.exchange.foreign import go_ctx
 from ctx.hook_files import hook_log, spool
-from ctx.memory import records, stats, store
+from ctx.memory import records, stats, user_store
 from ctx.memory.migrations import MIGRATIONS
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
@@ -144,7 +144,7 @@ def _store(surroundings: Surroundings) -> Iterator[Check]:
     elif go_ctx.is_go_store(path):
         seen = f"{shown(path)} is a store of the Go program `ctx`."
         yield Check("store", "warning", seen, "`ctx status` takes it over, and keeps a copy of it.")
-    elif truth.application_id_of(path) not in (None, store.APPLICATION_ID):
+    elif truth.application_id_of(path) not in (None, user_store.APPLICATION_ID):
         seen = f"{shown(path)} is a database of another program."
         yield Check("store", "problem", seen, "Move it elsewhere, or set CTX_DB or CTX_HOME.")
     elif problems := truth.check_truth(path):
@@ -175,7 +175,9 @@ def _contents(path: str) -> Check:
         with (
             explained(path),
             closing(
-                truth.read_truth(path, application_id=store.APPLICATION_ID, migrations=MIGRATIONS)
+                truth.read_truth(
+                    path, application_id=user_store.APPLICATION_ID, migrations=MIGRATIONS
+                )
             ) as connection,
         ):
             nodes = stats.count_nodes(connection)
@@ -319,7 +321,7 @@ def _last_event(path: str) -> int:
 
 def _ask_store(path: str, question: Callable[[Connection], _Answer]) -> _Answer | None:
     """What the store says; None where it is none. What is wrong with it is said elsewhere."""
-    if truth.application_id_of(path) != store.APPLICATION_ID:
+    if truth.application_id_of(path) != user_store.APPLICATION_ID:
         return None
     try:
         with explained(path), closing(truth.connect_for_reading(path)) as connection:

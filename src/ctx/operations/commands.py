@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx import tokens
-from ctx.agent_commands.commands import Command, Wrong, right_form, written
+from ctx.agent_commands.command_parser import Command, Wrong, right_form, written
 from ctx.context import layers
 from ctx.errors import (
     CtxError,

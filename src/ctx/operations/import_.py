@@ -7,12 +7,19 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.errors import ContentRefused
-from ctx.exchange import exchange
-from ctx.exchange.foreign import claude_code, claude_mem, database, go_ctx, incoming, jsonl
+from ctx.exchange import graph_json
+from ctx.exchange.foreign import (
+    claude_code,
+    claude_mem,
+    foreign_database,
+    foreign_items,
+    go_ctx,
+    jsonl,
+)
 from ctx.exchange.foreign.claude_code import Folders
-from ctx.exchange.foreign.incoming import Item, Located, Reading, Skipped, Whole
-from ctx.exchange.foreign.recognise import Kind
-from ctx.exchange.intake import ACTION, Intake
+from ctx.exchange.foreign.detect_format import Kind
+from ctx.exchange.foreign.foreign_items import Item, Located, Reading, Skipped, Whole
+from ctx.exchange.importer import ACTION, Intake
 from ctx.ids import NodeId
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER, Graph
@@ -126,7 +133,7 @@ def _taken(
 ) -> Imported:
     for each in opened:
         if each.must_agree:
-            exchange.require_no_conflict(change.graph, each.must_agree)
+            graph_json.require_no_conflict(change.graph, each.must_agree)
     total = sum(each.reading.total for each in opened)
     intake = Intake(change, total)
     chosen = _Chosen(options)
@@ -174,7 +181,7 @@ class _Opened(NamedTuple):
 def _opened(source: Source, options: Options, folder: str) -> Iterator[_Opened]:
     match source.kind:
         case "graph":
-            document = exchange.parse(_text(source))
+            document = graph_json.parse(_text(source))
             agree = document.items if document.is_ours and not options.merge else ()
             reading = Reading("ctx", len(document.items), iter(document.items))
             yield _Opened(reading, must_agree=agree)
@@ -200,7 +207,7 @@ def _text(source: Source) -> str:
     if source.text is not None:
         return source.text
     (path,) = source.paths
-    database.require_file(path)
+    foreign_database.require_file(path)
     with disk.explained("reading what to import"):
         data = disk.read_plain(os.path.realpath(path), _LARGEST_DOCUMENT + 1)
     if len(data) > _LARGEST_DOCUMENT:
@@ -219,10 +226,10 @@ class _Chosen:
 
     def __init__(self, options: Options) -> None:
         self._left_out: set[NodeId] = set()
-        self._tag = incoming.tag(f"project:{options.project}") if options.project else None
+        self._tag = foreign_items.tag(f"project:{options.project}") if options.project else None
         self._since = ""
         if options.since:
-            from ctx.memory.query.times import moment
+            from ctx.memory.query.time_filters import moment
 
             self._since = clock.iso(moment(options.since, clock.now_ms()))
 

@@ -14,7 +14,7 @@ from ctx.llm.ledger import Caps, Ledger, Purpose, To
 from ctx.llm.model import Answer, Backend, Hear, Meter, Request, Seen, unheard
 from ctx.llm.prices import Prices, prices
 from ctx.llm.wire import Refused
-from ctx.memory.query.parse import parse
+from ctx.memory.query.query_parser import parse
 from ctx.operations import respond
 from ctx.operations.pack import Options as PackOptions
 from ctx.operations.pack import pack as packing

@@ -12,12 +12,12 @@ from ctx.codebase.code_index import Codebase
 from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.ids import NodeId, Ulid
-from ctx.memory import pending, receipts, store
+from ctx.memory import pending, receipts, user_store
 from ctx.memory.model import ANCHOR_TYPES, Node
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.filters import Path, Tag, Type
-from ctx.memory.query.parse import And, Expression, Not, Or, Query, parse
+from ctx.memory.query.query_parser import And, Expression, Not, Or, Query, parse
 from ctx.memory.receipts import Item, NotPacked, Packed, PackedChunk, Reason, Receipt
 from ctx.operations.compose import Visible, scope_of
 from ctx.packs import pipeline
@@ -129,7 +129,7 @@ def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) ->
 
 def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
     """Which nodes a pack may tell of, when they are named or an edge leads to them."""
-    from ctx.memory.query import candidates
+    from ctx.memory.query import node_candidates
 
     # What was replaced is told of as such. Filters say nothing about what stands for the code:
     # it is no answer, and leads to one.
@@ -140,7 +140,7 @@ def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
 
     def in_sight(node_ids: Collection[NodeId]) -> set[NodeId]:
         connections, now = memory.graph.connections, clock.now_ms()
-        found = (candidates.in_sight(connections, each, wide, now, node_ids) for each in asked)
+        found = (node_candidates.in_sight(connections, each, wide, now, node_ids) for each in asked)
         return set().union(*found)
 
     return in_sight
@@ -162,7 +162,7 @@ def _remembering(
         return remembered.rank(memory.graph, asked, scope, clock.now_ms(), limit, nearness)
 
     def newest(_question: str, limit: int) -> "Sequence[Remembered]":
-        found = evaluate.matching(
+        found = execute.matching(
             memory.graph.connections, query, scope, clock.now_ms(), limit=limit
         )
         nodes = list(memory.graph.nodes(found.ids))
@@ -183,7 +183,7 @@ def _are_many(memory: Memory, query: Query, scope: Scope) -> bool:
     anchors = Not(Or(tuple(map(Type, ANCHOR_TYPES))))
     tree = anchors if query.tree is None else And((query.tree, anchors))
     every = query._replace(mode="filters", tree=tree, words="")
-    found = evaluate.matching(
+    found = execute.matching(
         memory.graph.connections, every, scope, clock.now_ms(), limit=FEW_NODES + 1
     )
     return sum(1 for _ in found.ids) > FEW_NODES
@@ -283,14 +283,14 @@ def _is_at(path: str, pattern: str) -> bool:
 def _keep(memory: Memory, built: PromptPack) -> str | None:
     """Write down what was given; None where that cannot be. The answer does not depend on it."""
     path = memory.path
-    if memory.is_alone and not store.is_there(path):
+    if memory.is_alone and not user_store.is_there(path):
         # To ask makes no store at a place that somebody named, perhaps by mistake.
         return None
     receipt = _receipt(memory, built)
     try:
         with (
             explained(path),
-            closing(store.open_for_writing(path, _BUSY_MS)) as connection,
+            closing(user_store.open_for_writing(path, _BUSY_MS)) as connection,
         ):
             # Nobody waits for the disk: a power cut may take the last receipts, and nothing else.
             truth.commit_without_sync(connection)

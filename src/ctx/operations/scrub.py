@@ -17,11 +17,11 @@ from typing import NamedTuple
 from ctx import checkouts, clock, disk, interrupts, layout, repositories
 from ctx.capture import session_table
 from ctx.errors import CtxError, LockConflict
-from ctx.exchange import scrub, scrub_files
+from ctx.exchange import scrub_files, scrub_store
 from ctx.exchange.scrub_files import Left, Place, holds
 from ctx.exchange.scrub_project import ScrubbedProject
 from ctx.llm import ledger
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.objects.repository import Repository
 from ctx.operations import apply, tend
 from ctx.redaction.needle import Needle
@@ -88,9 +88,12 @@ def look(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) -> Scru
     """What would be taken out, and where. Nothing is changed."""
     places: list[Place] = []
     transcripts: tuple[str, ...] = ()
-    if scope.database and store.is_there(scope.database):
-        with explained(scope.database), closing(store.open_for_reading(scope.database)) as opened:
-            places += _rows(scrub.find(opened, needle, tick))
+    if scope.database and user_store.is_there(scope.database):
+        with (
+            explained(scope.database),
+            closing(user_store.open_for_reading(scope.database)) as opened,
+        ):
+            places += _rows(scrub_store.find(opened, needle, tick))
             transcripts = _transcripts(opened, needle)
         if not places and _in_free_pages(scope, needle):
             places.append(Place(os.path.basename(scope.database), 1, "rewritten"))
@@ -117,7 +120,7 @@ def scrub_all(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) ->
     _keep_name(scope, needle)
     for _ in range(_TURNS):
         done: list[Place] = []
-        if scope.database and store.is_there(scope.database):
+        if scope.database and user_store.is_there(scope.database):
             with _alone(scope.home):
                 found, transcripts = _scrub_store(scope, needle, tick, transcripts)
                 done += found
@@ -143,16 +146,16 @@ def _scrub_store(
     assert scope.database
     mark = os.path.join(os.path.dirname(os.path.realpath(scope.database)), MARK)
     was_begun = os.path.exists(mark)
-    with explained(scope.database), closing(store.open_for_writing(scope.database)) as opened:
+    with explained(scope.database), closing(user_store.open_for_writing(scope.database)) as opened:
         transcripts = known or _transcripts(opened, needle)
         in_free_pages = _in_free_pages(scope, needle)
         with disk.explained("noting that a scrub was begun"):
             disk.replace(mark, b"")
-        found = scrub.scrub(opened, needle, tick)
+        found = scrub_store.scrub(opened, needle, tick)
         places = _rows(found)
         is_needed = bool(found) or was_begun or in_free_pages
         # What a rule would find in free pages, nobody can tell.
-        is_wiped = not (is_needed or needle.is_rules) or scrub.wipe(opened)
+        is_wiped = not (is_needed or needle.is_rules) or scrub_store.wipe(opened)
         if is_needed and not places:
             places.append(Place(os.path.basename(scope.database), 1, "rewritten"))
     if scope.home:
@@ -203,10 +206,13 @@ def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[Pl
 
 def _left(scope: Scope, needle: Needle) -> Iterator[Left]:
     """What holds it after all, byte by byte."""
-    if scope.database and store.is_there(scope.database):
+    if scope.database and user_store.is_there(scope.database):
         name = os.path.basename(scope.database)
-        with explained(scope.database), closing(store.open_for_reading(scope.database)) as opened:
-            if scrub.find(opened, needle):
+        with (
+            explained(scope.database),
+            closing(user_store.open_for_reading(scope.database)) as opened,
+        ):
+            if scrub_store.find(opened, needle):
                 yield Left(name, _MEANWHILE)
         for suffix in JOURNALS[:1]:
             if holds(scope.database + suffix, needle):
@@ -276,8 +282,11 @@ def _transcripts(opened: Connection, needle: Needle) -> tuple[str, ...]:
 def _folders(scope: Scope, needle: Needle) -> tuple[str, ...]:
     """Where agents work, as far as these folders are there and are called so."""
     every = [scope.folder]
-    if scope.database and store.is_there(scope.database):
-        with explained(scope.database), closing(store.open_for_reading(scope.database)) as opened:
+    if scope.database and user_store.is_there(scope.database):
+        with (
+            explained(scope.database),
+            closing(user_store.open_for_reading(scope.database)) as opened,
+        ):
             every += session_table.folders(opened)
     found = [path for path in every if os.path.isabs(path) and os.path.isdir(path)]
     return tuple(dict.fromkeys(needle.name(path) for path in found if needle.is_in(path)))

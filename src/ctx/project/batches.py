@@ -14,7 +14,7 @@ import msgspec
 
 from ctx import clock
 from ctx.ids import ObjectId, Ulid
-from ctx.memory import records, shapes
+from ctx.memory import records, valid_records
 from ctx.memory.records import Record
 from ctx.objects.model import RecordBatch
 from ctx.objects.store import Object, Reader, read_typed, typed
@@ -128,7 +128,7 @@ def _unpacked(raw: msgspec.Raw) -> tuple[Record, str] | None:
         Ulid(row.id), row.stamp, Ulid(row.change), told.action, told.kind, row.subject, row.key,
         row.target, body or {}, told.session, told.author,
     )  # fmt: skip
-    if body is None or not shapes.fits(record):
+    if body is None or not valid_records.fits(record):
         return record._replace(kind=f"?{told.kind}", body={}), "{}"
     return record, row.body
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx.memory import records, undo
+from ctx.memory import inverse_changes, records
 
 # What takes a node to another store says so, or takes back what had brought it here.
-_AWAY = (records.MOVE, undo.ACTION)
+_AWAY = (records.MOVE, inverse_changes.ACTION)
 
 
 def from_others(connection: Connection, session: str) -> set[str]:
@@ -97,7 +97,7 @@ def _add_what_takes_back_nothing(connection: Connection, session: str, withheld:
     rows = connection.execute(
         "SELECT r.id, r.subject FROM batches AS b JOIN records AS r ON r.batch = b.number"
         " WHERE b.session = ? AND r.kind = ? ORDER BY r.stamp, r.id",
-        (session, undo.ACTION),
+        (session, inverse_changes.ACTION),
     ).fetchall()
     for record, change in rows:
         said = connection.execute(

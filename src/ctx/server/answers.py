@@ -88,7 +88,7 @@ def context(asked: Asked) -> Context:
 
 def search(asked: Asked) -> Any:
     from ctx.memory.query.compile import Scope
-    from ctx.memory.query.parse import parse_words
+    from ctx.memory.query.query_parser import parse_words
     from ctx.operations.query import find
 
     with _there(asked, asked.text("project_path")) as memory:

@@ -8,7 +8,7 @@ import pytest
 from ctx.errors import PathRefused
 from ctx.exchange.foreign import claude_code
 from ctx.exchange.foreign.claude_code import Folders
-from ctx.exchange.foreign.incoming import Item, Skipped, Whole
+from ctx.exchange.foreign.foreign_items import Item, Skipped, Whole
 from ctx.memory.model import Draft
 from tests.conftest import git
 

@@ -5,7 +5,7 @@ import pytest
 from ctx import ids
 from ctx.errors import DatabaseFailure
 from ctx.exchange.foreign import claude_mem
-from ctx.exchange.foreign.incoming import Item, Skipped
+from ctx.exchange.foreign.foreign_items import Item, Skipped
 from ctx.ids import Ulid
 from ctx.memory.model import Draft
 from tests.exchange.foreign import databases

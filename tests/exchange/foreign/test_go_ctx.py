@@ -7,7 +7,7 @@ import pytest
 from ctx import ids
 from ctx.errors import DatabaseFailure
 from ctx.exchange.foreign import go_ctx
-from ctx.exchange.foreign.incoming import Item, Skipped
+from ctx.exchange.foreign.foreign_items import Item, Skipped
 from ctx.memory.model import Draft, Edge, View
 from tests.exchange.foreign import databases
 from tests.exchange.foreign.databases import (

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from ctx import ids
 from ctx.exchange.foreign import jsonl
-from ctx.exchange.foreign.incoming import Item, Located, Skipped
+from ctx.exchange.foreign.foreign_items import Item, Located, Skipped
 from ctx.memory.model import Draft
 
 

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from ctx import checkouts, clock, disk
 from ctx.errors import PathRefused
-from ctx.exchange.foreign import incoming, markdown
-from ctx.exchange.foreign.incoming import Item, Reading, Skipped, Whole
-from ctx.exchange.foreign.markdown import Section
+from ctx.exchange.foreign import foreign_items, markdown_sections
+from ctx.exchange.foreign.foreign_items import Item, Reading, Skipped, Whole
+from ctx.exchange.foreign.markdown_sections import Section
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.model import Draft
@@ -202,7 +202,7 @@ def _noted_project(folder: str, folders: Folders) -> str:
             except OSError:
                 continue
             if said := re.search(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)+)"', start):
-                cwd = incoming.json_value(b'"' + said[1] + b'"')
+                cwd = foreign_items.json_value(b'"' + said[1] + b'"')
                 if isinstance(cwd, str) and os.path.basename(cwd.rstrip("/")):
                     return _project(cwd.rstrip("/"))[0]
     name = os.path.basename(folder)
@@ -235,13 +235,13 @@ def _read(page: Page, waiting: list[Page]) -> Iterator[Item]:
         yield Skipped(page.name, "it is binary")
         return
     text = data.decode("utf-8-sig", "surrogateescape")
-    found = markdown.parse(text)
+    found = markdown_sections.parse(text)
     is_note = os.path.basename(os.path.dirname(page.path)) == "memory"
     if is_note and "name" in found.head:
         whole = Section("", (), found.first_line, found.body.strip())
         yield from _drafts(page, [whole], changed_at, found)
     else:
-        sections = markdown.sections(found)
+        sections = markdown_sections.sections(found)
         if os.path.basename(page.path) == _INDEX:
             sections = [_without_index(section, page) for section in sections]
         elif not is_note:
@@ -252,7 +252,7 @@ def _read(page: Page, waiting: list[Page]) -> Iterator[Item]:
 
 
 def _drafts(
-    page: Page, sections: Sequence[Section], changed_at: str, found: markdown.Parsed
+    page: Page, sections: Sequence[Section], changed_at: str, found: markdown_sections.Parsed
 ) -> Iterator[Draft | Whole]:
     kind = found.head.get("type") or found.inner_head.get("type")
     project = f"project:{page.project or ''}"
@@ -270,7 +270,9 @@ def _drafts(
             metadata["name"] = name
         heading = f"{section.heading}\n\n" if section.heading else ""
         only = section.body if alike[section.above] > 1 else 0
-        node_id = incoming.derived_id(None, PROGRAM, page.project, page.name, *section.above, only)
+        node_id = foreign_items.derived_id(
+            None, PROGRAM, page.project, page.name, *section.above, only
+        )
         node_ids.add(node_id)
         yield Draft(
             node_id,
@@ -279,10 +281,10 @@ def _drafts(
             changed_at,
             changed_at,
             summary=found.head.get("description") if len(told) == 1 else None,
-            tags=incoming.tags(project, f"memory:{kind or ''}", SOURCE, model.REFERENCE),
+            tags=foreign_items.tags(project, f"memory:{kind or ''}", SOURCE, model.REFERENCE),
             metadata=metadata,
         )
-    yield Whole(page.path, incoming.tags(project, SOURCE), frozenset(node_ids))
+    yield Whole(page.path, foreign_items.tags(project, SOURCE), frozenset(node_ids))
 
 
 def _without_index(section: Section, page: Page) -> Section:
@@ -309,7 +311,7 @@ def _only_imports(body: str, page: Page) -> bool:
 
 def _imported(page: Page, body: str, waiting: list[Page]) -> Iterator[Skipped]:
     """Files that a page names with an @: those beside it are read too, others are only told."""
-    for target in dict.fromkeys(_IMPORT.findall(markdown.without_code(body))):
+    for target in dict.fromkeys(_IMPORT.findall(markdown_sections.without_code(body))):
         path = _path_of(target, page)
         if not target.endswith(_TEXT) and not os.path.isfile(path):
             continue

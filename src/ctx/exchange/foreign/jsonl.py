@@ -12,9 +12,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO
 
 from ctx import disk
-from ctx.exchange.foreign import incoming
-from ctx.exchange.foreign.database import require_file
-from ctx.exchange.foreign.incoming import Item, Located, Reading, Skipped
+from ctx.exchange.foreign import foreign_items
+from ctx.exchange.foreign.foreign_database import require_file
+from ctx.exchange.foreign.foreign_items import Item, Located, Reading, Skipped
 from ctx.memory import model
 from ctx.memory.model import Draft
 
@@ -59,7 +59,7 @@ def _item(line: bytes, name: str) -> Located | Skipped:
         written = line.decode("utf-8")
     except UnicodeDecodeError as error:
         return Skipped(name, f"it is not UTF-8 at its byte {error.start + 1:,}")
-    found = incoming.json_value(written)
+    found = foreign_items.json_value(written)
     if not isinstance(found, dict):
         long = len(line) == LONGEST_LINE
         return Skipped(name, "it is too long" if long else "it is not a JSON object")
@@ -71,24 +71,24 @@ def _item(line: bytes, name: str) -> Located | Skipped:
 
 def _draft(found: Mapping[str, Any], content: str) -> Draft:
     named = found.get("type")
-    node_type, metadata = incoming.node_type(named if isinstance(named, str) else "fact")
-    created = incoming.moment(found.get("created_at"))
-    updated = incoming.moment(found.get("updated_at"), found.get("created_at"))
-    summary = incoming.text(found.get("summary")).strip() or None
-    if own := incoming.text(found.get("id")).strip():
-        node_id = incoming.kept_id(own, created, PROGRAM)
+    node_type, metadata = foreign_items.node_type(named if isinstance(named, str) else "fact")
+    created = foreign_items.moment(found.get("created_at"))
+    updated = foreign_items.moment(found.get("updated_at"), found.get("created_at"))
+    summary = foreign_items.text(found.get("summary")).strip() or None
+    if own := foreign_items.text(found.get("id")).strip():
+        node_id = foreign_items.kept_id(own, created, PROGRAM)
     else:
-        node_id = incoming.derived_id(created, PROGRAM, node_type, content.strip(), summary)
+        node_id = foreign_items.derived_id(created, PROGRAM, node_type, content.strip(), summary)
     given = found.get("metadata")
     more = {name: value for name, value in found.items() if name not in _FIELDS | _TIMES}
     return Draft(
         node_id,
         node_type,
         content,
-        incoming.iso(created),
-        incoming.iso(updated),
+        foreign_items.iso(created),
+        foreign_items.iso(updated),
         summary=summary,
-        tags=incoming.tags(*_tags(found.get("tags"))),
+        tags=foreign_items.tags(*_tags(found.get("tags"))),
         metadata={**more, **(given if isinstance(given, dict) else {}), **metadata},
     )
 

@@ -36,8 +36,8 @@ from ctx.memory.query.filters import (
     TagPrefix,
     Type,
 )
-from ctx.memory.query.parse import And, Expression, Not, Or, Query
-from ctx.memory.query.times import Time
+from ctx.memory.query.query_parser import And, Expression, Not, Or, Query
+from ctx.memory.query.time_filters import Time
 
 MOST_WORDS = 32
 """Of a longer question the first words count."""

@@ -17,8 +17,8 @@ from ctx.memory.query.filters import (
     Tokens,
     Type,
 )
-from ctx.memory.query.parse import And, Expression, Not, Or
-from ctx.memory.query.times import Time
+from ctx.memory.query.query_parser import And, Expression, Not, Or
+from ctx.memory.query.time_filters import Time
 
 # Behind every character that an id or a tag may have.
 _AFTER_IDS, _AFTER_TEXT = "~", "\U0010ffff"

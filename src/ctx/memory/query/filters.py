@@ -6,9 +6,9 @@ from typing import NamedTuple
 from ctx import ids
 from ctx.errors import QueryInvalid, UsageError
 from ctx.memory import model
-from ctx.memory.query import times
+from ctx.memory.query import time_filters
 from ctx.memory.query.syntax import FILTERS, Token, invalid, on_one_line
-from ctx.memory.query.times import Comparison, Time
+from ctx.memory.query.time_filters import Comparison, Time
 
 PROJECT = "project:"
 TASK = "task:"
@@ -142,7 +142,7 @@ def _tag(value: str) -> Tag | TagPrefix:
 
 
 def _tokens(value: str) -> Tokens:
-    comparison, number = times.comparison(value)
+    comparison, number = time_filters.comparison(value)
     if len(number) > _MOST_DIGITS or not number.isascii() or not number.isdigit():
         raise UsageError(f"{number[:80]!r} is not a number of tokens.", hint=_EXAMPLES["tokens"])
     return Tokens(comparison, int(number))
@@ -171,8 +171,8 @@ def _id(value: str) -> str:
 _EXAMPLES = {
     "type": f"Give one of: {', '.join(model.NODE_TYPES)}.",
     "tag": "For example `tag:tier:pinned`, or `tag:task:*` for all that begin so.",
-    "created": times.HINT,
-    "updated": times.HINT,
+    "created": time_filters.HINT,
+    "updated": time_filters.HINT,
     "tokens": "For example `tokens:<1000`.",
     "has": f"Give one of: {', '.join(HAS)}.",
     "from": "Give an id, as `ctx list` shows it.",
@@ -185,8 +185,8 @@ _EXAMPLES = {
 _READERS: dict[str, Callable[[str], Filter]] = {
     "type": lambda value: Type(model.node_type(value)),
     "tag": _tag,
-    "created": lambda value: times.read("created_at", value),
-    "updated": lambda value: times.read("updated_at", value),
+    "created": lambda value: time_filters.read("created_at", value),
+    "updated": lambda value: time_filters.read("updated_at", value),
     "tokens": _tokens,
     "has": _has,
     "from": lambda value: LinkedFrom(_id(value)),

@@ -27,10 +27,10 @@ from ctx.errors import (
     UsageError,
     ViewNotFound,
 )
-from ctx.exchange.foreign import incoming
-from ctx.exchange.foreign.incoming import Item, Located, Skipped, Whole
+from ctx.exchange.foreign import foreign_items
+from ctx.exchange.foreign.foreign_items import Item, Located, Skipped, Whole
 from ctx.ids import NodeId, Ulid
-from ctx.memory import model, records, replay, undo
+from ctx.memory import inverse_changes, model, records, replay
 from ctx.memory.changes import Change, Who
 from ctx.memory.graph import Graph
 from ctx.memory.model import (
@@ -44,7 +44,7 @@ from ctx.memory.model import (
     View,
 )
 from ctx.memory.query.compile import Scope, compile_query
-from ctx.memory.query.parse import parse
+from ctx.memory.query.query_parser import parse
 from ctx.memory.records import Record
 
 ACTION = "import"
@@ -129,19 +129,19 @@ class Intake:
 
     def _id_of(self, node_id: NodeId, draft: Draft | None = None) -> NodeId:
         """An id as it is here. One without a time is given one with its draft."""
-        if not incoming.is_untimed(node_id):
+        if not foreign_items.is_untimed(node_id):
             return node_id
         if self._timed is None:
             known = self._graph.connection.execute(
                 "SELECT DISTINCT subject FROM records WHERE length(subject) = 26"
             )
-            self._timed = {incoming.untimed(row[0]): row[0] for row in known}
-        name = incoming.untimed(node_id)
+            self._timed = {foreign_items.untimed(row[0]): row[0] for row in known}
+        name = foreign_items.untimed(node_id)
         if draft is not None and name not in self._timed:
             self._position += 1
             made = clock.parse_iso(draft.created_at) if draft.created_at else None
             ms = self._began if made is None else max(made, 0)
-            self._timed[name] = incoming.timed(node_id, ms + self._position)
+            self._timed[name] = foreign_items.timed(node_id, ms + self._position)
         return self._timed.get(name, node_id)
 
     def _take_draft(self, draft: Draft, place: str, program: str) -> None:
@@ -167,14 +167,14 @@ class Intake:
         evidence = Evidence(program).metadata()
         for edge_type, target in draft.edges:
             to_id = self._id_of(target)
-            edge_id = incoming.derived_id(None, program, draft.id, edge_type, to_id)
+            edge_id = foreign_items.derived_id(None, program, draft.id, edge_type, to_id)
             at = draft.created_at or None
             self._link(draft.id, to_id, edge_type, evidence, edge_id=edge_id, created_at=at)
 
     def _clean(self, draft: Draft) -> Draft:
-        content, in_content = incoming.cleaned(draft.content)
-        summary, in_summary = incoming.cleaned(draft.summary or "")
-        metadata, in_metadata = incoming.cleaned_value(dict(draft.metadata))
+        content, in_content = foreign_items.cleaned(draft.content)
+        summary, in_summary = foreign_items.cleaned(draft.summary or "")
+        metadata, in_metadata = foreign_items.cleaned_value(dict(draft.metadata))
         self._counts["cleaned"] += in_content + in_summary + in_metadata
         return draft._replace(content=content, summary=summary or None, metadata=metadata)
 
@@ -231,7 +231,9 @@ class Intake:
     def _is_import(self, record: Record) -> bool:
         """Whether a record is what the source said, and was not taken back since."""
         if record.change not in self._imports:
-            undone = record.action == ACTION and undo.is_undone(self._graph, record.change)
+            undone = record.action == ACTION and inverse_changes.is_undone(
+                self._graph, record.change
+            )
             self._imports[record.change] = record.action == ACTION and not undone
         return self._imports[record.change]
 
@@ -275,7 +277,7 @@ class Intake:
         present = {self._id_of(node_id) for node_id in page.node_ids}
         rows = self._graph.connection.execute(
             "SELECT id FROM nodes WHERE json_extract(metadata, '$.path') = ?",
-            (incoming.cleaned(page.path)[0],),
+            (foreign_items.cleaned(page.path)[0],),
         ).fetchall()
         for node in self._graph.nodes(row[0] for row in rows if row[0] not in present):
             is_of_page = set(page.tags) <= set(node.tags)
@@ -291,7 +293,7 @@ class Intake:
         return archived and not self._is_import(given[-1])
 
     def _take_edge(self, edge: Edge) -> None:
-        metadata, count = incoming.cleaned_value(dict(edge.metadata))
+        metadata, count = foreign_items.cleaned_value(dict(edge.metadata))
         self._counts["cleaned"] += count
         self._change.source = f"edge {edge.id}"
         self._link(
@@ -328,8 +330,8 @@ class Intake:
         about = records.about_key(self._graph.connection, from_id, "edge.", key)
         if _removed(about, "edge.delete", key, created_at or ""):
             return
-        if edge_id and incoming.is_untimed(edge_id):
-            edge_id = incoming.timed(edge_id, ids.ulid_ms(max(from_id, to_id)))
+        if edge_id and foreign_items.is_untimed(edge_id):
+            edge_id = foreign_items.timed(edge_id, ids.ulid_ms(max(from_id, to_id)))
         free = edge_id if edge_id and not self._names_another(edge_id) else None
         self._counts["edges"] += self._change.link(
             from_id,
@@ -358,7 +360,7 @@ class Intake:
             return
         now = clock.iso(clock.now_ms())
         times = view.created_at or now, view.updated_at or now
-        query = incoming.cleaned(view.query)[0]
+        query = foreign_items.cleaned(view.query)[0]
         self._change.source = f"view {view.name}"
         try:
             model.view_name(view.name)

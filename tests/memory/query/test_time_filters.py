@@ -4,8 +4,8 @@ import pytest
 
 from ctx import clock
 from ctx.errors import UsageError
-from ctx.memory.query import times
-from ctx.memory.query.times import moment
+from ctx.memory.query import time_filters
+from ctx.memory.query.time_filters import moment
 
 NOW_MS = 1_768_903_200_999  # 2026-01-20T10:00:00Z and a bit
 
@@ -39,7 +39,7 @@ def test_what_is_no_moment(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         moment(text, NOW_MS)
     assert caught.value.message == f"{text!r} is neither an age nor a date."
-    assert caught.value.hint == times.HINT
+    assert caught.value.hint == time_filters.HINT
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_what_is_no_moment(text: str) -> None:
     ],
 )
 def test_bounds(text: str, expected: tuple[str | None, str | None]) -> None:
-    assert times.read("created_at", text).bounds(NOW_MS) == expected
+    assert time_filters.read("created_at", text).bounds(NOW_MS) == expected

@@ -11,11 +11,11 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.ids import NodeId
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope, Words, compile_among, compile_query
-from ctx.memory.query.parse import Query
+from ctx.memory.query.query_parser import Query
 
-MOST_MATCHES = evaluate.MOST_RANKED
+MOST_MATCHES = execute.MOST_RANKED
 """Nodes that have one of the words, among which the best are looked for. To rank more of them takes
 longer than anybody waits, and words that so many have tell little."""
 

@@ -5,8 +5,8 @@ from typing import Literal
 
 from ctx import disk
 from ctx.errors import ContentRefused, DatabaseFailure, UsageError
-from ctx.exchange.foreign import claude_mem, database, go_ctx, incoming, jsonl
-from ctx.memory.store import APPLICATION_ID
+from ctx.exchange.foreign import claude_mem, foreign_database, foreign_items, go_ctx, jsonl
+from ctx.memory.user_store import APPLICATION_ID
 from ctx.sqlite.connection import shown
 from ctx.sqlite.truth import application_id_of
 
@@ -20,10 +20,10 @@ def kind(path: str) -> Kind:
     """What a file or a folder is, or an error that says what could be read."""
     if os.path.isdir(path):
         return "claude-code"
-    database.require_file(path)
+    foreign_database.require_file(path)
     # Asked of SQLite before anything else opens the file: closing another handle on a store
     # that this process has open would drop its locks.
-    with database.explained(path):
+    with foreign_database.explained(path):
         is_ours = application_id_of(path) == APPLICATION_ID
     if is_ours:
         raise UsageError(
@@ -32,7 +32,7 @@ def kind(path: str) -> Kind:
         )
     with disk.explained("reading what to import"):
         start = disk.read_plain(os.path.realpath(path), _LOOKED_AT)
-    if start.startswith(database.HEADER):
+    if start.startswith(foreign_database.HEADER):
         return _database(path)
     if path.endswith((".md", ".markdown")):
         return "claude-code"
@@ -49,7 +49,7 @@ def of_text(start: bytes, name: str) -> Kind:
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
         first, _, rest = text.partition(b"\n")
-        said = incoming.json_value(first.strip())
+        said = foreign_items.json_value(first.strip())
         if not isinstance(said, dict) or "nodes" in said or "format" in said:
             return "graph"
         # Of many lines, the first may be the one without content.
@@ -61,7 +61,7 @@ def of_text(start: bytes, name: str) -> Kind:
 
 
 def _database(path: str) -> Kind:
-    with database.opened(path) as connection, database.explained(path):
+    with foreign_database.opened(path) as connection, foreign_database.explained(path):
         if go_ctx.has_tables(connection):
             return "ctx"
         if claude_mem.has_tables(connection):

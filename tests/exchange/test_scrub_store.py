@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ctx.exchange import scrub
-from ctx.memory import migrations, store
+from ctx.exchange import scrub_store
+from ctx.memory import migrations, user_store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.redaction import needle
@@ -62,7 +62,7 @@ IN_JSON = {"body", "metadata", "items", "data"}
 @pytest.mark.parametrize(("table", "column"), list(columns()))
 def test_every_column_of_text(path: str, table: str, column: str) -> None:
     """Whoever adds one has to say what becomes of it."""
-    with closing(store.open_for_writing(path)) as connection:
+    with closing(user_store.open_for_writing(path)) as connection:
         with changing(Graph(connection), "add", WHO) as change:
             change.add_node("fact", "One.")
         connection.execute("PRAGMA foreign_keys = OFF")
@@ -82,10 +82,10 @@ def test_every_column_of_text(path: str, table: str, column: str) -> None:
         connection.execute(
             f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})", list(values.values())
         )
-        assert scrub.find(connection, WORD)[table] == 1
-        scrub.scrub(connection, WORD)
-        assert scrub.wipe(connection)
-        assert not scrub.find(connection, WORD)
+        assert scrub_store.find(connection, WORD)[table] == 1
+        scrub_store.scrub(connection, WORD)
+        assert scrub_store.wipe(connection)
+        assert not scrub_store.find(connection, WORD)
         rows = connection.execute(f"SELECT {column} FROM {table}").fetchall()
         assert table == "contexts" or any("scrubbed" in str(row) for row in rows)
     assert not WORD.is_in_bytes(Path(path).read_bytes())
@@ -101,7 +101,7 @@ def _some(kind: str, name: str) -> object:
 def test_the_tables_are_what_the_records_say(path: str, seed: int) -> None:
     chance = random.Random(seed)
     kinds = "update delete restore tag link outside supersede view undo".split()
-    with closing(store.open_for_writing(path)) as connection:
+    with closing(user_store.open_for_writing(path)) as connection:
         graph = Graph(connection)
         steps = [("add", 0, 0, chance.randrange(4)) for _ in range(6)]
         steps += [
@@ -121,22 +121,22 @@ def test_the_tables_are_what_the_records_say(path: str, seed: int) -> None:
             change.put_view("acme-internal", "tag:about:acme-internal", 500)
             change.set_current_task("current_task:acme-internal:main", "acme-internal")
         words = [row[0] for row in connection.execute("SELECT id FROM nodes ORDER BY id")]
-        assert scrub.scrub(connection, WORD)["records"] > 20
+        assert scrub_store.scrub(connection, WORD)["records"] > 20
         assert_sound(connection)
         assert [row[0] for row in connection.execute("SELECT id FROM nodes ORDER BY id")] == words
-        assert not scrub.find(connection, WORD)
+        assert not scrub_store.find(connection, WORD)
         # Twice is once.
-        assert not scrub.scrub(connection, WORD)
+        assert not scrub_store.scrub(connection, WORD)
 
 
 def test_while_somebody_reads_the_log_stays(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scrub, "_PATIENCE_S", 0.2)
-    with closing(store.open_for_writing(path)) as connection:
+    monkeypatch.setattr(scrub_store, "_PATIENCE_S", 0.2)
+    with closing(user_store.open_for_writing(path)) as connection:
         with changing(Graph(connection), "add", WHO) as change:
             change.add_node("fact", TEXT)
-        with closing(store.open_for_reading(path)) as reading:
+        with closing(user_store.open_for_reading(path)) as reading:
             reading.execute("BEGIN")
             reading.execute("SELECT * FROM nodes").fetchall()
-            assert scrub.scrub(connection, WORD)
-            assert not scrub.wipe(connection)
-        assert scrub.wipe(connection)
+            assert scrub_store.scrub(connection, WORD)
+            assert not scrub_store.wipe(connection)
+        assert scrub_store.wipe(connection)

@@ -7,9 +7,9 @@ from contextlib import ExitStack, closing
 import pytest
 
 from ctx.memory import model
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import parse
+from ctx.memory.query.query_parser import parse
 from tests.memory.query import oracle
 from tests.memory.query.oracle import NOW_MS, Graph, Node
 
@@ -47,7 +47,7 @@ def numbers(found: Iterable[str]) -> list[int]:
 
 
 def answer(connection: sqlite3.Connection, text: str, scope: Scope = EVERYWHERE) -> list[int]:
-    return numbers(evaluate.matching([connection], parse(text), scope, NOW_MS).ids)
+    return numbers(execute.matching([connection], parse(text), scope, NOW_MS).ids)
 
 
 def test_all_of_the_words_or_else_any(database: Database) -> None:
@@ -62,9 +62,9 @@ def test_all_of_the_words_or_else_any(database: Database) -> None:
         ("--- ((", [], False),
         ("tag:none token", [], False),
     ):
-        matches = evaluate.matching([connection], parse(text), Scope(), NOW_MS)
+        matches = execute.matching([connection], parse(text), Scope(), NOW_MS)
         assert (numbers(matches.ids), matches.partial) == (expected, is_partial)
-        assert evaluate.count([connection], parse(text), Scope(), NOW_MS) == len(expected)
+        assert execute.count([connection], parse(text), Scope(), NOW_MS) == len(expected)
 
 
 def test_the_better_match_comes_first_and_the_newer_of_equals(database: Database) -> None:
@@ -101,12 +101,12 @@ def test_a_node_of_two_projects_is_seen_in_both(database: Database) -> None:
         node(5, tags="x project:bank project:shopping"),
     )
     assert answer(connection, "tag:x", SHOP) == [4, 3, 1]
-    assert evaluate.left_out_by_scope([connection], parse("tag:x"), SHOP, NOW_MS) == 2
-    assert evaluate.left_out_by_scope([connection], parse("text"), SHOP, NOW_MS) == 2
+    assert execute.left_out_by_scope([connection], parse("tag:x"), SHOP, NOW_MS) == 2
+    assert execute.left_out_by_scope([connection], parse("text"), SHOP, NOW_MS) == 2
     for text in ("tag:x project:bank", "tag:x AND NOT tag:project:shop"):
         query = parse(text)
         assert answer(connection, text, SHOP) == answer(connection, text, Scope())
-        assert evaluate.left_out_by_scope([connection], query, SHOP, NOW_MS) == 0
+        assert execute.left_out_by_scope([connection], query, SHOP, NOW_MS) == 0
 
 
 def test_words_that_only_another_project_has(database: Database) -> None:
@@ -116,10 +116,10 @@ def test_words_that_only_another_project_has(database: Database) -> None:
         node(3, "token", "project:shop"),
     )
     query = parse("refresh token")
-    matches = evaluate.matching([connection], query, SHOP, NOW_MS)
+    matches = execute.matching([connection], query, SHOP, NOW_MS)
     assert (numbers(matches.ids), matches.partial) == ([3], True)
     # Without the project, the answer would be the one node that has both.
-    assert evaluate.left_out_by_scope([connection], query, SHOP, NOW_MS) == 1
+    assert execute.left_out_by_scope([connection], query, SHOP, NOW_MS) == 1
 
 
 def test_the_work_of_another_task_is_left_out(database: Database) -> None:
@@ -157,7 +157,7 @@ def test_the_default_view_by_tier(database: Database) -> None:
     )
 
     def tiers(text: str) -> list[tuple[str | None, int]]:
-        found = evaluate.in_tiers([connection], parse(text), Scope(), NOW_MS)
+        found = execute.in_tiers([connection], parse(text), Scope(), NOW_MS)
         return [(tier, numbers([node_id])[0]) for tier, node_id in found]
 
     default = [
@@ -176,7 +176,7 @@ def test_the_default_view_by_tier(database: Database) -> None:
 def test_a_limit(limit: int | None, database: Database) -> None:
     connection = database(node(1), node(2), node(3))
     for text in ("type:fact", "text"):
-        matches = evaluate.matching([connection], parse(text), Scope(), NOW_MS, limit=limit)
+        matches = execute.matching([connection], parse(text), Scope(), NOW_MS, limit=limit)
         assert numbers(matches.ids) == [3, 2, 1][:limit]
 
 
@@ -185,38 +185,38 @@ def test_names_that_are_words_of_the_language(database: Database) -> None:
     for text in ("NOT session:superseded", "cache NOT session:superseded"):
         assert answer(connection, text, Scope(include_superseded=True)) == [2]
         asked = parse(text)
-        assert evaluate.count([connection], asked, Scope(include_superseded=True), NOW_MS) == 1
+        assert execute.count([connection], asked, Scope(include_superseded=True), NOW_MS) == 1
 
 
 def test_of_very_many_matches_the_newest_are_ranked_unless_all_are_wanted(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluate, "MOST_RANKED", 3)
+    monkeypatch.setattr(execute, "MOST_RANKED", 3)
     connection = database(
         node(0, "cache"),
         *(node(number, "cache of the pages that are warm") for number in range(1, 8)),
         node(8, "cache zebra", by=7),
     )
     asked = parse("cache")
-    few = evaluate.matching([connection], asked, EVERYWHERE, NOW_MS, limit=2)
+    few = execute.matching([connection], asked, EVERYWHERE, NOW_MS, limit=2)
     assert numbers(few.ids) == [7, 6], "the shortest is older than what is ranked"
-    every = evaluate.matching([connection], asked, EVERYWHERE, NOW_MS)
+    every = execute.matching([connection], asked, EVERYWHERE, NOW_MS)
     assert numbers(every.ids) == [0, 7, 6, 5, 4, 3, 2, 1]
-    assert evaluate.count([connection], asked, EVERYWHERE, NOW_MS) == 8
-    narrowed = evaluate.matching([connection], parse("cache id:01KF"), EVERYWHERE, NOW_MS, limit=1)
+    assert execute.count([connection], asked, EVERYWHERE, NOW_MS) == 8
+    narrowed = execute.matching([connection], parse("cache id:01KF"), EVERYWHERE, NOW_MS, limit=1)
     assert numbers(narrowed.ids) == [0], "a filter narrows the answer, so all of it is ranked"
 
 
 def test_where_no_node_has_all_words_the_rare_ones_decide(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluate, "MOST_RANKED", 3)
+    monkeypatch.setattr(execute, "MOST_RANKED", 3)
     connection = database(
         *(node(number, "cache of pages") for number in range(6)), node(9, "zebra crossing")
     )
     asked = parse("cache zebra")
-    matches = evaluate.matching([connection], asked, EVERYWHERE, NOW_MS, limit=5)
+    matches = execute.matching([connection], asked, EVERYWHERE, NOW_MS, limit=5)
     assert (numbers(matches.ids), matches.partial) == ([9], True)
-    assert evaluate.count([connection], asked, EVERYWHERE, NOW_MS) == 1
-    monkeypatch.setattr(evaluate, "MOST_RANKED", 100)
+    assert execute.count([connection], asked, EVERYWHERE, NOW_MS) == 1
+    monkeypatch.setattr(execute, "MOST_RANKED", 100)
     assert len(answer(connection, "cache zebra")) == 7

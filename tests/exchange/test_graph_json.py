@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx.errors import ContentRefused, NewerFormat
-from ctx.exchange import exchange
-from ctx.exchange.exchange import Written, require_no_conflict
-from ctx.exchange.foreign.incoming import Skipped
-from ctx.exchange.intake import Intake
-from ctx.memory import model, store
+from ctx.exchange import graph_json
+from ctx.exchange.foreign.foreign_items import Skipped
+from ctx.exchange.graph_json import Written, require_no_conflict
+from ctx.exchange.importer import Intake
+from ctx.memory import model, user_store
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Draft, Edge, Evidence, View
@@ -29,19 +29,19 @@ WHO = Who("s", "test")
 def memory(folder: Path, name: str) -> Iterator[Graph]:
     path = folder / name
     path.unlink(missing_ok=True)
-    with closing(store.open_for_writing(str(path))) as connection:
+    with closing(user_store.open_for_writing(str(path))) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         yield Graph(connection)
 
 
 def exported(graph: Graph, chosen: Any = None) -> str:
     parts: list[str] = []
-    exchange.write(graph, chosen, parts.append)
+    graph_json.write(graph, chosen, parts.append)
     return "".join(parts)
 
 
 def take(graph: Graph, text: str) -> Intake:
-    document = exchange.parse(text)
+    document = graph_json.parse(text)
     require_no_conflict(graph, document.items)
     with changing(graph, "import", WHO) as change:
         intake = Intake(change)
@@ -173,7 +173,7 @@ def test_some_nodes_and_what_lies_between_them(tmp_path: Path) -> None:
         assert document["views"] == []
         # What took its place is not in the document, so nothing in it may say so.
         assert json.loads(exported(graph, ids[:1]))["nodes"][0]["superseded_by"] is None
-        assert exchange.write(graph, ids[:1], lambda _: None) == Written(1, 0, 0)
+        assert graph_json.write(graph, ids[:1], lambda _: None) == Written(1, 0, 0)
 
 
 def test_an_empty_graph(tmp_path: Path) -> None:
@@ -230,16 +230,16 @@ def document(**parts: Any) -> str:
 )
 def test_a_document_that_makes_no_sense(text: str, message: str) -> None:
     with pytest.raises(ContentRefused, match=message):
-        exchange.parse(text)
+        graph_json.parse(text)
 
 
 def test_a_document_of_a_newer_version() -> None:
     with pytest.raises(NewerFormat, match="version 2"):
-        exchange.parse('{"format": "ctx-graph", "version": 2}')
+        graph_json.parse('{"format": "ctx-graph", "version": 2}')
 
 
 def test_what_the_go_program_exports() -> None:
-    found = exchange.parse(
+    found = graph_json.parse(
         json.dumps(
             {
                 "nodes": [
@@ -278,13 +278,13 @@ def test_what_took_a_nodes_place_is_linked_even_if_the_document_forgot(tmp_path:
     (edge,) = json.loads(whole)["edges"]
     assert (edge["type"], edge["from_id"], edge["to_id"]) == ("SUPERSEDES", newer["id"], NODE["id"])
     # An edge that is there is not made twice.
-    assert len([each for each in exchange.parse(whole).items if isinstance(each, Edge)]) == 1
+    assert len([each for each in graph_json.parse(whole).items if isinstance(each, Edge)]) == 1
 
 
 def test_a_view_is_read_with_its_times() -> None:
     told = {"name": "v", "query": "type:fact", "budget": None}
     times = {"created_at": "2024-01-15", "updated_at": "2024-01-15T10:00:00+00:00"}
-    assert exchange.parse(document(views=[{**told, **times}])).items == [
+    assert graph_json.parse(document(views=[{**told, **times}])).items == [
         View("v", "type:fact", None, "2024-01-15T00:00:00Z", "2024-01-15T10:00:00Z")
     ]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ctx.errors import CtxError, DatabaseFailure, PathRefused
-from ctx.exchange.foreign import database, go_ctx
-from ctx.exchange.foreign.incoming import Item
+from ctx.exchange.foreign import foreign_database, go_ctx
+from ctx.exchange.foreign.foreign_items import Item
 from ctx.memory.model import Draft
 from tests.exchange.foreign.databases import FACT, go_store
 
@@ -130,7 +130,10 @@ def test_a_piece_of_a_database(tmp_path: Path, size: int) -> None:
 def test_what_is_not_a_plain_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, message in (("pipe", "not a plain file"), ("nothing", "does not exist")):
-        with pytest.raises(PathRefused, match=message), database.opened(str(tmp_path / name)):
+        with (
+            pytest.raises(PathRefused, match=message),
+            foreign_database.opened(str(tmp_path / name)),
+        ):
             pass
     (tmp_path / "link.db").symlink_to(go_store(tmp_path / "store.db"))
     assert len(contents(tmp_path / "link.db")) == 3

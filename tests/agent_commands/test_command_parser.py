@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.agent_commands.commands import LONGEST_WRITTEN, Command, Wrong, parse
+from ctx.agent_commands.command_parser import LONGEST_WRITTEN, Command, Wrong, parse
 from ctx.memory import model
 from tests import effort
 

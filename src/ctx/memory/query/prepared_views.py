@@ -20,10 +20,10 @@ from typing import Any
 from ctx import clock
 from ctx.errors import CtxError
 from ctx.memory import records
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope, Statement, compile_query, compile_tier, words_of
-from ctx.memory.query.parse import And, Expression, Not, Or, Query, parse
-from ctx.memory.query.times import Time
+from ctx.memory.query.query_parser import And, Expression, Not, Or, Query, parse
+from ctx.memory.query.time_filters import Time
 
 # No tag has this character in it.
 _LATER = "\0"
@@ -60,8 +60,8 @@ def _statements(query: Query, scope: Scope) -> list[tuple[str | None, Statement]
         every = words_of(query)
         attempts = (every, every._replace(any_of_them=True))
         ranked = (compile_query(query, scope, _THEN_MS, words) for words in attempts)
-        return [(None, evaluate.with_tiers(statement)) for statement in ranked]
-    tiers = (*evaluate.TIERS, None)
+        return [(None, execute.with_tiers(statement)) for statement in ranked]
+    tiers = (*execute.TIERS, None)
     compiled = ((tier, compile_tier(query, scope, _THEN_MS, tier)) for tier in tiers)
     return [(tier, statement) for tier, statement in compiled if statement]
 

@@ -19,7 +19,7 @@ from ctx.memory.query.compile import (
     compile_tier,
     words_of,
 )
-from ctx.memory.query.parse import Query
+from ctx.memory.query.query_parser import Query
 
 MOST_RANKED = 8_000
 """Nodes that are ranked where nothing but common words narrows the answer."""

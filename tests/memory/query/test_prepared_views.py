@@ -18,10 +18,10 @@ from ctx.context.entries import load
 from ctx.context.layers import Wanted
 from ctx.ids import NodeId
 from ctx.memory.changes import changing
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import parse
-from ctx.memory.query.prepared import prepare_views, prepared
+from ctx.memory.query.prepared_views import prepare_views, prepared
+from ctx.memory.query.query_parser import parse
 from tests import effort
 from tests.memory import graphs
 from tests.memory.query import oracle
@@ -71,7 +71,7 @@ def check(connection: Connection, query: str, wanted: Wanted, now_ms: int) -> li
     set_view(connection, query)
     # Outside of any project, nothing of one is seen.
     scope = Scope(project=wanted.project or "", task=wanted.task)
-    found = [each for _, each in evaluate.in_tiers([connection], parse(query), scope, now_ms)]
+    found = [each for _, each in execute.in_tiers([connection], parse(query), scope, now_ms)]
     with at(now_ms):
         made = layers.context([connection], wanted)
     told = (query, wanted, found)
@@ -168,12 +168,12 @@ def test_a_word_that_nearly_every_node_has(monkeypatch: pytest.MonkeyPatch) -> N
     with database(*nodes, node(9, "zebra crossing")) as connection:
         asked = parse("cache zebra")
         set_view(connection, asked.text)
-        monkeypatch.setattr(evaluate, "MOST_RANKED", 3)
-        found = [each for _, each in evaluate.in_tiers([connection], asked, Scope(), NOW_MS)]
+        monkeypatch.setattr(execute, "MOST_RANKED", 3)
+        found = [each for _, each in execute.in_tiers([connection], asked, Scope(), NOW_MS)]
         assert numbers(found) == [9]
         made = layers.context([connection], Wanted(None, None, 2_500))
         assert numbers([item.id for item in made.items]) == [9, 5, 4, 3, 2, 1, 0]
-        assert not evaluate.matching([connection], parse("cache of"), Scope(), NOW_MS).partial
+        assert not execute.matching([connection], parse("cache of"), Scope(), NOW_MS).partial
         # Where some node has all of them, nobody narrows.
         check(connection, "pages cache", Wanted(None, None, 2_500), NOW_MS)
 

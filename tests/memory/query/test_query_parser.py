@@ -15,7 +15,7 @@ from ctx.memory.query.filters import (
     Tokens,
     Type,
 )
-from ctx.memory.query.parse import (
+from ctx.memory.query.query_parser import (
     DEEPEST,
     MOST_FILTERS,
     And,
@@ -26,7 +26,7 @@ from ctx.memory.query.parse import (
     parse,
     parse_words,
 )
-from ctx.memory.query.times import Time
+from ctx.memory.query.time_filters import Time
 
 A, B, C, D = Tag("a"), Tag("b"), Tag("c"), Tag("d")
 DAY_MS = 86_400_000

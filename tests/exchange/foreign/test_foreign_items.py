@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from ctx import ids
 from ctx.errors import UsageError
-from ctx.exchange.foreign import incoming
+from ctx.exchange.foreign import foreign_items
 from ctx.memory import model
 
 MS = 1_705_312_800_000
@@ -26,20 +26,20 @@ MS = 1_705_312_800_000
     ],
 )
 def test_times_in_whatever_form(value: object) -> None:
-    assert incoming.moment(value) == MS
+    assert foreign_items.moment(value) == MS
 
 
 @pytest.mark.parametrize(
     "value", [None, "", 0, -5, True, "soon", float("nan"), float("inf"), 10**400, "9" * 400, []]
 )
 def test_what_is_no_time(value: object) -> None:
-    assert incoming.moment(value) is None
-    assert incoming.moment(value, MS) == MS
+    assert foreign_items.moment(value) is None
+    assert foreign_items.moment(value, MS) == MS
 
 
 @given(st.text())
 def test_a_tag_is_made_to_fit(word: str) -> None:
-    found = incoming.tag(word)
+    found = foreign_items.tag(word)
     if found is not None:
         assert model.tag(found) == found
     try:
@@ -50,7 +50,7 @@ def test_a_tag_is_made_to_fit(word: str) -> None:
 
 @given(st.text(st.characters(codec=None)))
 def test_cleaned_text_can_be_stored(text: str) -> None:
-    found, count = incoming.cleaned(text)
+    found, count = foreign_items.cleaned(text)
     found.encode("utf-8")
     assert "\0" not in found
     assert len(found) == len(text)
@@ -58,12 +58,12 @@ def test_cleaned_text_can_be_stored(text: str) -> None:
 
 
 def test_values_are_cleaned_to_their_bottom() -> None:
-    value, count = incoming.cleaned_value({"a\0": ["\ud800", {"b": "\0\0"}], "n": 1})
+    value, count = foreign_items.cleaned_value({"a\0": ["\ud800", {"b": "\0\0"}], "n": 1})
     assert (value, count) == ({"a\ufffd": ["\ufffd", {"b": "\ufffd\ufffd"}], "n": 1}, 4)
     deep: object = "x"
     for _ in range(400):
         deep = [deep]
-    found, _ = incoming.cleaned_value(deep)
+    found, _ = foreign_items.cleaned_value(deep)
     for _ in range(50):
         (found,) = found
     assert isinstance(found, str)
@@ -72,7 +72,7 @@ def test_values_are_cleaned_to_their_bottom() -> None:
 def test_what_json_has_no_word_for_is_kept_as_text() -> None:
     inf, nan = float("inf"), float("nan")
     odd = {"a": [inf, -inf, nan, 0.5, True, None, 10**400], "b": b"x\xff", "c": {"d": (1, {2})}}
-    value, count = incoming.cleaned_value(odd)
+    value, count = foreign_items.cleaned_value(odd)
     assert value == {
         "a": ["inf", "-inf", "nan", 0.5, True, None, 10**400],
         "b": "x\ufffd",
@@ -82,8 +82,8 @@ def test_what_json_has_no_word_for_is_kept_as_text() -> None:
 
 
 def test_an_id_can_be_given_its_time_later() -> None:
-    without = incoming.derived_id(None, "a", 1)
-    assert incoming.is_untimed(without)
-    assert incoming.timed(without, MS) == incoming.derived_id(MS, "a", 1)
-    assert not incoming.is_untimed(incoming.timed(without, MS))
-    assert all(ids.is_ulid(incoming.derived_id(ms, "x")) for ms in (None, 0, MS, 1 << 60))
+    without = foreign_items.derived_id(None, "a", 1)
+    assert foreign_items.is_untimed(without)
+    assert foreign_items.timed(without, MS) == foreign_items.derived_id(MS, "a", 1)
+    assert not foreign_items.is_untimed(foreign_items.timed(without, MS))
+    assert all(ids.is_ulid(foreign_items.derived_id(ms, "x")) for ms in (None, 0, MS, 1 << 60))

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 from ctx import clock, ids
 from ctx.errors import ContentRefused, ImportConflict, NewerFormat, UsageError
-from ctx.exchange.foreign import go_ctx, incoming
-from ctx.exchange.foreign.incoming import Item, Skipped
-from ctx.exchange.intake import ACTION, is_untouched
+from ctx.exchange.foreign import foreign_items, go_ctx
+from ctx.exchange.foreign.foreign_items import Item, Skipped
+from ctx.exchange.importer import ACTION, is_untouched
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model
 from ctx.memory.changes import Change, Who
@@ -218,7 +218,7 @@ def _node(each: Mapping[str, Any], at: str) -> Draft:
         raise _wrong(f"{at}.summary is not a text")
     content = _text(each, "content", at)
     try:
-        model.content(incoming.cleaned(content)[0])
+        model.content(foreign_items.cleaned(content)[0])
         return Draft(
             NodeId(_ulid(each, "id", at)),
             model.node_type(_text(each, "type", at)),
@@ -242,7 +242,7 @@ def _replacement(each: Mapping[str, Any], at: str) -> Edge | None:
         return None
     newer, older = (NodeId(_ulid(each, name, at)) for name in ("superseded_by", "id"))
     replaced_at = _time(each, "updated_at", at)
-    edge_id = incoming.derived_id(clock.parse_iso(replaced_at), FORMAT, newer, older)
+    edge_id = foreign_items.derived_id(clock.parse_iso(replaced_at), FORMAT, newer, older)
     evidence = Evidence("ctx").metadata()
     return Edge(edge_id, newer, older, "SUPERSEDES", replaced_at, evidence)
 
@@ -291,7 +291,7 @@ def _ulid(each: Mapping[str, Any], name: str, at: str) -> Ulid:
 
 def _time(each: Mapping[str, Any], name: str, at: str) -> str:
     ms = clock.parse_iso(_text(each, name, at))
-    if ms is None or not 0 <= ms < incoming.YEAR_10000:
+    if ms is None or not 0 <= ms < foreign_items.YEAR_10000:
         raise _wrong(f"{at}.{name} is not a time such as 2026-01-20T10:00:00Z")
     return clock.iso(ms)
 
@@ -334,16 +334,16 @@ def _conflict(graph: Graph, item: Item) -> str | None:
         differing = trial.update_node(
             item.id,
             node_type=item.type,
-            content=incoming.cleaned(item.content)[0],
-            summary=incoming.cleaned(item.summary or "")[0],
-            metadata={**removed, **incoming.cleaned_value(dict(item.metadata))[0]},
+            content=foreign_items.cleaned(item.content)[0],
+            summary=foreign_items.cleaned(item.summary or "")[0],
+            metadata={**removed, **foreign_items.cleaned_value(dict(item.metadata))[0]},
         )
         if set(item.tags) != set(node.tags):
             differing = (*differing, "tags")
         return f"node {item.id}: {', '.join(differing)}" if differing else None
     if isinstance(item, Edge):
         edge = graph.edge(item.from_id, item.to_id, item.type)
-        said = incoming.cleaned_value(dict(item.metadata))[0]
+        said = foreign_items.cleaned_value(dict(item.metadata))[0]
         if edge and said and edge.metadata != said:
             return f"edge {item.from_id} {item.type} {item.to_id}: what it rests on"
     if isinstance(item, View):
@@ -358,15 +358,17 @@ def _go_items(found: Mapping[str, Any]) -> Iterator[Item]:
     """The Go program's export: tags stand in the nodes, in a list of their own, or in both."""
     listed: dict[str, dict[str, object]] = {}
     for _, each in _lenient(found, "tags"):
-        tags = listed.setdefault(incoming.text(each.get("node_id")), {})
-        tags[incoming.text(each.get("tag"))] = each.get("created_at")
+        tags = listed.setdefault(foreign_items.text(each.get("node_id")), {})
+        tags[foreign_items.text(each.get("tag"))] = each.get("created_at")
     replaced: list[Mapping[str, Any]] = []
     for name, each in _lenient(found, "nodes"):
         if each is not _NOTHING:
             own = each.get("tags")
             listed_there = own if isinstance(own, list) else []
             inside = {tag: None for tag in listed_there if isinstance(tag, str)}
-            yield go_ctx.node(each, {**inside, **listed.get(incoming.text(each.get("id")), {})})
+            yield go_ctx.node(
+                each, {**inside, **listed.get(foreign_items.text(each.get("id")), {})}
+            )
             replaced.append(each)
         else:
             yield Skipped(name, "it is not an object")
