@@ -167,7 +167,7 @@ class History:
 
     def commit(self, parent: ObjectId | None) -> ObjectId:
         numbers = [next(self._numbers) for _ in range(IN_A_COMMIT // EACH)]
-        batch = batches.made([record for number in numbers for record in said(number)])
+        batch = batches.encode_batch([record for number in numbers for record in said(number)])
         made = typed(
             Commit(
                 parents=(parent,) if parent else (),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.agent_commands.command_parser import LONGEST_WRITTEN, Command, Wrong, parse
+from ctx.agent_commands.command_parser import LONGEST_WRITTEN, Command, CommandProblem, parse
 from ctx.memory import model
 from tests import effort
 
@@ -395,7 +395,7 @@ ALL = "`remember`, `recall`, `summarize`, `link`, `status`, `task`, `expand`, `s
     ],
 )
 def test_what_is_wrong_is_told_back(text: str, problem: str, right: str) -> None:
-    expected = Wrong(" ".join(text.split()), problem, right, 1)
+    expected = CommandProblem(" ".join(text.split()), problem, right, 1)
     assert parse(f"<ctx:status/> {text}") == [Command("status", {}, "", 0), expected]
     # It does not stand in the way of others.
     assert parse(f"{text}\n<ctx:status/>")[1:] == [Command("status", {}, "", 1)]
@@ -408,14 +408,14 @@ def test_what_is_wrong_is_told_back(text: str, problem: str, right: str) -> None
         (
             '<ctx:remember type="fact">Not closed. <ctx:status/>',
             [
-                Wrong('<ctx:remember type="fact">', UNCLOSED, REMEMBER, 0),
+                CommandProblem('<ctx:remember type="fact">', UNCLOSED, REMEMBER, 0),
                 Command("status", {}, "", 1),
             ],
         ),
         (
             '<ctx:remember type="fact">not closed\n\n<ctx:remember type="fact">a</ctx:remember>',
             [
-                Wrong('<ctx:remember type="fact">', UNCLOSED, REMEMBER, 0),
+                CommandProblem('<ctx:remember type="fact">', UNCLOSED, REMEMBER, 0),
                 Command("remember", {"type": "fact"}, "a", 1),
             ],
         ),
@@ -426,7 +426,7 @@ def test_what_is_wrong_is_told_back(text: str, problem: str, right: str) -> None
         (
             '<ctx:recall query="a/>\n<ctx:status/>\n<ctx:recall query="b"/>',
             [
-                Wrong('<ctx:recall query="a/>', QUOTE, RECALL, 0),
+                CommandProblem('<ctx:recall query="a/>', QUOTE, RECALL, 0),
                 Command("status", {}, "", 1),
                 Command("recall", {"query": "b"}, "", 2),
             ],
@@ -434,14 +434,16 @@ def test_what_is_wrong_is_told_back(text: str, problem: str, right: str) -> None
         (
             '<ctx:recall query="a\n\n<ctx:status/>',
             [
-                Wrong('<ctx:recall query="a', "The quote at `query` is not closed.", RECALL, 0),
+                CommandProblem(
+                    '<ctx:recall query="a', "The quote at `query` is not closed.", RECALL, 0
+                ),
                 Command("status", {}, "", 1),
             ],
         ),
         (
             f"<ctx:remember>{'long ' * 100}</ctx:remember>",
             [
-                Wrong(
+                CommandProblem(
                     f"<ctx:remember>{'long ' * 21}…",
                     "`remember` needs a value for `type`.",
                     REMEMBER,
@@ -451,7 +453,7 @@ def test_what_is_wrong_is_told_back(text: str, problem: str, right: str) -> None
         ),
     ],
 )
-def test_a_mistake_stays_one(text: str, expected: list[Command | Wrong]) -> None:
+def test_a_mistake_stays_one(text: str, expected: list[Command | CommandProblem]) -> None:
     assert parse(text) == expected
 
 
@@ -583,7 +585,7 @@ def test_nothing_makes_it_fail(text: str) -> None:
     found = parse(text)
     assert [each.position for each in found] == list(range(len(found)))
     for each in found:
-        if isinstance(each, Wrong):
+        if isinstance(each, CommandProblem):
             assert each.written.startswith("<ctx:")
             assert len(each.written) <= LONGEST_WRITTEN
             assert "\n" not in each.written

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from ctx.errors import ContentRefused, NewerFormat
 from ctx.exchange import graph_json
-from ctx.exchange.foreign.foreign_items import Skipped
-from ctx.exchange.graph_json import Written, require_no_conflict
-from ctx.exchange.importer import Intake
+from ctx.exchange.foreign.foreign_items import SkippedItem
+from ctx.exchange.graph_json import ExportCounts, require_no_conflict
+from ctx.exchange.importer import ItemImporter
 from ctx.memory import model, user_store
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
@@ -40,11 +40,11 @@ def exported(graph: Graph, chosen: Any = None) -> str:
     return "".join(parts)
 
 
-def take(graph: Graph, text: str) -> Intake:
+def take(graph: Graph, text: str) -> ItemImporter:
     document = graph_json.parse(text)
     require_no_conflict(graph, document.items)
     with changing(graph, "import", WHO) as change:
-        intake = Intake(change)
+        intake = ItemImporter(change)
         for item in document.items:
             intake.take(item, "ctx")
         intake.finish()
@@ -173,7 +173,7 @@ def test_some_nodes_and_what_lies_between_them(tmp_path: Path) -> None:
         assert document["views"] == []
         # What took its place is not in the document, so nothing in it may say so.
         assert json.loads(exported(graph, ids[:1]))["nodes"][0]["superseded_by"] is None
-        assert graph_json.write(graph, ids[:1], lambda _: None) == Written(1, 0, 0)
+        assert graph_json.write(graph, ids[:1], lambda _: None) == ExportCounts(1, 0, 0)
 
 
 def test_an_empty_graph(tmp_path: Path) -> None:
@@ -262,8 +262,8 @@ def test_what_the_go_program_exports() -> None:
     assert (edge.type, edge.from_id, edge.to_id) == ("DEPENDS_ON", first.id, second.id)
     assert (replaced.type, replaced.from_id, replaced.to_id) == ("SUPERSEDES", first.id, second.id)
     assert skipped == [
-        Skipped("node empty", "it has no content"),
-        Skipped("nodes[3]", "it is not an object"),
+        SkippedItem("node empty", "it has no content"),
+        SkippedItem("nodes[3]", "it is not an object"),
     ]
     assert not found.is_ours
 

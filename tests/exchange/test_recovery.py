@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx.exchange import recovery, salvage
-from ctx.exchange.recovery import Recovered
+from ctx.exchange.recovery import RecoveryReport
 from ctx.ids import NodeId, derived_ulid
 from ctx.memory import migrations, pending, user_store
 from ctx.memory.changes import changing
@@ -100,7 +100,7 @@ def path(lived: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def recovered(path: Path) -> tuple[Recovered, Path]:
+def recovered(path: Path) -> tuple[RecoveryReport, Path]:
     new = path.with_name("new.db")
     return recovery.make_store(salvage.salvage(str(path)), str(new)), new
 
@@ -115,7 +115,7 @@ def everything(path: Path) -> tuple[object, ...]:
         return tables(connection), all_records(connection), rows
 
 
-def nothing_lost(told: Recovered) -> bool:
+def nothing_lost(told: RecoveryReport) -> bool:
     return not (told.lost_records or told.lost_nodes or told.lost_edges or told.lost_tags)
 
 

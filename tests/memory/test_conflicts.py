@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctx.ids import NodeId, ObjectId, Ulid
 from ctx.layout import project_at
-from ctx.memory.conflicts import disputes
+from ctx.memory.conflicts import find_conflicts
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.records import Record
 from ctx.objects.model import Commit
@@ -18,7 +18,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import Object, typed
 from ctx.objects.trees import EMPTY
 from ctx.project import batches, project_index
-from ctx.project.project_index_state import State
+from ctx.project.project_index_state import ProjectState
 from tests import effort
 
 NODES = [NodeId(Ulid(f"01{'A' * 23}{number}")) for number in range(2)]
@@ -131,7 +131,7 @@ def test_disputes_are_those_that_trying_all_pairs_finds(drawn: list[Drawn]) -> N
         objects: list[Object] = []
         named: list[tuple[ObjectId, ...]] = []
         for number, (commit, part) in enumerate(zip(drawn, every, strict=True)):
-            batch = [batches.made(part)] if part else []
+            batch = [batches.encode_batch(part)] if part else []
             amended = named[commit.amends] if commit.amends is not None else ()
             named.append((*amended, *(each.id for each in batch)))
             made = typed(
@@ -148,9 +148,9 @@ def test_disputes_are_those_that_trying_all_pairs_finds(drawn: list[Drawn]) -> N
             commits.append(made.id)
         repository.objects.write(objects)
         with closing(
-            project_index.in_memory(repository, State(tuple(commits), ())).connection
+            project_index.in_memory(repository, ProjectState(tuple(commits), ())).connection
         ) as opened:
-            found = disputes(Graph(opened, PROJECT))
+            found = find_conflicts(Graph(opened, PROJECT))
     wanted = expected(drawn, every)
     assert {(each.node_id, each.field) for each in found} == {each[:2] for each in wanted}
     among = {each[:2]: each[2] for each in wanted}

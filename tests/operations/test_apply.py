@@ -811,7 +811,7 @@ def test_receipts_are_kept_once(client: Client, conversation: Conversation, ctx:
             at,
             "app",
             made.tokens,
-            (receipts.Item(item.id, item.label, item.updated_at, item.tokens),),
+            (receipts.ReceiptItem(item.id, item.label, item.updated_at, item.tokens),),
         )
 
 

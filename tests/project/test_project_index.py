@@ -25,7 +25,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import typed
 from ctx.objects.trees import EMPTY
 from ctx.project import batches, project_index, project_index_state
-from ctx.project.project_index import Document
+from ctx.project.project_index import IndexedDocument
 from ctx.project.project_index_state import Fingerprint
 from ctx.sqlite.connection import transaction
 from tests import effort
@@ -114,7 +114,7 @@ class World:
         os.mkdir(f"{folder}/.ctx")
         self.repository = Repository(project_at(folder))
         self.project = self.repository.project
-        made = [batches.made([drawn.said[each] for each in part]) for part in drawn.batches]
+        made = [batches.encode_batch([drawn.said[each] for each in part]) for part in drawn.batches]
         self._batches = [each.id for each in made]
         self._commits: list[ObjectId] = []
         self._replaced: list[tuple[ObjectId, ...]] = []
@@ -244,7 +244,7 @@ class World:
                 for path, said in self._documents.items()
             }
             for path in opened.changed_documents(seen):
-                opened.put_document(path, Document(seen[path], self._documents[path]))
+                opened.put_document(path, IndexedDocument(seen[path], self._documents[path]))
         assert project_index_state.holds(opened.connection, self.project, now)
         assert_sound(opened.connection)
         opened.connection.close()

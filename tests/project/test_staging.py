@@ -86,13 +86,13 @@ def test_everything_that_is_whole_is_saved(
             if repository.staged.is_sound(id) and repository.staged.is_sound(each)
         ]
         with repository.locked("a test"):
-            assert broken_chains.broken(repository) == ([] if is_whole else [NAME])
+            assert broken_chains.broken_refs(repository) == ([] if is_whole else [NAME])
             if is_whole:
                 return
-            told = broken_chains.mend(repository, NAME, dry_run=True)
-            mended = broken_chains.mend(repository, NAME, dry_run=False)
+            told = broken_chains.repair_chain(repository, NAME, dry_run=True)
+            mended = broken_chains.repair_chain(repository, NAME, dry_run=False)
             assert mended[:3] == told[:3]
-            assert broken_chains.broken(repository) == []
+            assert broken_chains.broken_refs(repository) == []
         if expected:
             # Pieces that were made in the same second have no order once what joins them is lost.
             saved = contents(repository)
@@ -112,7 +112,7 @@ def test_what_another_chain_holds_is_not_taken(tmp_path: Path) -> None:
     step(repository, blob(b"one"))
     wound(repository, step(repository, blob(b"two")), gone=True)
     with repository.locked("a test"):
-        assert broken_chains.mend(repository, NAME, dry_run=False).steps == 1
+        assert broken_chains.repair_chain(repository, NAME, dry_run=False).steps == 1
     assert contents(repository) == [blob(b"one").id]
 
 
@@ -125,7 +125,7 @@ def test_a_step_that_may_have_counted_is_taken(tmp_path: Path) -> None:
     step(repository, blob(b"two"))
     wound(repository, step(repository, blob(b"three")), gone=False)
     with repository.locked("a test"):
-        assert broken_chains.mend(repository, NAME, dry_run=False).steps == 3
+        assert broken_chains.repair_chain(repository, NAME, dry_run=False).steps == 3
     assert contents(repository)[0] == blob(b"one").id
     assert set(contents(repository)[1:]) == {blob(b"killed").id, blob(b"two").id}
 
@@ -144,9 +144,9 @@ def test_a_ref_is_renamed_from_what_was_seen(tmp_path: Path) -> None:
 
 def test_the_joined_session(tmp_path: Path) -> None:
     project = made(str(tmp_path)).project
-    assert current_session.read(project) == current_session.Joined(None)
+    assert current_session.read(project) == current_session.CurrentSession(None)
     current_session.join(project, SESSION)
-    assert current_session.read(project) == current_session.Joined(SESSION)
+    assert current_session.read(project) == current_session.CurrentSession(SESSION)
     assert oct(os.stat(project.stage).st_mode)[-3:] == "600"
     assert not current_session.leave(project, SessionId("other"))
     assert current_session.leave(project, SESSION)

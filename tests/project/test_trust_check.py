@@ -65,7 +65,7 @@ def verify(home: str, folder: Path) -> Verdict:
     return verdict
 
 
-def only(home: str) -> trust_list.Trusted:
+def only(home: str) -> trust_list.TrustEntry:
     (known,) = trust_list.everything(home)
     return known
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ctx.layout import Project, project_at
 from ctx.project import trust_check, trust_list
-from ctx.project.trust_list import Trusted
+from ctx.project.trust_list import TrustEntry
 from tests import effort
 from tests.conftest import git
 
@@ -55,7 +55,7 @@ def test_trusted_and_revoked(home: str, repo: Path) -> None:
     )
     assert trust_list.is_trusted(home, project)
     (known,) = trust_list.everything(home)
-    assert known._replace(marker="") == Trusted(
+    assert known._replace(marker="") == TrustEntry(
         f"{repo}/.git", str(repo), AT, ADA, owner=os.getuid()
     )
     assert os.listdir(home) == ["trusted.json"]
@@ -231,7 +231,7 @@ def test_what_is_not_understood_is_kept(home: str, repo: Path) -> None:
     os.mkdir(home)
     theirs = {"/a": {"root": "/a", "at": AT, "identity": ADA, "until": 7}, "/b": 3, "/c": {"at": 1}}
     Path(trust_list.path_of(home)).write_text(json.dumps(theirs))
-    assert trust_list.everything(home) == [Trusted("/a", "/a", AT, ADA)]
+    assert trust_list.everything(home) == [TrustEntry("/a", "/a", AT, ADA)]
     trust_check.trust_project(home, at(repo), ADA, AT)
     assert trust_check.revoke(home, at(repo))
     assert json.loads(Path(trust_list.path_of(home)).read_text()) == theirs

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from ctx.agent_commands.markup import Closings, Opening, read_opening, stands_alone
+from ctx.agent_commands.markup import ClosingTags, OpeningTag, read_opening, stands_alone
 from ctx.agent_commands.prose import MARK, Paragraph, Prose, RawHtml
 from ctx.agent_commands.quotations import Backticks, Quotations, QuotedPlaces, Span
 from ctx.errors import UsageError
@@ -47,7 +47,7 @@ class Command(NamedTuple):
     one message apart, also when the message is read again."""
 
 
-class Wrong(NamedTuple):
+class CommandProblem(NamedTuple):
     """What was meant as a command and cannot be carried out."""
 
     written: str
@@ -58,21 +58,21 @@ class Wrong(NamedTuple):
     position: int
 
 
-def parse(text: str) -> list[Command | Wrong]:
+def parse(text: str) -> list[Command | CommandProblem]:
     """Everything in a message that was meant as a command, in order."""
     return [
         _read(text, each.opening, each.closing, position)
-        for position, each in enumerate(_meant(text))
+        for position, each in enumerate(_meant_elements(text))
     ]
 
 
 def spans(text: str) -> list[Span]:
     """Where in a message everything stands that was meant as a command, with its content."""
-    return [(each.opening.start, each.end) for each in _meant(text)]
+    return [(each.opening.start, each.end) for each in _meant_elements(text)]
 
 
 class _Element(NamedTuple):
-    opening: Opening
+    opening: OpeningTag
     closing: Span | None
     is_placed: bool
     """Whether it stands where a command can stand."""
@@ -88,7 +88,7 @@ class _Element(NamedTuple):
         return self.closing[1] if self.closing else self.opening.end
 
 
-def _meant(text: str) -> list[_Element]:
+def _meant_elements(text: str) -> list[_Element]:
     """The elements that are commands: at the beginning of a line, behind a sentence or behind
     another command, and not quoted. What is inside of an element is none, whatever it is.
 
@@ -111,14 +111,14 @@ def _elements(text: str, shown: set[int]) -> tuple[list[_Element], QuotedPlaces]
     found: list[_Element] = []
     backticks, raw = Backticks(text), RawHtml(text)
     prose, quotations = Prose(text, raw), Quotations(text, backticks, raw)
-    closings = Closings(text, backticks, _begins_content)
+    closings = ClosingTags(text, backticks, _begins_content)
     for paragraph in prose.paragraphs():
 
         def element_end(start: int, paragraph: Paragraph = paragraph) -> int:
             opening = read_opening(text, start)
             if opening is None or not _is_meant(text, opening):
                 return start + len(MARK)
-            closing = closings.of(opening) if _may_have_content(opening) else None
+            closing = closings.closing_of(opening) if _may_have_content(opening) else None
             last = found[-1] if found and found[-1].is_placed else None
             is_placed = start not in shown and (
                 start in paragraph.marks
@@ -223,7 +223,7 @@ _FORMS = {
 }
 
 
-def _is_meant(text: str, opening: Opening) -> bool:
+def _is_meant(text: str, opening: OpeningTag) -> bool:
     """Half an opening is a mistake where it has values, or stands alone. Otherwise it is prose."""
     return not opening.problem or (
         opening.name in _FORMS
@@ -233,13 +233,13 @@ def _is_meant(text: str, opening: Opening) -> bool:
     )
 
 
-def _may_have_content(opening: Opening) -> bool:
+def _may_have_content(opening: OpeningTag) -> bool:
     if opening.problem or opening.is_all:
         return False
     return opening.name not in _FORMS or _FORMS[opening.name].has_content
 
 
-def _begins_content(opening: Opening) -> bool:
+def _begins_content(opening: OpeningTag) -> bool:
     """Whether it is right, so that a closing must follow."""
     if opening.problem or opening.is_all:
         return False
@@ -250,7 +250,9 @@ def _begins_content(opening: Opening) -> bool:
     return True
 
 
-def _read(text: str, opening: Opening, closing: Span | None, position: int) -> Command | Wrong:
+def _read(
+    text: str, opening: OpeningTag, closing: Span | None, position: int
+) -> Command | CommandProblem:
     """What an opening and its closing say.
 
     Commands inside the content are content: examples, or a mistake that must do no harm.
@@ -267,10 +269,12 @@ def _read(text: str, opening: Opening, closing: Span | None, position: int) -> C
     except UsageError as error:
         problem = _in_one_line(f"{error.message} {error.hint or ''}")
         meant = name if name in _FORMS else _nearest(name, tuple(_FORMS)) or "remember"
-        return Wrong(_beginning(text, opening, closing), problem, _FORMS[meant].right, position)
+        return CommandProblem(
+            _beginning(text, opening, closing), problem, _FORMS[meant].right, position
+        )
 
 
-def _checked(opening: Opening) -> dict[str, str]:
+def _checked(opening: OpeningTag) -> dict[str, str]:
     """The attributes as they are meant."""
     name = opening.name
     if opening.problem:
@@ -279,7 +283,7 @@ def _checked(opening: Opening) -> dict[str, str]:
         raise UsageError(f"There is no command `{name[:80]}`{_instead(name, tuple(_FORMS))}")
     form = _FORMS[name]
     readers = {**form.needed, **form.optional}
-    given = _given(opening, readers)
+    given = _checked_attributes(opening, readers)
     for needed in form.needed:
         if not given.get(needed):
             raise UsageError(f"`{name}` needs a value for `{needed}`.")
@@ -292,7 +296,7 @@ def _checked(opening: Opening) -> dict[str, str]:
     return found
 
 
-def _given(opening: Opening, readers: Mapping[str, Reader]) -> dict[str, str]:
+def _checked_attributes(opening: OpeningTag, readers: Mapping[str, Reader]) -> dict[str, str]:
     """The attributes as they are written, each once."""
     found: dict[str, str] = {}
     for name, value in opening.attributes:
@@ -308,7 +312,7 @@ def _given(opening: Opening, readers: Mapping[str, Reader]) -> dict[str, str]:
     return found
 
 
-def _beginning(text: str, opening: Opening, closing: Span | None) -> str:
+def _beginning(text: str, opening: OpeningTag, closing: Span | None) -> str:
     written = text[opening.start : opening.start + 4 * LONGEST_WRITTEN]
     if opening.problem:
         # Nobody knows where it ends, so its line is shown.

@@ -49,7 +49,7 @@ _ENTITY = re.compile("&(quot|apos|lt|gt|amp);")
 _CHARACTERS = {"quot": '"', "apos": "'", "lt": "<", "gt": ">", "amp": "&"}
 
 
-class Opening(NamedTuple):
+class OpeningTag(NamedTuple):
     name: str
     """In lower case. Perhaps there is no such command."""
     start: int
@@ -63,7 +63,7 @@ class Opening(NamedTuple):
     """Why it cannot be read; empty if it can."""
 
 
-def read_opening(text: str, start: int) -> Opening | None:
+def read_opening(text: str, start: int) -> OpeningTag | None:
     """What a `<ctx:` begins; None where no name follows, so that nobody meant a command."""
     name = _NAME.match(text, start + len(MARK))
     if name is None:
@@ -80,21 +80,21 @@ def read_opening(text: str, start: int) -> Opening | None:
     return opening
 
 
-def stands_alone(text: str, opening: Opening) -> bool:
+def stands_alone(text: str, opening: OpeningTag) -> bool:
     """Whether nothing follows its name in the line."""
     return _REST_OF_LINE.match(text, opening.end) is not None
 
 
 def _read_attributes(
     text: str, name: re.Match[str], limit: int, attribute: re.Pattern[str]
-) -> Opening:
+) -> OpeningTag:
     command, start, at = name[0].lower(), name.start() - len(MARK), name.end()
     found: list[tuple[str, str | None]] = []
     while not (end := _END.match(text, at, limit)):
         pair = attribute.match(text, at, limit)
         if pair is None:
             problem = _why(text, at, found)
-            return Opening(command, start, name.end(), tuple(found), False, problem)
+            return OpeningTag(command, start, name.end(), tuple(found), False, problem)
         at = pair.end()
         match pair.lastgroup:
             case "name":
@@ -104,7 +104,7 @@ def _read_attributes(
             case group:
                 value = _ENTITY.sub(lambda entity: _CHARACTERS[entity[1]], pair[group or 0])
         found.append((pair["name"].lower(), value))
-    return Opening(command, start, end.end(), tuple(found), bool(end[1]), "")
+    return OpeningTag(command, start, end.end(), tuple(found), bool(end[1]), "")
 
 
 def _why(text: str, at: int, found: list[tuple[str, str | None]]) -> str:
@@ -157,7 +157,7 @@ class _Waiting:
         """The closing of an opening that is in the same code."""
 
 
-class Closings:
+class ClosingTags:
     """Which closing belongs to an opening.
 
     Openings and closings of one name are matched as brackets are, so that one that was forgotten
@@ -167,7 +167,7 @@ class Closings:
     """
 
     def __init__(
-        self, text: str, backticks: Backticks, begins_content: Callable[[Opening], bool]
+        self, text: str, backticks: Backticks, begins_content: Callable[[OpeningTag], bool]
     ) -> None:
         self._text = text
         self._backticks = backticks
@@ -184,7 +184,7 @@ class Closings:
         """By the end of the opening."""
         self._patience = _PATIENCE * len(text)
 
-    def of(self, opening: Opening) -> Span | None:
+    def closing_of(self, opening: OpeningTag) -> Span | None:
         """Where its closing begins and ends; None if it has none."""
         if opening.end > self._last.get(opening.name, -1):
             return None
@@ -197,7 +197,7 @@ class Closings:
                 self._found[opening.end] = found.span() if found else None
         return self._found[opening.end]
 
-    def _search(self, opening: Opening) -> None:
+    def _search(self, opening: OpeningTag) -> None:
         """Find the closing of an opening, and of the openings in its content."""
         waiting = [_Waiting(opening.end)]
         shown: dict[int, int] = {}  # by code: how many openings in it are to be closed in it
@@ -233,7 +233,7 @@ class Closings:
             self._found[each.end] = each.in_code or each.of_example
         self._patience -= at - opening.end
 
-    def _nested(self, start: int) -> Opening | None:
+    def _nested(self, start: int) -> OpeningTag | None:
         """The opening at a place in content, if it is to be closed; others are mentions."""
         opening = read_opening(self._text, start)
         return opening if opening and self._begins_content(opening) else None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctx.operations.compact import Compacted
-    from ctx.project.stale_sessions import Waiting
+    from ctx.project.stale_sessions import StaleSession
     from ctx.project.trust_check import Verdict
 
 
@@ -166,7 +166,7 @@ def _mention_stale(memory: Memory, output: Output) -> None:
         output.note(f"Staged and waiting: {', '.join(named)}. `ctx stage` says what to do.")
 
 
-def _waiting(memory: Memory) -> "Sequence[Waiting]":
+def _waiting(memory: Memory) -> "Sequence[StaleSession]":
     if memory.beside is None:
         return ()
     from ctx.project import stale_sessions

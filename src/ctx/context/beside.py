@@ -19,7 +19,7 @@ from ctx.layout import Project
 from ctx.narrative import scan
 from ctx.narrative.scan import Seen
 from ctx.project import project_index_state, trust_list
-from ctx.project.project_index_state import FILE, State
+from ctx.project.project_index_state import FILE, ProjectState
 
 NOT_TRUSTED = (
     " This project has a memory of its own in `.ctx/`, which is not trusted: nothing of it is"
@@ -61,9 +61,9 @@ def current(project: Project) -> Beside:
     return Beside(told=_told(project_index_state.state(project), documents))
 
 
-def _told(now: State, documents: Sequence[Seen]) -> str:
+def _told(now: ProjectState, documents: Sequence[Seen]) -> str:
     """All of it in a few characters."""
-    return f"{crc32(repr((now.told, documents)).encode()):08x}"
+    return f"{crc32(repr((now.as_text, documents)).encode()):08x}"
 
 
 def _has_read(connection: Connection, documents: Sequence[Seen]) -> bool:
@@ -77,7 +77,7 @@ def _has_read(connection: Connection, documents: Sequence[Seen]) -> bool:
     )
 
 
-def _newest(project: Project, now: State) -> Connection | None:
+def _newest(project: Project, now: ProjectState) -> Connection | None:
     """The index that was used last, whatever heads it is of."""
     paths = [os.path.join(project.indexes, name, FILE) for name in disk.names(project.indexes)]
     known = [path for path in paths if os.path.exists(path)]
@@ -87,7 +87,7 @@ def _newest(project: Project, now: State) -> Connection | None:
     return None
 
 
-def _opened(path: str, now: State) -> Connection | None:
+def _opened(path: str, now: ProjectState) -> Connection | None:
     """An index, if nothing was scrubbed since it was made."""
     if not os.path.exists(path):
         return None

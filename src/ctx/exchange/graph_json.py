@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ctx import clock, ids
 from ctx.errors import ContentRefused, ImportConflict, NewerFormat, UsageError
 from ctx.exchange.foreign import foreign_items, go_ctx
-from ctx.exchange.foreign.foreign_items import Item, Skipped
+from ctx.exchange.foreign.foreign_items import Item, SkippedItem
 from ctx.exchange.importer import ACTION, is_untouched
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model
@@ -36,20 +36,22 @@ _BATCH = 500
 _CONFLICTS_SHOWN = 5
 
 
-class Document(NamedTuple):
+class GraphDocument(NamedTuple):
     items: list[Item]
     """Nodes, then edges, then views."""
     is_ours: bool
     """Written by `ctx export` of this program, so that everything in it must make sense."""
 
 
-class Written(NamedTuple):
+class ExportCounts(NamedTuple):
     nodes: int
     edges: int
     views: int
 
 
-def write(graph: Graph, chosen: Sequence[NodeId] | None, out: Callable[[str], object]) -> Written:
+def write(
+    graph: Graph, chosen: Sequence[NodeId] | None, out: Callable[[str], object]
+) -> ExportCounts:
     """The whole graph, or some nodes and the edges between them, handed on line by line."""
     among = None if chosen is None else frozenset(chosen)
     out(f'{{"format": "{FORMAT}", "version": {VERSION},\n"nodes": [')
@@ -60,7 +62,7 @@ def write(graph: Graph, chosen: Sequence[NodeId] | None, out: Callable[[str], ob
     told = graph.views() if among is None else ()
     views = _listed((_line(view._asdict()) for view in told), out)
     out("]}\n")
-    return Written(nodes, edges, views)
+    return ExportCounts(nodes, edges, views)
 
 
 def _listed(lines: Iterator[str], out: Callable[[str], object]) -> int:
@@ -139,7 +141,7 @@ def _line(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def parse(text: str) -> Document:
+def parse(text: str) -> GraphDocument:
     """What a document says. All of it is looked at before anything is done with it."""
     found = _parsed(text)
     if found.get("format") == FORMAT:
@@ -152,7 +154,7 @@ def parse(text: str) -> Document:
             "The document has no nodes in it.",
             hint="`ctx export` writes what can be imported. One JSON object a line: --from jsonl.",
         )
-    return Document(list(_go_items(found)), is_ours=False)
+    return GraphDocument(list(_go_items(found)), is_ours=False)
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -176,7 +178,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def _ours(found: Mapping[str, Any]) -> Document:
+def _ours(found: Mapping[str, Any]) -> GraphDocument:
     nodes = [_node(each, at) for at, each in _entries(found, "nodes")]
     edges = [_edge(each, at) for at, each in _entries(found, "edges")]
     views = [_view(each, at) for at, each in _entries(found, "views")]
@@ -193,7 +195,7 @@ def _ours(found: Mapping[str, Any]) -> Document:
     linked = {(edge.from_id, edge.to_id) for edge in edges if edge.type == "SUPERSEDES"}
     replaced = (_replacement(each, at) for at, each in _entries(found, "nodes"))
     missing = [each for each in replaced if each and (each.from_id, each.to_id) not in linked]
-    return Document([*nodes, *edges, *missing, *views], True)
+    return GraphDocument([*nodes, *edges, *missing, *views], True)
 
 
 def _entries(found: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -371,7 +373,7 @@ def _go_items(found: Mapping[str, Any]) -> Iterator[Item]:
             )
             replaced.append(each)
         else:
-            yield Skipped(name, "it is not an object")
+            yield SkippedItem(name, "it is not an object")
     for _, each in _lenient(found, "edges"):
         yield go_ctx.edge(each)
     for each in replaced:

@@ -28,7 +28,7 @@ from ctx.errors import (
     ViewNotFound,
 )
 from ctx.exchange.foreign import foreign_items
-from ctx.exchange.foreign.foreign_items import Item, Located, Skipped, Whole
+from ctx.exchange.foreign.foreign_items import CompletePage, Item, LocatedDraft, SkippedItem
 from ctx.ids import NodeId, Ulid
 from ctx.memory import inverse_changes, model, records, replay
 from ctx.memory.changes import Change, Who
@@ -58,7 +58,7 @@ _IN_CONTEXT = frozenset({model.WORKING, model.REFERENCE})
 _FIELDS = {"type": "node_type", "content": "content", "summary": "summary"}
 
 
-class Counts(NamedTuple):
+class ImportCounts(NamedTuple):
     """What became of the items."""
 
     added: Mapping[str, int]
@@ -77,14 +77,14 @@ class Counts(NamedTuple):
     """Characters that no text may hold, each replaced by U+FFFD."""
 
 
-class Intake:
+class ItemImporter:
     """One import under way, inside the transaction of its change: an error takes all of it back.
 
     `expected` is how many items there are, as far as that is known.
     """
 
     def __init__(self, change: Change, expected: int = 0) -> None:
-        self.skipped: list[Skipped] = []
+        self.skipped: list[SkippedItem] = []
         self.new: list[NodeId] = []
         """The first of the nodes that were not here."""
         self.has_written = False
@@ -102,13 +102,13 @@ class Intake:
 
     def take(self, item: Item, program: str) -> None:
         match item:
-            case Skipped():
+            case SkippedItem():
                 self.skipped.append(item)
             case Draft():
                 self._take_draft(item, _place(item), program)
-            case Located(place, draft):
+            case LocatedDraft(place, draft):
                 self._take_draft(draft, place, program)
-            case Whole():
+            case CompletePage():
                 self._archive(item)
             case Edge():
                 self._take_edge(item)
@@ -117,10 +117,12 @@ class Intake:
         if len(self._change.records) > _PART:
             self._write()
 
-    def finish(self) -> Counts:
+    def finish(self) -> ImportCounts:
         self._write()
         kinds = ("updated", "unchanged", "kept", "tags", "edges", "views", "archived", "cleaned")
-        return Counts(dict(sorted(self._added.items())), *(self._counts[kind] for kind in kinds))
+        return ImportCounts(
+            dict(sorted(self._added.items())), *(self._counts[kind] for kind in kinds)
+        )
 
     def _write(self) -> None:
         self.has_written = self.has_written or bool(self._change.records)
@@ -155,14 +157,14 @@ class Intake:
                 self._merge(draft, node)
             elif (by := self._deleted_by(draft.id)) not in (None, "undo"):
                 reason = f"it was deleted here (`ctx restore {draft.id}` brings it back)"
-                self.skipped.append(Skipped(f"node {draft.id}", reason))
+                self.skipped.append(SkippedItem(f"node {draft.id}", reason))
                 return
             else:
                 self._add(draft)
                 if by == "undo":
                     self._change.restore_node(draft.id)
         except (ContentRefused, UsageError) as error:
-            self.skipped.append(Skipped(place or f"node {draft.id}", _reason(error)))
+            self.skipped.append(SkippedItem(place or f"node {draft.id}", _reason(error)))
             return
         evidence = Evidence(program).metadata()
         for edge_type, target in draft.edges:
@@ -206,7 +208,7 @@ class Intake:
         try:
             return self._change.tag(node_id, tag, at)
         except (ContentRefused, UsageError) as error:
-            self.skipped.append(Skipped(f"a tag of {node_id}", _reason(error)))
+            self.skipped.append(SkippedItem(f"a tag of {node_id}", _reason(error)))
             return False
 
     def _merge(self, draft: Draft, node: Node) -> None:
@@ -272,7 +274,7 @@ class Intake:
         }
         return ({**changed, "metadata": keys} if keys else changed), trial.redacted
 
-    def _archive(self, page: Whole) -> None:
+    def _archive(self, page: CompletePage) -> None:
         """Take what a page says no more out of every context. A pin is a person's, and stays."""
         present = {self._id_of(node_id) for node_id in page.node_ids}
         rows = self._graph.connection.execute(
@@ -318,10 +320,10 @@ class Intake:
         what = f"edge {from_id} {edge_type} {to_id}"
         missing = [end for end in (from_id, to_id) if not self._is_here(end)]
         if missing:
-            self.skipped.append(Skipped(what, f"{missing[0]} is not here"))
+            self.skipped.append(SkippedItem(what, f"{missing[0]} is not here"))
             return
         if from_id == to_id:
-            self.skipped.append(Skipped(what, "it leads to where it begins"))
+            self.skipped.append(SkippedItem(what, "it leads to where it begins"))
             return
         key = records.edge_key(edge_type, to_id)
         name = f"{from_id} {key}"
@@ -367,7 +369,7 @@ class Intake:
             compile_query(parse(query), Scope(), clock.now_ms())
             Change(self._graph, ACTION, Who("", "")).put_view(view.name, query, view.budget)
         except (ContentRefused, QueryInvalid, UsageError) as error:
-            self.skipped.append(Skipped(f"view {view.name}", _reason(error)))
+            self.skipped.append(SkippedItem(f"view {view.name}", _reason(error)))
             return
         if present and is_untouched(present):
             # Its time would stay with the one that takes its place.

@@ -29,7 +29,7 @@ _SEARCH = "nodes_fts"
 _LAST: tuple[str, ...] = ("\U0010ffff",)
 
 
-class Difference(NamedTuple):
+class TableDifference(NamedTuple):
     """A row that is not what the records say."""
 
     table: str
@@ -56,7 +56,7 @@ def problems(copy: Connection) -> list[str]:
     return found
 
 
-def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Difference]:
+def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[TableDifference]:
     """Where the tables are not what the records say."""
     with closing(_empty()) as replayed:
         found = list(_made_otherwise(copy, replayed))
@@ -73,17 +73,17 @@ def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Diff
         return found
 
 
-def _made_otherwise(copy: Connection, made: Connection) -> Iterator[Difference]:
+def _made_otherwise(copy: Connection, made: Connection) -> Iterator[TableDifference]:
     """Indexes and triggers that are not there, or not what they should be."""
     query = "SELECT name, tbl_name, sql FROM sqlite_master WHERE type IN ('index', 'trigger')"
     there = {row[0]: row[2] for row in copy.execute(query)}
     for name, table, sql in made.execute(query):
         if there.get(name, "") != sql:
-            yield Difference(table, name, "another make" if name in there else "missing")
+            yield TableDifference(table, name, "another make" if name in there else "missing")
     try:
         copy.execute(f"INSERT INTO {_SEARCH}({_SEARCH}, rank) VALUES ('integrity-check', 1)")
     except sqlite3.DatabaseError:
-        yield Difference(_SEARCH, "", "it does not find what is there")
+        yield TableDifference(_SEARCH, "", "it does not find what is there")
 
 
 def unrecorded(connection: Connection) -> int:
@@ -142,7 +142,7 @@ def _empty() -> Connection:
     return made
 
 
-def _compared(table: str, copy: Connection, replayed: Connection) -> Iterator[Difference]:
+def _compared(table: str, copy: Connection, replayed: Connection) -> Iterator[TableDifference]:
     """Both tables, row by row in the order of their names."""
     key = DERIVED[table]
     columns = [row[1] for row in replayed.execute(f"PRAGMA table_info({table})")]
@@ -154,14 +154,14 @@ def _compared(table: str, copy: Connection, replayed: Connection) -> Iterator[Di
         # A name that is missing on one side sorts behind every other.
         name, right_name = (found[: len(key)] if found else _LAST for found in (row, right))
         if name < right_name:
-            yield Difference(table, " ".join(name), "no record speaks of it")
+            yield TableDifference(table, " ".join(name), "no record speaks of it")
             row = there.fetchone()
         elif name > right_name:
-            yield Difference(table, " ".join(right_name), "missing")
+            yield TableDifference(table, " ".join(right_name), "missing")
             right = said.fetchone()
         else:
             fields = zip((*key, *others), row, right, strict=True)
             wrong = [column for column, found, should in fields if found != should]
             if wrong:
-                yield Difference(table, " ".join(name), f"another {', '.join(wrong)}")
+                yield TableDifference(table, " ".join(name), f"another {', '.join(wrong)}")
             row, right = there.fetchone(), said.fetchone()

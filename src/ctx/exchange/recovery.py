@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import CtxError
-from ctx.exchange.salvage import EdgeRow, NodeRow, Salvaged, as_node
+from ctx.exchange.salvage import EdgeRow, NodeRow, SalvagedRows, as_node
 from ctx.ids import NodeId, new_ulid
 from ctx.memory import records, replay, user_store
 from ctx.memory.changes import Change, Who, changing
@@ -34,7 +34,7 @@ class LostNode(NamedTuple):
     """Empty where it is not known any more."""
 
 
-class Recovered(NamedTuple):
+class RecoveryReport(NamedTuple):
     """What a new store holds, and what it could not be given."""
 
     records: int
@@ -52,7 +52,7 @@ class Recovered(NamedTuple):
     """Parts of the file that are missing or cannot be read: what was in them may be lost too."""
 
 
-def make_store(found: Salvaged, path: str, tick: clock.Tick = clock.no_tick) -> Recovered:
+def make_store(found: SalvagedRows, path: str, tick: clock.Tick = clock.no_tick) -> RecoveryReport:
     """A new store with everything that was found."""
     with closing(user_store.open_for_writing(path)) as connection:
         with transaction(connection):
@@ -62,15 +62,15 @@ def make_store(found: Salvaged, path: str, tick: clock.Tick = clock.no_tick) -> 
             materialise_all(connection, tick)
             _put_the_rest(connection, found)
         adopted = _say_in_records(connection, found)
-        return _told(connection, found, adopted)
+        return _report(connection, found, adopted)
 
 
-def unknown_to(connection: Connection, found: Salvaged) -> int:
+def unknown_to(connection: Connection, found: SalvagedRows) -> int:
     """How many of the records that were found a store does not have."""
     return len(_unknown(connection, found))
 
 
-def take_in(connection: Connection, found: Salvaged) -> int:
+def take_in(connection: Connection, found: SalvagedRows) -> int:
     """Put what was found into a store that has a part of it; how many records are new there."""
     with transaction(connection):
         new = _unknown(connection, found)
@@ -80,30 +80,30 @@ def take_in(connection: Connection, found: Salvaged) -> int:
     return len(new) + _say_in_records(connection, found)
 
 
-def _unknown(connection: Connection, found: Salvaged) -> list[Record]:
+def _unknown(connection: Connection, found: SalvagedRows) -> list[Record]:
     present = {row[0] for row in connection.execute("SELECT id FROM records")}
     return [record for record in found.records.values() if record.id not in present]
 
 
-def _put_the_rest(connection: Connection, found: Salvaged) -> None:
+def _put_the_rest(connection: Connection, found: SalvagedRows) -> None:
     """What no record speaks of."""
     connection.executemany(
         "INSERT OR IGNORE INTO pending (key, value, created_at) VALUES (?, ?, ?)",
         [(key, *rest) for key, rest in found.pending.items()],
     )
-    for table, rows in found.told.items():
+    for table, rows in found.other_rows.items():
         for values in rows.values():
             places = ", ".join("?" * len(values))
             connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", values)
 
 
-def _say_in_records(connection: Connection, found: Salvaged) -> int:
+def _say_in_records(connection: Connection, found: SalvagedRows) -> int:
     with changing(Graph(connection), "recover", _WHO) as change:
         _adopt(change, found)
         return len(change.records)
 
 
-def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
+def _report(connection: Connection, found: SalvagedRows, adopted: int) -> RecoveryReport:
     edges = {
         place
         for table in ("edges", "outside")
@@ -118,7 +118,7 @@ def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
         # What was deleted is not lost.
         and replay.node(records.about(connection, node_id, "node.")) is None
     ]
-    return Recovered(
+    return RecoveryReport(
         connection.execute("SELECT count(*) FROM records").fetchone()[0],
         connection.execute("SELECT count(*) FROM nodes").fetchone()[0],
         len(edges),
@@ -133,7 +133,7 @@ def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
     )
 
 
-def _known_nodes(found: Salvaged) -> set[NodeId]:
+def _known_nodes(found: SalvagedRows) -> set[NodeId]:
     """Every node that was there, as far as anything still says so."""
     known = {*found.known_nodes, *found.nodes}
     known.update(node_id for node_id, _ in (*found.tags, *found.known_tags))
@@ -144,7 +144,7 @@ def _known_nodes(found: Salvaged) -> set[NodeId]:
     return known
 
 
-def _adopt(change: Change, found: Salvaged) -> None:
+def _adopt(change: Change, found: SalvagedRows) -> None:
     """Say in records what only the tables know."""
     said = {(r.kind.partition(".")[0], r.subject, r.key) for r in found.records.values()}
     for row in found.nodes.values():

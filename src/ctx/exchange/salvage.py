@@ -38,7 +38,7 @@ class NodeRow(NamedTuple):
     metadata: dict[str, Any]
 
 
-Place = tuple[NodeId, NodeId, str]
+EdgeEnds = tuple[NodeId, NodeId, str]
 """What an edge leads from and to, and of which type it is."""
 
 
@@ -55,19 +55,19 @@ class ViewRow(NamedTuple):
     updated_at: str
 
 
-class Salvaged:
+class SalvagedRows:
     """The rows of a file that can be read, each under what names it."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self.nodes: dict[NodeId, NodeRow] = {}
-        self.edges: dict[Place, EdgeRow] = {}
-        self.outside: dict[Place, EdgeRow] = {}
+        self.edges: dict[EdgeEnds, EdgeRow] = {}
+        self.outside: dict[EdgeEnds, EdgeRow] = {}
         self.tags: dict[tuple[NodeId, str], str] = {}
         self.views: dict[str, ViewRow] = {}
         self.pending: dict[str, tuple[str, str]] = {}
         # What no record speaks of, by its table.
-        self.told: dict[str, dict[str, tuple[Value, ...]]] = {
+        self.other_rows: dict[str, dict[str, tuple[Value, ...]]] = {
             "commands": {},
             "receipts": {},
             "events": {},
@@ -80,8 +80,8 @@ class Salvaged:
         # What the indexes know to be there, whether or not the row itself can be read.
         self.known_stamps: Counter[int] = Counter()
         self.known_nodes: dict[NodeId, str] = {}
-        self.known_edges: set[Place] = set()
-        self.known_outside: set[Place] = set()
+        self.known_edges: set[EdgeEnds] = set()
+        self.known_outside: set[EdgeEnds] = set()
         self.known_tags: set[tuple[NodeId, str]] = set()
 
     @property
@@ -115,7 +115,7 @@ class Salvaged:
                 if is_ulid(id_) and (told := _json(metadata)) is not None:
                     self.outside[place] = EdgeRow(Ulid(id_), at, told)
             case (str(), str(), str(), str(), str(), str(), int(), None | str(), str()):
-                self._tell("symbol_changes", values)
+                self._take_other("symbol_changes", values)
 
     def _take_row(self, values: tuple[Value, ...]) -> None:
         match values:
@@ -138,19 +138,19 @@ class Salvaged:
             ) if len(more) < 2:
                 self.views[name] = ViewRow(query, budget, made, changed)
             case (str(), str(), str(), str(), None | str()):
-                self._tell("commands", values)
+                self._take_other("commands", values)
             case (str(), str(), str(), str(), None | str(), int(), str()):
-                self._tell("receipts", values)
+                self._take_other("receipts", values)
             case (str(), str(), str(), str(), str(), _, _, str(), int(), _, str()):
-                self._tell("events", values)
+                self._take_other("events", values)
             case (str(), _, str(), _, _, _, str(), str(), int(), _, str(), str(), str(), *more) if (
                 len(more) == _REST_OF_A_SESSION
             ):
-                self._tell("sessions", values)
+                self._take_other("sessions", values)
             case (None, str(), str(), str(), str(data), None | int(), None | int()) if (
                 _json(data) is not None
             ):
-                self._tell("event_log", values)
+                self._take_other("event_log", values)
             case (
                 str(),
                 "steps" | "summary",
@@ -161,16 +161,16 @@ class Salvaged:
                 str(body),
                 str(),
             ) if _json(body) is not None:
-                self._tell("model_answers", values)
+                self._take_other("model_answers", values)
             case (str(key), str(value), str(at)):
                 self.pending[key] = value, at
 
-    def _tell(self, table: str, values: tuple[Value, ...]) -> None:
+    def _take_other(self, table: str, values: tuple[Value, ...]) -> None:
         if table == "event_log":
             # Its rows have numbers, which are not in them.
             values = (None, *values[1:])
         key = values[: _KEYS.get(table, 1)] if table != "event_log" else values[1:5]
-        self.told[table].setdefault("\0".join(map(str, key)), values)
+        self.other_rows[table].setdefault("\0".join(map(str, key)), values)
 
     def fill_from(self, backup: Connection) -> int:
         """Take from a backup what cannot be read; how many records that were."""
@@ -178,12 +178,12 @@ class Salvaged:
         for _, said in records.by_subject(backup):
             for record in said:
                 self.records.setdefault(record.id, record)
-        for table in self.told:
+        for table in self.other_rows:
             width = len(backup.execute(f"PRAGMA table_info({table})").fetchall())
             # One of an older make has fewer columns, or no such table.
             if width == _WIDTHS[table]:
                 for row in backup.execute(f"SELECT * FROM {table}"):
-                    self._tell(table, row)
+                    self._take_other(table, row)
         return len(self.records) - before
 
     def _take_record(self, values: tuple[Value, ...]) -> None:
@@ -235,9 +235,9 @@ class Salvaged:
                 )
 
 
-def salvage(path: str, tick: clock.Tick = clock.no_tick) -> Salvaged:
+def salvage(path: str, tick: clock.Tick = clock.no_tick) -> SalvagedRows:
     """Everything that can be read in the file of a store, and in its log."""
-    found = Salvaged()
+    found = SalvagedRows()
     with pages_of(path) as pages:
         for row in pages.rows(tick):
             found.take(row)

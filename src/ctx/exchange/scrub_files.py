@@ -32,7 +32,7 @@ _LARGEST_TEXT = 256 * 1024 * 1024
 Done = Literal["rewritten", "removed", "made anew"]
 
 
-class Place(NamedTuple):
+class ScrubbedPlace(NamedTuple):
     """Where something was found, and what became of it."""
 
     where: str
@@ -41,7 +41,7 @@ class Place(NamedTuple):
     done: Done
 
 
-class Left(NamedTuple):
+class RemainingPlace(NamedTuple):
     where: str
     why: str
 
@@ -73,7 +73,7 @@ def holds(path: str, needle: Needle) -> bool:
     return False
 
 
-def others(home: str, database: str) -> Iterator[str]:
+def files_beside(home: str, database: str) -> Iterator[str]:
     """The files of a user store but the database in use, locks, and what is being written."""
     own = {os.path.realpath(database) + suffix for suffix in ("", *JOURNALS)}
     for path in plain_files(home):
@@ -128,7 +128,7 @@ def remove_derived(home: str, path: str) -> None:
         discard(os.path.join(home, layout.VECTORS))
 
 
-def is_somebodys(home: str, path: str) -> bool:
+def is_user_file(home: str, path: str) -> bool:
     """What a person wrote, or stands for a person's word."""
     return os.path.relpath(path, home) in (layout.CONFIG_NAME, "trusted.json")
 
@@ -148,7 +148,7 @@ def rows_hold(path: str, needle: Needle) -> int | None:
         return None
 
 
-def is_named_so(path: str, needle: Needle) -> bool:
+def only_in_schema(path: str, needle: Needle) -> bool:
     """Whether a database holds it in no row, and so in what ctx itself calls things."""
     if is_ledger(path):
         return not path.endswith(JOURNALS) and ledger_holds(path, needle) == 0

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from ctx import clock, disk, git
 from ctx.exchange import scrub_files
-from ctx.exchange.scrub_files import Left, Place, holds, plain_files
+from ctx.exchange.scrub_files import RemainingPlace, ScrubbedPlace, holds, plain_files
 from ctx.exchange.scrubbed_objects import rewritten
 from ctx.layout import CONFIG_NAME, INDEX_KEY
 from ctx.objects import scrub
@@ -34,17 +34,17 @@ class ScrubbedProject:
         self.touched: list[str] = []
         """Files that held it, as far as they travel with git."""
 
-    def look(self, tick: clock.Tick) -> list[Place]:
+    def look(self, tick: clock.Tick) -> list[ScrubbedPlace]:
         """What would be done."""
         places = [*self._documents(acting=False), *self._objects(acting=False, tick=tick)]
         return [*places, *self._derived(acting=False, any_found=bool(places))]
 
-    def scrub(self, tick: clock.Tick) -> list[Place]:
+    def scrub(self, tick: clock.Tick) -> list[ScrubbedPlace]:
         """Do it. The project's lock is held."""
         places = [*self._documents(acting=True), *self._objects(acting=True, tick=tick)]
         return [*places, *self._derived(acting=True, any_found=bool(places))]
 
-    def _documents(self, *, acting: bool) -> Iterator[Place]:
+    def _documents(self, *, acting: bool) -> Iterator[ScrubbedPlace]:
         folder = self._project.narrative
         for path in list(plain_files(folder)):
             inside = os.path.relpath(path, folder)
@@ -58,9 +58,9 @@ class ScrubbedProject:
                     scrub_files.write(path, after)
                 if renamed != inside:
                     _rename(path, os.path.join(folder, renamed))
-            yield Place(self._shown(os.path.join(folder, renamed)), 1, "rewritten")
+            yield ScrubbedPlace(self._shown(os.path.join(folder, renamed)), 1, "rewritten")
 
-    def _objects(self, *, acting: bool, tick: clock.Tick) -> Iterator[Place]:
+    def _objects(self, *, acting: bool, tick: clock.Tick) -> Iterator[ScrubbedPlace]:
         repository = self._repository
         for store in (repository.objects, repository.staged):
             held = scrub.find(store, self._rewritten, tick)
@@ -69,12 +69,12 @@ class ScrubbedProject:
             if acting:
                 scrub.scrub(repository, store, held)
             if held.objects:
-                yield Place(self._shown(store.folder), len(held.objects), "rewritten")
+                yield ScrubbedPlace(self._shown(store.folder), len(held.objects), "rewritten")
 
     def _rewritten(self, found: Object) -> Object | None:
         return rewritten(found, self._needle)
 
-    def _derived(self, *, acting: bool, any_found: bool) -> Iterator[Place]:
+    def _derived(self, *, acting: bool, any_found: bool) -> Iterator[ScrubbedPlace]:
         """The indexes: of memory where memory holds it, of code where they do."""
         project = self._project
         memory = [
@@ -96,16 +96,16 @@ class ScrubbedProject:
             if of_code:
                 shutil.rmtree(code.derived, ignore_errors=True)
         if memory:
-            yield Place(self._shown(project.indexes), len(memory), "made anew")
+            yield ScrubbedPlace(self._shown(project.indexes), len(memory), "made anew")
         if of_code:
-            yield Place(self._shown(code.database), 1, "made anew")
+            yield ScrubbedPlace(self._shown(code.database), 1, "made anew")
 
     def _is_below(self, path: str) -> bool:
         if os.path.isdir(path):
             return any(holds(each, self._needle) for each in plain_files(path))
         return any(holds(path + each, self._needle) for each in ("", *JOURNALS))
 
-    def left(self) -> Iterator[Left]:
+    def left(self) -> Iterator[RemainingPlace]:
         """What still holds it: settings, other working trees, and what nobody can read."""
         project = self._project
         local = os.path.join(project.store, "local")
@@ -116,11 +116,13 @@ class ScrubbedProject:
         for store in (self._repository.objects, self._repository.staged):
             held = scrub.find(store, self._rewritten)
             for path in held.files:
-                yield Left(self._shown(path), "it was written meanwhile: run the command again")
+                yield RemainingPlace(
+                    self._shown(path), "it was written meanwhile: run the command again"
+                )
             for path in held.unreadable:
-                yield Left(self._shown(path), "it cannot be read, so nobody can tell")
+                yield RemainingPlace(self._shown(path), "it cannot be read, so nobody can tell")
 
-    def _left_in_other_trees(self, together: str) -> Iterator[Left]:
+    def _left_in_other_trees(self, together: str) -> Iterator[RemainingPlace]:
         """Each working tree of a repository has staged work and indexes of its own."""
         for name in disk.names(together):
             folder = os.path.join(together, name)
@@ -130,18 +132,20 @@ class ScrubbedProject:
                 or scrub.find(staged, self._rewritten).objects
             ):
                 why = "another working tree of this repository: run `ctx scrub` there too"
-                yield Left(self._shown(folder), why)
+                yield RemainingPlace(self._shown(folder), why)
 
-    def _left_in(self, folder: str, but: tuple[str, ...]) -> Iterator[Left]:
+    def _left_in(self, folder: str, but: tuple[str, ...]) -> Iterator[RemainingPlace]:
         for path in plain_files(folder):
             if path.startswith(tuple(each + os.sep for each in but)):
                 continue
             if holds(path, self._needle):
                 is_settings = os.path.basename(path) == CONFIG_NAME
                 why = "it is yours: edit it" if is_settings else "it was not expected there"
-                yield Left(self._shown(path), why)
+                yield RemainingPlace(self._shown(path), why)
             elif self._needle.name(name := os.path.basename(path)) != name:
-                yield Left(self._shown(os.path.dirname(path)), "the name of a file holds it")
+                yield RemainingPlace(
+                    self._shown(os.path.dirname(path)), "the name of a file holds it"
+                )
 
     def in_git(self) -> tuple[str, ...]:
         """How to see what git's own history still holds."""

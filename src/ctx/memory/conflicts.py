@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ctx.ids import NodeId, Ulid
 from ctx.memory import history, inverse_changes, records, replay
 from ctx.memory.graph import Graph
-from ctx.memory.history import Commit
+from ctx.memory.history import IndexedCommit
 from ctx.memory.records import Record
 
 LIFE = "node"
@@ -29,27 +29,27 @@ METADATA = "metadata "
 """What the fields that are keys of the metadata begin with."""
 
 
-class Version(NamedTuple):
+class ConflictSide(NamedTuple):
     """What one side says a field is."""
 
     record: Record
-    commit: Commit | None
+    commit: IndexedCommit | None
     """None where it is staged."""
     value: Any
     """For the node as a whole: whether it is there."""
 
 
-class Dispute(NamedTuple):
+class Conflict(NamedTuple):
     node_id: NodeId
     field: str
     """`type`, `content`, `summary`, `metadata KEY`, or `node` for the node as a whole."""
-    versions: tuple[Version, ...]
+    versions: tuple[ConflictSide, ...]
     """The one that holds first, then the others, newest first."""
     records: tuple[Ulid, ...]
     """All that say so, the one that holds first. Several may say the same."""
 
 
-class _Word(NamedTuple):
+class _FieldRecord(NamedTuple):
     """A record about a field."""
 
     record: Record
@@ -62,17 +62,17 @@ class _Word(NamedTuple):
     value: Any = None
 
 
-def disputes(graph: Graph) -> list[Dispute]:
+def find_conflicts(graph: Graph) -> list[Conflict]:
     """What waits for somebody to decide, by node."""
     commits = history.commits(graph.connection)
     if _is_one_line(commits) and not _came_meanwhile(graph.connection, commits):
         return []
-    held = _Held(graph.connection, commits)
+    held = _RecordHolders(graph.connection, commits)
     known = _Ancestry(graph.connection, commits, held.commits())
     return [
         dispute
         for node_id in held.nodes()
-        for dispute in _Node(graph, node_id, held.words(node_id, known), known).disputes()
+        for dispute in _Node(graph, node_id, held.words(node_id, known), known).conflicts()
     ]
 
 
@@ -81,20 +81,20 @@ def unread(graph: Graph, session: str) -> tuple[Ulid, ...]:
     staged = {record.id for record in history.staged_by(graph.connection, session)}
     found = {
         record
-        for dispute in disputes(graph)
+        for dispute in find_conflicts(graph)
         if not staged.isdisjoint(dispute.records)
         for record in dispute.records
     }
     return tuple(sorted(found - staged))
 
 
-def _is_one_line(commits: Mapping[str, Commit]) -> bool:
+def _is_one_line(commits: Mapping[str, IndexedCommit]) -> bool:
     """Whether each commit comes after all that were made before it: then all were known."""
     every = list(commits.values())
     return all(before.id in commit.parents for commit, before in pairwise(every))
 
 
-def _came_meanwhile(connection: Connection, commits: Mapping[str, Commit]) -> bool:
+def _came_meanwhile(connection: Connection, commits: Mapping[str, IndexedCommit]) -> bool:
     """Whether something came into a history of one line while something else was staged."""
     row = connection.execute(
         "SELECT 1 FROM batches WHERE unread <> '' OR session IS NOT NULL AND heads <> ?",
@@ -112,10 +112,10 @@ class _Holder(NamedTuple):
     unread: str
 
 
-class _Held:
+class _RecordHolders:
     """Of which nodes several commits or sessions speak, and who holds what they say."""
 
-    def __init__(self, connection: Connection, commits: Mapping[str, Commit]) -> None:
+    def __init__(self, connection: Connection, commits: Mapping[str, IndexedCommit]) -> None:
         self._connection = connection
         # A batch may be named by several commits, as by one that was amended and one that was not.
         self._named: dict[str, list[str]] = {}
@@ -135,7 +135,7 @@ class _Held:
         batches = {holder.batch for holders in every for holder in holders}
         return sorted({commit for batch in batches for commit in self._named.get(batch, ())})
 
-    def words(self, node_id: NodeId, known: "_Ancestry") -> list[_Word]:
+    def words(self, node_id: NodeId, known: "_Ancestry") -> list[_FieldRecord]:
         """What was said about a node, in the order of time."""
         found = self._found[node_id]
         return [
@@ -144,11 +144,11 @@ class _Held:
             if record.id in found
         ]
 
-    def _word(self, record: Record, holders: Sequence[_Holder], known: "_Ancestry") -> _Word:
+    def _word(self, record: Record, holders: Sequence[_Holder], known: "_Ancestry") -> _FieldRecord:
         named = {commit for each in holders for commit in self._named.get(each.batch, ())}
         staged = [each.heads for each in holders if not each.is_committed]
         unread = [frozenset(each.unread.split()) for each in holders]
-        return _Word(
+        return _FieldRecord(
             record,
             known.numbers(named),
             staged[0] if staged and not named else "",
@@ -180,7 +180,7 @@ class _Ancestry:
     """Which of some commits come before which."""
 
     def __init__(
-        self, connection: Connection, commits: Mapping[str, Commit], chosen: Sequence[str]
+        self, connection: Connection, commits: Mapping[str, IndexedCommit], chosen: Sequence[str]
     ) -> None:
         self._ids = list(chosen)
         self._numbers = {commit: number for number, commit in enumerate(self._ids)}
@@ -205,10 +205,10 @@ class _Ancestry:
     def numbers(self, commits: Iterable[str]) -> tuple[int, ...]:
         return tuple(sorted(self._numbers[commit] for commit in commits))
 
-    def commit(self, word: _Word) -> Commit | None:
+    def commit(self, word: _FieldRecord) -> IndexedCommit | None:
         return self._commits[self._ids[word.commits[0]]] if word.commits else None
 
-    def knows(self, later: _Word, earlier: _Word) -> bool:
+    def knows(self, later: _FieldRecord, earlier: _FieldRecord) -> bool:
         """Whether what was said later was said by somebody who could read what was said before."""
         if not earlier.commits:
             return not later.commits and later.record.order > earlier.record.order
@@ -238,16 +238,16 @@ class _Node:
     """A node of which several commits speak."""
 
     def __init__(
-        self, graph: Graph, node_id: NodeId, said: Sequence[_Word], known: _Ancestry
+        self, graph: Graph, node_id: NodeId, said: Sequence[_FieldRecord], known: _Ancestry
     ) -> None:
         self._graph = graph
         self._id = node_id
         self._said = said
         self._known = known
 
-    def disputes(self) -> Iterator[Dispute]:
+    def conflicts(self) -> Iterator[Conflict]:
         settled = self._settled()
-        fields: dict[str, list[_Word]] = {}
+        fields: dict[str, list[_FieldRecord]] = {}
         for word in self._said:
             for name, value in _fields(word.record):
                 fields.setdefault(name, []).append(word._replace(value=value))
@@ -260,7 +260,7 @@ class _Node:
             if len({_comparable(word.value) for word in open_words}) > 1:
                 ranked = _ranked(name, open_words)
                 ids = tuple(word.record.id for word in ranked)
-                yield Dispute(self._id, name, self._versions(ranked), ids)
+                yield Conflict(self._id, name, self._versions(ranked), ids)
 
     def _settled(self) -> set[tuple[str, str]]:
         """The fields, and what was said about them, that somebody has looked at and has let be."""
@@ -282,7 +282,7 @@ class _Node:
         ).fetchone()
         return row is not None
 
-    def _unknown_to_others(self, words: Sequence[_Word]) -> list[_Word]:
+    def _unknown_to_others(self, words: Sequence[_FieldRecord]) -> list[_FieldRecord]:
         """What was said, and not said again by somebody who could know of it."""
         knows = self._known.knows
         return [
@@ -291,19 +291,19 @@ class _Node:
             if not any(knows(other, word) for other in words if other is not word)
         ]
 
-    def _versions(self, words: Iterable[_Word]) -> tuple[Version, ...]:
-        found: dict[str, Version] = {}
+    def _versions(self, words: Iterable[_FieldRecord]) -> tuple[ConflictSide, ...]:
+        found: dict[str, ConflictSide] = {}
         for word in words:
             # Two sides may say the same: one version of it is enough.
-            version = Version(word.record, self._known.commit(word), word.value)
+            version = ConflictSide(word.record, self._known.commit(word), word.value)
             found.setdefault(_comparable(word.value), version)
         return tuple(found.values())
 
 
-def _ranked(field: str, words: Iterable[_Word]) -> list[_Word]:
+def _ranked(field: str, words: Iterable[_FieldRecord]) -> list[_FieldRecord]:
     """What holds first. A deletion does whenever it was said; of anything else, the last word."""
 
-    def rank(word: _Word) -> tuple[bool, tuple[int, str]]:
+    def rank(word: _FieldRecord) -> tuple[bool, tuple[int, str]]:
         return field == LIFE and word.record.kind == "node.delete", word.record.order
 
     return sorted(words, key=rank, reverse=True)

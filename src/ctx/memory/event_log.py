@@ -23,7 +23,7 @@ SCRUBBED = "store.scrubbed"
 _KEPT_DAYS = 90
 
 
-class Entry(NamedTuple):
+class EventLogEntry(NamedTuple):
     at: str
     session: str
     type: str
@@ -43,11 +43,13 @@ def add(
     """Inside a transaction or on its own."""
     put(
         connection,
-        Entry(clock.iso(clock.now_ms()), session, type, dict(data), duration_ms, tokens_out),
+        EventLogEntry(
+            clock.iso(clock.now_ms()), session, type, dict(data), duration_ms, tokens_out
+        ),
     )
 
 
-def put(connection: Connection, entry: Entry) -> None:
+def put(connection: Connection, entry: EventLogEntry) -> None:
     """The same for what happened at another time."""
     connection.execute(
         "INSERT INTO event_log (at, session, type, data, duration_ms, tokens_out)"
@@ -58,14 +60,14 @@ def put(connection: Connection, entry: Entry) -> None:
 
 def since(
     connection: Connection, at: str, type: str | None = None, limit: int = 1_000
-) -> list[Entry]:
+) -> list[EventLogEntry]:
     """What was done since then, the newest first."""
     rows = connection.execute(
         "SELECT at, session, type, data, duration_ms, tokens_out FROM event_log"
         " WHERE at >= ?1 AND (?2 IS NULL OR type = ?2) ORDER BY at DESC, id DESC LIMIT ?3",
         (at, type, limit),
     )
-    return [Entry._make((*row[:3], _read(row[3]), *row[4:])) for row in rows]
+    return [EventLogEntry._make((*row[:3], _read(row[3]), *row[4:])) for row in rows]
 
 
 def last_id(connection: Connection, type: str) -> int:

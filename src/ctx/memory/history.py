@@ -13,7 +13,7 @@ from ctx.memory import records
 from ctx.memory.records import Record
 
 
-class Commit(NamedTuple):
+class IndexedCommit(NamedTuple):
     id: str
     parents: tuple[str, ...]
     timestamp_unix: int
@@ -51,19 +51,21 @@ def is_own(connection: Connection, change: str) -> bool:
     return row is not None
 
 
-def commits(connection: Connection) -> dict[str, Commit]:
+def commits(connection: Connection) -> dict[str, IndexedCommit]:
     """Every commit in reach, newest first, children before their parents."""
     rows = connection.execute(
         "SELECT id, parents, timestamp_unix, author, session, message, batches FROM commits"
     )
     found = {
-        row[0]: Commit._make((row[0], tuple(row[1].split()), *row[2:6], tuple(row[6].split())))
+        row[0]: IndexedCommit._make(
+            (row[0], tuple(row[1].split()), *row[2:6], tuple(row[6].split()))
+        )
         for row in rows
     }
     return {each: found[each] for each in _newest_first(found)}
 
 
-def _newest_first(found: Mapping[str, Commit]) -> Iterable[str]:
+def _newest_first(found: Mapping[str, IndexedCommit]) -> Iterable[str]:
     """A commit is never older than its parents; where it is as old, it still comes first."""
     children = dict.fromkeys(found, 0)
     for commit in found.values():
@@ -82,7 +84,7 @@ def _newest_first(found: Mapping[str, Commit]) -> Iterable[str]:
                     heapq.heappush(ready, (-found[parent].timestamp_unix, parent))
 
 
-def said_in(connection: Connection, commit: Commit) -> list[Record]:
+def records_in(connection: Connection, commit: IndexedCommit) -> list[Record]:
     """What a commit says, in the order in which it was said."""
     places = ", ".join("?" * len(commit.batches))
     rows = connection.execute(f"SELECT number FROM batches WHERE id IN ({places})", commit.batches)

@@ -42,7 +42,7 @@ def take(connection: Connection, claim: Claim, problem: str | None = None) -> No
         pending.append(connection, pending.notices(claim.session), claim.notice)
 
 
-def beginning(connection: Connection, session: str, text: str) -> list[str]:
+def with_prefix(connection: Connection, session: str, text: str) -> list[str]:
     """The ids of a session's claims that begin so, in the order in which they were taken."""
     rows = connection.execute(
         "SELECT id FROM commands WHERE session = ? AND substr(id, 1, ?) = ? ORDER BY rowid",

@@ -19,7 +19,7 @@ from ctx.memory.records import Record
 ACTION = "undo"
 
 
-class Made(NamedTuple):
+class ChangeSummary(NamedTuple):
     """A change that was made."""
 
     id: str
@@ -33,21 +33,21 @@ class Made(NamedTuple):
     """The first thing that it did, in a few words."""
 
 
-class Kept(NamedTuple):
+class KeptField(NamedTuple):
     """Something that was not taken back, because it has changed since."""
 
     subject: str
     what: str
 
 
-class Stamped(NamedTuple):
+class ChangeStamp(NamedTuple):
     """When a change was made, and which."""
 
     stamp: int
     change: str
 
 
-def changes(graph: Graph, session: str | None = None) -> Iterator[Stamped]:
+def changes(graph: Graph, session: str | None = None) -> Iterator[ChangeStamp]:
     """The changes that were made, newest first, by one session or by all.
 
     A change's records have stamps without a gap, so that a large one is stepped over.
@@ -59,23 +59,23 @@ def changes(graph: Graph, session: str | None = None) -> Iterator[Stamped]:
         (before,),
     ).fetchone():
         if session in (None, row[2]):
-            yield Stamped(*row[:2])
+            yield ChangeStamp(*row[:2])
         before = graph.connection.execute(
             "SELECT min(stamp) FROM records WHERE change = ?", (row[1],)
         ).fetchone()[0]
 
 
-def made(graph: Graph, change: str) -> Made:
+def describe_change(graph: Graph, change: str) -> ChangeSummary:
     first = records.first_of_change(graph.connection, change)
     count = graph.connection.execute(
         "SELECT count(*) FROM records WHERE change = ?", (change,)
     ).fetchone()[0]
     at = clock.iso(clock.stamp_ms(first.stamp))
     undone = is_undone(graph, change)
-    what = records.said(first, first.subject)
+    what = records.describe(first, first.subject)
     if first.kind == "node.delete" and (state := _deleted(graph, first)):
         what = f"deleted: {' '.join(state.content.split())[:60]}"
-    return Made(change, at, first.action, first.session, first.author, count, undone, what)
+    return ChangeSummary(change, at, first.action, first.session, first.author, count, undone, what)
 
 
 def _deleted(graph: Graph, record: Record) -> replay.NodeState | None:
@@ -119,7 +119,7 @@ def _takes_back(graph: Graph, record: Record) -> bool:
     return record.order > records.end_of_change(graph.connection, record.subject)
 
 
-def take_back(change: Change, undone: str) -> list[Kept]:
+def take_back(change: Change, undone: str) -> list[KeptField]:
     """Record what brings a change back. What was said again since is kept and returned."""
     return _Undoing(change, undone).run()
 
@@ -130,7 +130,7 @@ class _Undoing:
         self._connection = change.graph.connection
         self._undone = undone
         self._root = origin(change.graph, undone)
-        self._kept: dict[Kept, None] = {}
+        self._kept: dict[KeptField, None] = {}
 
         @cache
         def holds(other: str) -> bool:
@@ -138,7 +138,7 @@ class _Undoing:
 
         self._holds = holds
 
-    def run(self) -> list[Kept]:
+    def run(self) -> list[KeptField]:
         self._change.mark_undone(self._undone)
         spoken_of: dict[tuple[str, str, str], list[Record]] = {}
         for record in records.of_change(self._connection, self._root):
@@ -209,8 +209,8 @@ class _Undoing:
         record = own[0]
         now, wanted = replay.node(about), replay.node(valid)
         # The document of a recorded node has words for it, and does not keep it there.
-        made = replay.node(r for r in valid if r.stamp < records.BEYOND or "type" in r.body)
-        if made is None or not made.alive:
+        recorded = replay.node(r for r in valid if r.stamp < records.BEYOND or "type" in r.body)
+        if recorded is None or not recorded.alive:
             wanted = None
         puts = [other for other in later if other.kind == "node.put"]
         is_there = now is not None and now.alive
@@ -263,4 +263,4 @@ class _Undoing:
     def _keep(self, record: Record, what: str) -> None:
         # What an undoing brings back is there again, whoever spoke of it meanwhile.
         if self._root == self._undone:
-            self._kept[Kept(record.subject, what)] = None
+            self._kept[KeptField(record.subject, what)] = None

@@ -12,7 +12,7 @@ from ctx.ids import NodeId
 _PROJECTS = "tag >= 'project:' AND tag < 'project;'"
 
 
-class Statement(NamedTuple):
+class NodeStatement(NamedTuple):
     """What a node says, for whoever compares it with others."""
 
     id: NodeId
@@ -29,7 +29,7 @@ _STATEMENT = (
 )
 
 
-class Observed(NamedTuple):
+class ObservationRow(NamedTuple):
     """An observation, once for each of its kinds that was asked for."""
 
     id: NodeId
@@ -75,7 +75,7 @@ def hashes(connection: Connection) -> dict[NodeId, int]:
 
 def observations(
     connection: Connection, kinds: Sequence[str], project: str | None, most: int
-) -> list[Observed]:
+) -> list[ObservationRow]:
     """The newest of some kinds, with the tag of a project; None: of no project."""
     marks = ", ".join("?" * len(kinds))
     # From the newest node on, until there are enough: the cross and the sign keep SQLite from
@@ -90,7 +90,7 @@ def observations(
         " ORDER BY n.created_at DESC, n.id DESC LIMIT ?",
         (*(f"kind:{kind}" for kind in kinds), project, project, most),
     )
-    return [Observed._make(row) for row in rows]
+    return [ObservationRow._make(row) for row in rows]
 
 
 def learnings(connection: Connection, project: str | None, *, everywhere: bool) -> list[NodeId]:
@@ -117,7 +117,7 @@ def settled_in_files(connection: Connection, paths: Sequence[str], most: int) ->
     return [row[0] for row in rows]
 
 
-def of_session(connection: Connection, session: str) -> list[Statement]:
+def of_session(connection: Connection, session: str) -> list[NodeStatement]:
     """What synthesis said of a session, the newest first."""
     # Of a type there are many, of a session few: the sign keeps SQLite from going by type.
     rows = connection.execute(
@@ -126,10 +126,10 @@ def of_session(connection: Connection, session: str) -> list[Statement]:
         " AND json_extract(n.metadata, '$.key') NOT NULL ORDER BY n.id DESC",
         (f"session:{session}",),
     )
-    return [Statement._make(row) for row in rows]
+    return [NodeStatement._make(row) for row in rows]
 
 
-def with_keys(connection: Connection, tag: str, keys: Sequence[str]) -> list[Statement]:
+def with_keys(connection: Connection, tag: str, keys: Sequence[str]) -> list[NodeStatement]:
     """Observations with one of these keys that hold, and have a tag, unless that is empty."""
     rows = connection.execute(
         f"SELECT {_STATEMENT} FROM nodes AS n WHERE n.superseded_by IS NULL"
@@ -137,10 +137,10 @@ def with_keys(connection: Connection, tag: str, keys: Sequence[str]) -> list[Sta
         f" AND json_extract(n.metadata, '$.key') IN ({', '.join('?' * len(keys))})",
         (tag, *keys),
     )
-    return [Statement._make(row) for row in rows]
+    return [NodeStatement._make(row) for row in rows]
 
 
-def newest_statements(connection: Connection, tag: str, most: int) -> list[Statement]:
+def newest_statements(connection: Connection, tag: str, most: int) -> list[NodeStatement]:
     """The newest observations, decisions and facts that hold, and have a tag, if one is given."""
     # From the newest on, it may stop after some: the sign keeps SQLite from going by type.
     rows = connection.execute(
@@ -149,7 +149,7 @@ def newest_statements(connection: Connection, tag: str, most: int) -> list[State
         " ORDER BY n.id DESC LIMIT ?",
         (tag, most),
     )
-    return [Statement._make(row) for row in rows]
+    return [NodeStatement._make(row) for row in rows]
 
 
 def changed_at(connection: Connection) -> dict[str, str]:

@@ -20,7 +20,7 @@ _KNOWN_BY = 60
 """Characters by which a line is known where only its beginning is kept."""
 
 
-class Item(NamedTuple):
+class ReceiptItem(NamedTuple):
     id: NodeId
     """Empty for what is no node: a file in which code has changed."""
     label: str
@@ -51,7 +51,7 @@ class PackedChunk(NamedTuple):
     """How the graph led there; empty for what was found by itself."""
 
 
-class NotPacked(NamedTuple):
+class LeftOutChunk(NamedTuple):
     """What was found and did not come along."""
 
     title: str
@@ -60,7 +60,7 @@ class NotPacked(NamedTuple):
     reason: str
 
 
-class Packed(NamedTuple):
+class PackReceipt(NamedTuple):
     """What there is to say about a pack as a whole."""
 
     task: str
@@ -71,7 +71,7 @@ class Packed(NamedTuple):
     code: str
     """How the index of the code was: `fresh`, `as it was`, `scanned`, `none`, …"""
     chunks: tuple[PackedChunk, ...]
-    left_out: tuple[NotPacked, ...]
+    left_out: tuple[LeftOutChunk, ...]
     more_left_out: int
     """How many more were left out than are named."""
     narrative: int = 0
@@ -87,11 +87,11 @@ class Receipt(NamedTuple):
     project: str | None
     tokens: int
     """Of the whole text, with what stands around the nodes."""
-    items: tuple[Item, ...]
-    packed: Packed | None = None
+    items: tuple[ReceiptItem, ...]
+    packed: PackReceipt | None = None
 
 
-class Handed(NamedTuple):
+class HookReceipt(NamedTuple):
     """A receipt as a hook wrote it down, with what is not kept in it."""
 
     receipt: Receipt
@@ -99,16 +99,16 @@ class Handed(NamedTuple):
     """Of a context how it came about: which layers it has, how long it took."""
 
 
-def read(receipt_id: str, at: str, told: Any) -> Handed:
+def read(receipt_id: str, at: str, told: Any) -> HookReceipt:
     """What a hook wrote down when it gave something. `ContentRefused` where it is no receipt."""
     try:
-        items = tuple(Item(*each[:4], *each[5:6]) for each in told["items"])
+        items = tuple(ReceiptItem(*each[:4], *each[5:6]) for each in told["items"])
         project = None if told["project"] is None else str(told["project"])
         shape = str(told["session"]), str(told["event"]), at, project, int(told["tokens"])
     except (KeyError, TypeError, ValueError):
         raise ContentRefused("It is no receipt.") from None
     made = told.get("context")
-    return Handed(Receipt(receipt_id, *shape, items), made if isinstance(made, dict) else {})
+    return HookReceipt(Receipt(receipt_id, *shape, items), made if isinstance(made, dict) else {})
 
 
 def keep(connection: Connection, receipt: Receipt) -> bool:
@@ -124,7 +124,7 @@ def keep(connection: Connection, receipt: Receipt) -> bool:
     return added.rowcount > 0
 
 
-def beginning(connection: Connection, text: str) -> list[Receipt]:
+def with_prefix(connection: Connection, text: str) -> list[Receipt]:
     """Those whose id begins so, the newest first."""
     return _rows(connection, "WHERE substr(id, 1, length(?1)) = ?1", text)
 
@@ -196,7 +196,7 @@ def forget(connection: Connection, lines: Iterable[str]) -> None:
                 )
 
 
-def _without(packed: Packed, line: str) -> Packed:
+def _without(packed: PackReceipt, line: str) -> PackReceipt:
     def told(said: str) -> str:
         kind, found, title = said.partition(": ")
         if _begins(line, said):
@@ -213,8 +213,8 @@ def _without(packed: Packed, line: str) -> Packed:
 
 
 def _begins(line: str, title: str) -> bool:
-    beginning = title.removesuffix("…")
-    return title == line or (len(beginning) >= _KNOWN_BY and line.startswith(beginning))
+    start = title.removesuffix("…")
+    return title == line or (len(start) >= _KNOWN_BY and line.startswith(start))
 
 
 def _rows(connection: Connection, where: str, value: str | None, limit: int = 20) -> list[Receipt]:
@@ -226,22 +226,22 @@ def _rows(connection: Connection, where: str, value: str | None, limit: int = 20
     return [Receipt._make((*row[:6], *_read_items(json.loads(row[6])))) for row in rows]
 
 
-def _read_items(told: Any) -> tuple[tuple[Item, ...], Packed | None]:
+def _read_items(told: Any) -> tuple[tuple[ReceiptItem, ...], PackReceipt | None]:
     """A list of nodes, as it always was; of a pack an object that has them and the rest."""
     items, packed = (told["items"], told["packed"]) if isinstance(told, dict) else (told, None)
-    return tuple(Item(*each[:5]) for each in items), _read_pack(packed) if packed else None
+    return tuple(ReceiptItem(*each[:5]) for each in items), _read_pack(packed) if packed else None
 
 
-def _read_pack(told: Sequence[Any]) -> Packed:
+def _read_pack(told: Sequence[Any]) -> PackReceipt:
     task, budget, reserved, confidence, code, chunks, left_out, more = told[:8]
-    return Packed(
+    return PackReceipt(
         task,
         budget,
         reserved,
         confidence,
         code,
         tuple(map(_read_chunk, chunks)),
-        tuple(NotPacked(*each[:4]) for each in left_out),
+        tuple(LeftOutChunk(*each[:4]) for each in left_out),
         more,
         *told[8:9],
     )

@@ -233,7 +233,7 @@ def as_json(value: Mapping[str, Any]) -> str:
     )
 
 
-def said(record: Record, node_id: str) -> str:
+def describe(record: Record, node_id: str) -> str:
     """A record in a few words, as seen from one of its nodes."""
     match record.kind:
         case "node.put":

@@ -26,7 +26,7 @@ class ScopeCount(NamedTuple):
     """Those of them about which something is staged."""
 
 
-class Census(NamedTuple):
+class MemoryStats(NamedTuple):
     nodes: int
     tokens: int
     types: tuple[TypeCount, ...]
@@ -41,9 +41,9 @@ class Census(NamedTuple):
     views: int
 
 
-def census(graphs: Graphs) -> Census:
+def memory_stats(graphs: Graphs) -> MemoryStats:
     """How much there is in all of them."""
-    every = [_census(graph) for graph in graphs.graphs]
+    every = [_graph_stats(graph) for graph in graphs.graphs]
     if len(every) == 1:
         return every[0]
     known = [*model.NODE_TYPES, *sorted({t.type for one in every for t in one.types})]
@@ -51,7 +51,7 @@ def census(graphs: Graphs) -> Census:
         word: sum(t.nodes for one in every for t in one.types if t.type == word) for word in known
     }
     tiers = zip(*(one.tiers for one in every), strict=True)
-    return Census(
+    return MemoryStats(
         sum(one.nodes for one in every),
         sum(one.tokens for one in every),
         tuple(TypeCount(word, nodes) for word, nodes in counts.items() if nodes),
@@ -78,9 +78,9 @@ def by_scope(graphs: Graphs) -> tuple[ScopeCount, ...]:
     )
 
 
-def _census(graph: Graph) -> Census:
+def _graph_stats(graph: Graph) -> MemoryStats:
     types = _types(graph)
-    return Census(
+    return MemoryStats(
         sum(each.nodes for each in types),
         _number(graph, "SELECT total(token_estimate) FROM nodes INDEXED BY idx_nodes_row"),
         types,

@@ -14,7 +14,7 @@ MOST = 10_000
 _BATCH = 400
 
 
-class Reached(NamedTuple):
+class ReachedNode(NamedTuple):
     """A node that a walk came to, and how."""
 
     id: NodeId
@@ -36,14 +36,14 @@ def trace(
     edge_types: Sequence[str] = PROVENANCE,
     depth: int | None = None,
     limit: int = MOST,
-) -> list[Reached]:
+) -> list[ReachedNode]:
     """What a node was made from, recursively; in reverse, what was made from it.
 
     In the order of reading: each node is followed by what it comes from. A node that was met
     before is named again but not followed again, so a cycle ends.
     """
     edges = _edges_reached(graph, start, edge_types, reverse, limit)
-    found = [Reached(start, 0, "", not reverse, None)]
+    found = [ReachedNode(start, 0, "", not reverse, None)]
     # How near each node was when it was followed: one that is met nearer is followed again.
     followed = {start: 0}
     waiting = [iter(edges.get(start, ()))]
@@ -58,7 +58,7 @@ def trace(
         here = len(waiting)
         nearer = depth is not None and here < followed.get(node_id, here)
         repeated = node_id in followed and not nearer
-        found.append(Reached(node_id, here, edge_type, not reverse, path[-1], repeated))
+        found.append(ReachedNode(node_id, here, edge_type, not reverse, path[-1], repeated))
         if not repeated:
             followed[node_id] = here
             waiting.append(iter(edges.get(node_id, ())))
@@ -106,19 +106,19 @@ def related(
     *,
     edge_types: Sequence[str] = (),
     limit: int = MOST,
-) -> list[Reached]:
+) -> list[ReachedNode]:
     """What is within some steps of the seeds, along edges of any or some types, nearest first.
 
     Edges count in both directions. The seeds themselves come first, at depth 0.
     """
-    found = {seed: Reached(seed, 0, "", True, None) for seed in seeds}
+    found = {seed: ReachedNode(seed, 0, "", True, None) for seed in seeds}
     ring = list(found)
     for step in range(1, depth + 1):
-        following: dict[NodeId, Reached] = {}
+        following: dict[NodeId, ReachedNode] = {}
         for reverse in (False, True):
             for here, edge_type, there, _ in _steps(graph, ring, edge_types, reverse):
                 if there not in found and there not in following:
-                    following[there] = Reached(there, step, edge_type, not reverse, here)
+                    following[there] = ReachedNode(there, step, edge_type, not reverse, here)
         for node_id in sorted(following, reverse=True):
             if len(found) >= limit:
                 return list(found.values())

@@ -16,7 +16,7 @@ from ctx.memory.graph import USER
 from ctx.memory.model import Node, Redaction
 from ctx.operations.add_note import of_task_and_project
 from ctx.project import command_output as output
-from ctx.project.command_output import Printed
+from ctx.project.command_output import CommandOutput
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
@@ -81,7 +81,7 @@ def add_command(memory: Memory, options: Options) -> Kept:
     project = None if options.everywhere else _project(memory)
     report = _report(printed, name, project)
     if project:
-        name, printed = project.shared(name), printed.told_by(project.shared)
+        name, printed = project.shared(name), printed.with_lines(project.shared)
     clean = redact(printed.text)
     ended = _Ended(name, options.exit_code, report, printed.lines)
     blob = snapshot = None
@@ -130,13 +130,13 @@ def add_command(memory: Memory, options: Options) -> Kept:
     )
 
 
-def _project(memory: Memory) -> "command_diagnostics.Project | None":
+def _project(memory: Memory) -> "command_diagnostics.DiagnosedProject | None":
     if memory.beside is None:
         return None
     from ctx.project import command_diagnostics
 
     root = memory.beside.project.root
-    return command_diagnostics.Project(
+    return command_diagnostics.DiagnosedProject(
         root,
         memory.folder,
         memory.config.text("repo.id") or os.path.basename(root),
@@ -144,7 +144,9 @@ def _project(memory: Memory) -> "command_diagnostics.Project | None":
     )
 
 
-def _report(printed: Printed, name: str, project: "command_diagnostics.Project | None") -> Report:
+def _report(
+    printed: CommandOutput, name: str, project: "command_diagnostics.DiagnosedProject | None"
+) -> Report:
     """What the tools said, with paths as they are in the project, where there is one."""
     from ctx.code.diagnostics import read as diagnostics
 
@@ -157,7 +159,9 @@ def _report(printed: Printed, name: str, project: "command_diagnostics.Project |
     return command_diagnostics.placed(report, project)
 
 
-def _keep(change: "Change", report: Report, project: "command_diagnostics.Project") -> ObjectId:
+def _keep(
+    change: "Change", report: Report, project: "command_diagnostics.DiagnosedProject"
+) -> ObjectId:
     """Put a report beside the records of a change."""
     from ctx.project import command_diagnostics
 
@@ -240,7 +244,7 @@ class _Ended(NamedTuple):
         return text if len(text) <= _LONGEST_FIRST else f"{text[: _LONGEST_FIRST - 1].rstrip()}…"
 
 
-def _told(printed: Printed, ended: _Ended) -> list[str]:
+def _told(printed: CommandOutput, ended: _Ended) -> list[str]:
     """The lines that tell most: the first errors, unless all went well, and how it ended."""
     every = [line for line in (*printed.head, *printed.tail) if line.strip()]
     readable = [line for line in every if not line.startswith(_FOR_PROGRAMS)]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ctx import clock
 from ctx.agent_commands import command_parser as grammar
-from ctx.agent_commands.command_parser import Command, Wrong
+from ctx.agent_commands.command_parser import Command, CommandProblem
 from ctx.capture import transcript
 from ctx.capture.events import Event
 from ctx.capture.transcript import Message, Turn
@@ -21,7 +21,7 @@ from ctx.memory.idempotency_keys import Claim
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
-Asked = tuple[str, Command | Wrong]
+Asked = tuple[str, Command | CommandProblem]
 """A command, under its name."""
 
 # How long the end of an answer is waited for.
@@ -118,7 +118,7 @@ def _name(memory: Memory, session: str, turn: Turn) -> None:
     """Claim what was done by its words alone, now that the transcript has it and names it."""
     connection = memory.user.connection
     unnamed: dict[str, list[str]] = {}
-    for claim in idempotency_keys.beginning(connection, session, f"{session} {_UNNAMED}"):
+    for claim in idempotency_keys.with_prefix(connection, session, f"{session} {_UNNAMED}"):
         unnamed.setdefault(claim.split(" ")[-3], []).append(claim)
     for message in turn.messages if unnamed else ():
         # The client calls only the end of a message its last words.
@@ -146,7 +146,7 @@ def _found(identity: str, text: str) -> list[Asked]:
     return list(_numbered(identity, grammar.parse(text)))
 
 
-def _numbered(identity: str, found: Iterable[Command | Wrong]) -> Iterable[Asked]:
+def _numbered(identity: str, found: Iterable[Command | CommandProblem]) -> Iterable[Asked]:
     said: Counter[str] = Counter()
     for each in found:
         what = _digest(repr(each._replace(position=0)))

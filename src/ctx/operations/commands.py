@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx import tokens
-from ctx.agent_commands.command_parser import Command, Wrong, right_form, written
+from ctx.agent_commands.command_parser import Command, CommandProblem, right_form, written
 from ctx.context import layers
 from ctx.errors import (
     CtxError,
@@ -59,7 +59,7 @@ class _Done(NamedTuple):
 
 
 def execute(
-    memory: Memory, found: Command | Wrong, claim_id: str, *, may_pin: bool = False
+    memory: Memory, found: Command | CommandProblem, claim_id: str, *, may_pin: bool = False
 ) -> Outcome:
     """Do one command, unless it was done before. What is wrong with it is for the agent.
 
@@ -68,7 +68,7 @@ def execute(
     name = found.name if isinstance(found, Command) else "?"
     claim = Claim(claim_id, memory.session, name)
     try:
-        if isinstance(found, Wrong):
+        if isinstance(found, CommandProblem):
             _report(memory, claim, found)
             return Outcome(failed=1)
         try:
@@ -78,7 +78,11 @@ def execute(
             raise
         except CtxError as error:
             right = right_form(found.name)
-            _report(memory, claim, Wrong(written(found), _sentence(error), right, found.position))
+            _report(
+                memory,
+                claim,
+                CommandProblem(written(found), _sentence(error), right, found.position),
+            )
             return Outcome(failed=1)
     except AlreadyDone:
         return Outcome(repeated=1)
@@ -249,7 +253,7 @@ _DOING: Mapping[str, Callable[[Memory, Command, Claim, bool], _Done]] = {
 }
 
 
-def _report(memory: Memory, claim: Claim, wrong: Wrong) -> None:
+def _report(memory: Memory, claim: Claim, wrong: CommandProblem) -> None:
     # Nodes that stand for code are not an agent's to write.
     problem = wrong.problem.replace(", ".join(NODE_TYPES), ", ".join(KNOWLEDGE_TYPES))
     # What it wrote may hold a secret.
@@ -270,7 +274,7 @@ def _secrets_told(redacted: Sequence[Redaction]) -> str:
     return f"## A secret was not kept\n\nMemory holds none. Left out of what you said: {where}.\n\n"
 
 
-def _told(wrong: Wrong) -> str:
+def _told(wrong: CommandProblem) -> str:
     """As the agent reads it."""
     fence = "`" * 3
     right = f"Right would be, outside of code:\n\n{fence}\n{wrong.right}\n{fence}\n\n"

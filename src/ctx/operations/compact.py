@@ -97,7 +97,7 @@ def when_due(memory: Memory) -> list[Compacted]:
     return [each for each in made if each is not None]
 
 
-def _why_due(beside: "ProjectMemory", found: staged_sessions.Staged) -> str:
+def _why_due(beside: "ProjectMemory", found: staged_sessions.StagedWork) -> str:
     most = beside.config.integer("staging.compact_tokens")
     if most and found.tokens > most:
         return f"more than {most:,} tokens"

@@ -14,7 +14,7 @@ from ctx.memory import model, pending, walk
 from ctx.memory.model import Node
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.filters import PROJECT, Elsewhere
+from ctx.memory.query.filters import PROJECT, OtherNameFilter
 from ctx.memory.query.query_parser import And, Query, parse
 from ctx.workspace import Memory
 
@@ -119,7 +119,7 @@ def of_other_projects(
     if query.mode == "text":
         return LeftOut(execute.left_out_by_scope(connections, query, scope, now_ms))
     # Counting all of them would take longer than everything else.
-    elsewhere = And((query.tree or And(()), Elsewhere(PROJECT, scope.project)))
+    elsewhere = And((query.tree or And(()), OtherNameFilter(PROJECT, scope.project)))
     asked = query._replace(tree=elsewhere)
     found = execute.matching(connections, asked, scope._replace(project=None), now_ms)
     return _counted(found.ids)

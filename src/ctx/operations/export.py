@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.exchange import graph_json
-from ctx.exchange.graph_json import Written
+from ctx.exchange.graph_json import ExportCounts
 from ctx.ids import NodeId
 from ctx.memory.graph import Graph
 from ctx.operations import output_file
@@ -24,7 +24,7 @@ class Exported(NamedTuple):
     """Whose store it was: `project` or `user`."""
 
 
-def export(graph: Graph, query: str | None, out: Callable[[str], object]) -> Written:
+def export(graph: Graph, query: str | None, out: Callable[[str], object]) -> ExportCounts:
     """Hand the document on in parts.
 
     Everything is in it, also what is superseded; with a query, the nodes that match and the

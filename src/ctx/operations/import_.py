@@ -16,10 +16,16 @@ from ctx.exchange.foreign import (
     go_ctx,
     jsonl,
 )
-from ctx.exchange.foreign.claude_code import Folders
+from ctx.exchange.foreign.claude_code import ClaudeFolders
 from ctx.exchange.foreign.detect_format import Kind
-from ctx.exchange.foreign.foreign_items import Item, Located, Reading, Skipped, Whole
-from ctx.exchange.importer import ACTION, Intake
+from ctx.exchange.foreign.foreign_items import (
+    CompletePage,
+    ForeignSource,
+    Item,
+    LocatedDraft,
+    SkippedItem,
+)
+from ctx.exchange.importer import ACTION, ItemImporter
 from ctx.ids import NodeId
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER, Graph
@@ -93,7 +99,7 @@ class Imported(NamedTuple):
     """Characters that no text may hold, each replaced by U+FFFD."""
     redacted: tuple[Redaction, ...]
     """Secrets that were not written down."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedItem, ...]
     new: tuple[NewNode, ...]
     """What a dry run would add: the first 1,000."""
 
@@ -135,7 +141,7 @@ def _taken(
         if each.must_agree:
             graph_json.require_no_conflict(change.graph, each.must_agree)
     total = sum(each.reading.total for each in opened)
-    intake = Intake(change, total)
+    intake = ItemImporter(change, total)
     chosen = _Chosen(options)
     number = 0
     for each in opened:
@@ -170,7 +176,7 @@ def _shown(graph: Graph, node_ids: Sequence[NodeId]) -> tuple[NewNode, ...]:
 class _Opened(NamedTuple):
     """A source, open, and what must hold for it."""
 
-    reading: Reading
+    reading: ForeignSource
     is_filtered: bool = True
     """Whether --project chooses among its nodes, which have projects of their own."""
     must_agree: Sequence[Item] = ()
@@ -183,7 +189,7 @@ def _opened(source: Source, options: Options, folder: str) -> Iterator[_Opened]:
         case "graph":
             document = graph_json.parse(_text(source))
             agree = document.items if document.is_ours and not options.merge else ()
-            reading = Reading("ctx", len(document.items), iter(document.items))
+            reading = ForeignSource("ctx", len(document.items), iter(document.items))
             yield _Opened(reading, must_agree=agree)
         case "ctx":
             with go_ctx.reading(source.paths[0]) as reading:
@@ -192,12 +198,14 @@ def _opened(source: Source, options: Options, folder: str) -> Iterator[_Opened]:
             with claude_mem.reading(source.paths[0], with_prompts=options.with_prompts) as reading:
                 yield _Opened(reading)
         case "claude-code":
-            folders = Folders(options.config_folder, (folder,))
+            folders = ClaudeFolders(options.config_folder, (folder,))
             with claude_code.reading(source.paths, folders, options.project) as reading:
                 yield _Opened(reading, is_filtered=False)
         case "jsonl" if source.text is not None:
             lines = source.text.encode("utf-8", "surrogateescape").split(b"\n")
-            yield _Opened(Reading(jsonl.PROGRAM, len(lines), jsonl.items(lines)), is_filtered=False)
+            yield _Opened(
+                ForeignSource(jsonl.PROGRAM, len(lines), jsonl.items(lines)), is_filtered=False
+            )
         case "jsonl":
             with jsonl.reading(source.paths[0]) as reading:
                 yield _Opened(reading, is_filtered=False)
@@ -247,12 +255,12 @@ class _Chosen:
             return None if self._tag or self._since else item
         if isinstance(item, Edge):
             return None if self._left_out.intersection((item.from_id, item.to_id)) else item
-        if isinstance(item, Located):
+        if isinstance(item, LocatedDraft):
             draft = self.from_(item.draft, is_filtered)
             return item._replace(draft=draft) if isinstance(draft, Draft) else None
-        if isinstance(item, Whole):
+        if isinstance(item, CompletePage):
             return None if self._left_out.intersection(item.node_ids) else item
-        if isinstance(item, Skipped):
+        if isinstance(item, SkippedItem):
             return item
         too_old = bool(item.updated_at) and item.updated_at < self._since
         elsewhere = self._tag is not None and self._tag not in item.tags

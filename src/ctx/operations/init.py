@@ -177,7 +177,7 @@ def init(project: Project, options: Options) -> Initialised:
             if is_all_ours:
                 _trust(project, options.home, author)
             _scaffold(project, name, options.template)
-            wish = compaction.Wish(CLI_SESSION, "Initial commit", author)
+            wish = compaction.CompactionOptions(CLI_SESSION, "Initial commit", author)
             # Where git threw commits away, the first one can come back with them.
             is_begun = repository.named_heads() or thrown_away(repository)
             made = None if is_begun else compaction.commit(repository, wish)

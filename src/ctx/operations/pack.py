@@ -16,9 +16,9 @@ from ctx.memory import pending, receipts, user_store
 from ctx.memory.model import ANCHOR_TYPES, Node
 from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.filters import Path, Tag, Type
+from ctx.memory.query.filters import PathFilter, TagFilter, TypeFilter
 from ctx.memory.query.query_parser import And, Expression, Not, Or, Query, parse
-from ctx.memory.receipts import Item, NotPacked, Packed, PackedChunk, Reason, Receipt
+from ctx.memory.receipts import LeftOutChunk, PackedChunk, PackReceipt, Reason, Receipt, ReceiptItem
 from ctx.operations.compose import Visible, scope_of
 from ctx.packs import pipeline
 from ctx.packs.chunks import Section
@@ -134,13 +134,15 @@ def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
     # What was replaced is told of as such. Filters say nothing about what stands for the code:
     # it is no answer, and leads to one.
     wide = scope._replace(include_superseded=True)
-    types: tuple[Expression, ...] = tuple(map(Type, ANCHOR_TYPES))
+    types: tuple[Expression, ...] = tuple(map(TypeFilter, ANCHOR_TYPES))
     anchors = query._replace(tree=Or(types), names_project=False, names_task=False)
     asked = [query] if query.tree is None else [query, anchors]
 
     def in_sight(node_ids: Collection[NodeId]) -> set[NodeId]:
         connections, now = memory.graph.connections, clock.now_ms()
-        found = (node_candidates.in_sight(connections, each, wide, now, node_ids) for each in asked)
+        found = (
+            node_candidates.visible_nodes(connections, each, wide, now, node_ids) for each in asked
+        )
         return set().union(*found)
 
     return in_sight
@@ -180,7 +182,7 @@ def _are_many(memory: Memory, query: Query, scope: Scope) -> bool:
 
     What vectors need takes as long to load as all the rest of an answer.
     """
-    anchors = Not(Or(tuple(map(Type, ANCHOR_TYPES))))
+    anchors = Not(Or(tuple(map(TypeFilter, ANCHOR_TYPES))))
     tree = anchors if query.tree is None else And((query.tree, anchors))
     every = query._replace(mode="filters", tree=tree, words="")
     found = execute.matching(
@@ -248,7 +250,7 @@ def _has_path(expression: Expression) -> bool:
         case Not(part):
             return _has_path(part)
         case _:
-            return isinstance(expression, Path)
+            return isinstance(expression, PathFilter)
 
 
 def _holds(expression: Expression, path: str, project: str | None) -> bool:
@@ -260,9 +262,9 @@ def _holds(expression: Expression, path: str, project: str | None) -> bool:
             return any(_holds(part, path, project) for part in parts)
         case Not(part):
             return not _holds(part, path, project)
-        case Path(pattern):
+        case PathFilter(pattern):
             return _is_at(path, pattern)
-        case Tag(tag):
+        case TagFilter(tag):
             return tag == f"project:{project}"
         case _:
             return False
@@ -313,7 +315,7 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
         ]
     )
     budget = built.token_budget
-    packed = Packed(
+    packed = PackReceipt(
         told[built.task],
         budget.total,
         budget.reserved_for_response,
@@ -331,7 +333,7 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
             for chunk in built.retrieved
         ),
         tuple(
-            NotPacked(
+            LeftOutChunk(
                 told[each.title], each.tokens, round(each.relevance_score, _PLACES), each.reason
             )
             for each in built.left_out
@@ -343,7 +345,7 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
     return Receipt(spool.new_id(now), *place, budget.used, _items(memory, built), packed)
 
 
-def _items(memory: Memory, built: PromptPack) -> tuple[Item, ...]:
+def _items(memory: Memory, built: PromptPack) -> tuple[ReceiptItem, ...]:
     """The nodes among the chunks, in the state in which they were given."""
     costs = {
         NodeId(Ulid(chunk.object_id)): chunk.tokens
@@ -354,7 +356,7 @@ def _items(memory: Memory, built: PromptPack) -> tuple[Item, ...]:
     nodes = list(graph.nodes(costs))
     shown = graph.shown(node.id for node in nodes)
     return tuple(
-        Item(node.id, f"{node.type}:{shown[node.id]}", node.updated_at, costs[node.id])
+        ReceiptItem(node.id, f"{node.type}:{shown[node.id]}", node.updated_at, costs[node.id])
         for node in nodes
     )
 

@@ -17,7 +17,7 @@ from ctx.objects.model import WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
 from ctx.project import broken_chains, compaction, current_session, staging, staging_chains
-from ctx.project.broken_chains import Mended
+from ctx.project.broken_chains import RepairedChain
 from ctx.project.recover_commits import RecoveredCommit, recover_commits, recover_discarded
 from ctx.workspace import Workspace
 
@@ -27,7 +27,7 @@ class Recovered(NamedTuple):
 
     dry_run: bool
     checked: int
-    mended: tuple[Mended, ...]
+    mended: tuple[RepairedChain, ...]
     restored: SessionId | None
     """The session that an aborted chain is again."""
     stage_reset: bool
@@ -59,8 +59,8 @@ def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run:
             for folder in worktrees if not dry_run else ():
                 local_state.take_over(workspace.project, folder)
             commits = recover_commits(repository, dry_run=dry_run)
-        broken = [each for each in broken_chains.broken(repository) if wanted in (None, each)]
-        mended = [broken_chains.mend(repository, each, dry_run=dry_run) for each in broken]
+        broken = [each for each in broken_chains.broken_refs(repository) if wanted in (None, each)]
+        mended = [broken_chains.repair_chain(repository, each, dry_run=dry_run) for each in broken]
         restored = None
         if wanted and refs.aborted_name(wanted) and wanted not in _set_aside(mended):
             restored = _restored(repository, wanted, dry_run=dry_run)
@@ -131,7 +131,7 @@ def _meant(repository: Repository, name: str | None) -> str | None:
     return found[0]
 
 
-def _set_aside(mended: Sequence[Mended]) -> set[str]:
+def _set_aside(mended: Sequence[RepairedChain]) -> set[str]:
     return {refs.aborted(each.session) for each in mended if not each.steps}
 
 

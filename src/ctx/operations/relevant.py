@@ -104,7 +104,9 @@ def _about_files(
     about = (lookups.settled_in_files(each, wanted, _MOST_ABOUT_FILES) for each in connections)
     ids = {node_id for found in about for node_id in found} - set(known)
     seen = (
-        node_candidates.in_sight(connections, parse_words(""), scope, now_ms, ids) if ids else ids
+        node_candidates.visible_nodes(connections, parse_words(""), scope, now_ms, ids)
+        if ids
+        else ids
     )
     return [
         Remembered(node, _ABOUT_A_FILE, (), _ABOUT_A_FILE, 0.0)

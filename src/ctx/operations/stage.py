@@ -196,7 +196,7 @@ def compact(workspace: Workspace, message: str | None) -> Committed:
     try:
         made = committing.commit(workspace, committing.Options(message, auto=message is None))
     except CtxError as error:
-        if refs.work(session) in broken_chains.broken(repository):
+        if refs.work(session) in broken_chains.broken_refs(repository):
             raise _to_be_recovered(error, session) from error
         raise
     current_session.leave(workspace.project, session)

@@ -9,7 +9,7 @@ from ctx.errors import GitFailure
 from ctx.ids import SessionId, short
 from ctx.memory import pending
 from ctx.memory.graph import PROJECT
-from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, census
+from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, memory_stats
 from ctx.objects import local_state, untracked_survey
 from ctx.objects.untracked import HERE, PARKED
 from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, Untracked
@@ -80,7 +80,7 @@ def status(memory: Memory, *, new: bool) -> Status:
         staged=_staged(memory),
         scopes=by_scope(memory.graph),
         health=None if memory.is_alone or new else health.health(memory),
-        **census(memory.graph)._asdict(),
+        **memory_stats(memory.graph)._asdict(),
     )
     if memory.beside is None:
         return found

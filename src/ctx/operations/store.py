@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ctx import clock, disk, interrupts
 from ctx.errors import DatabaseFailure, PathRefused, UsageError
 from ctx.exchange import integrity, recovery, salvage
-from ctx.exchange.integrity import Difference
-from ctx.exchange.recovery import Recovered
+from ctx.exchange.integrity import TableDifference
+from ctx.exchange.recovery import RecoveryReport
 from ctx.hook_files import spool
 from ctx.memory import records, stats, user_store
 from ctx.sqlite import backups, truth
@@ -44,7 +44,7 @@ class Checked(NamedTuple):
     nodes: int
     problems: tuple[str, ...]
     """What is wrong with the file."""
-    differences: tuple[Difference, ...]
+    differences: tuple[TableDifference, ...]
     """Where the tables are not what the records say."""
 
 
@@ -89,7 +89,7 @@ class Recovery(NamedTuple):
     path: str
     dry_run: bool
     damaged: bool
-    recovered: Recovered | None
+    recovered: RecoveryReport | None
     kept: str | None
     """Where the damaged file is kept."""
     newest_backup: str | None
@@ -233,7 +233,7 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> Re
         raise DatabaseFailure(f"There is no store at {shown(path)}.", hint=_restore(newest))
     if _is_whole(path):
         return Recovery(path, dry_run, False, None, None, newest)
-    recovered: list[Recovered] = []
+    recovered: list[RecoveryReport] = []
     steps: list[Step] = []
 
     def make(damaged: str) -> str:
@@ -256,7 +256,7 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> Re
     return Recovery(path, dry_run, True, recovered[-1], kept, newest, tuple(steps))
 
 
-def _filled(path: str, found: salvage.Salvaged) -> list[Step]:
+def _filled(path: str, found: salvage.SalvagedRows) -> list[Step]:
     """Fill what is missing in what was read from the newest backup; the steps, in words."""
     read = [f"{len(found.records):,} records, {len(found.nodes):,} nodes"]
     if found.unreadable_pages:

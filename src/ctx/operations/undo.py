@@ -10,7 +10,7 @@ from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId, Ulid, short
 from ctx.memory import history, inverse_changes, records, replay
 from ctx.memory.graph import PROJECT, USER, Graph
-from ctx.memory.inverse_changes import Kept, Made
+from ctx.memory.inverse_changes import ChangeSummary, KeptField
 from ctx.workspace import Memory
 
 _MOST_TOLD = 1_000
@@ -19,16 +19,16 @@ _MOST_TOLD = 1_000
 class Changes(NamedTuple):
     """The answer of `ctx undo --list`."""
 
-    changes: tuple[Made, ...]
+    changes: tuple[ChangeSummary, ...]
 
 
 class Undone(NamedTuple):
     """The answer of `ctx undo`."""
 
-    change: Made
+    change: ChangeSummary
     what: tuple[str, ...]
     """What the change had done, in a few words each; of a very large one, the first."""
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptField, ...]
     """What was not taken back, because it was changed again since."""
     by: str | None
     """The change that took it back: undoing that one brings it back."""
@@ -42,7 +42,9 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
     """Take back the change that a person named, else the last one of this session."""
     graph, change_id = _chosen(memory, text)
     if dry_run:
-        return Undone(inverse_changes.made(graph, change_id), _told(graph, change_id), (), None)
+        return Undone(
+            inverse_changes.describe_change(graph, change_id), _told(graph, change_id), (), None
+        )
     from ctx.operations import document
 
     with ExitStack() as files, memory.changing(inverse_changes.ACTION, graph.scope) as change:
@@ -50,7 +52,7 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
         graph, change_id = _chosen(memory, text)
         if graph.scope != change.graph.scope:
             graph, change_id = change.graph, _find(change.graph, change_id)
-        made = inverse_changes.made(graph, change_id)
+        made = inverse_changes.describe_change(graph, change_id)
         kept = inverse_changes.take_back(change, change_id)
         documents = document.take_back(memory, change, files)
     parts = [change]
@@ -75,10 +77,10 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
     )
 
 
-def changes(memory: Memory, session: str | None) -> Iterator[Made]:
+def changes(memory: Memory, session: str | None) -> Iterator[ChangeSummary]:
     """The changes that were made in all stores, newest first."""
     for graph, change_id in _changes(memory, session):
-        yield inverse_changes.made(graph, change_id)
+        yield inverse_changes.describe_change(graph, change_id)
 
 
 def _changes(memory: Memory, session: str | None) -> Iterator[tuple[Graph, str]]:
@@ -165,7 +167,7 @@ def _newest(memory: Memory) -> str:
     for graph, change_id in _changes(memory, memory.session):
         is_own = graph.scope == USER or history.is_own(graph.connection, change_id)
         if is_own or records.changes_beginning_with(memory.user.connection, change_id):
-            made = inverse_changes.made(graph, change_id)
+            made = inverse_changes.describe_change(graph, change_id)
             if made.action != inverse_changes.ACTION and not made.undone:
                 return change_id
     raise UsageError(
@@ -186,8 +188,8 @@ def _find(graph: Graph, text: str) -> str:
 def _told(graph: Graph, change_id: str) -> tuple[str, ...]:
     found = records.of_change(graph.connection, inverse_changes.origin(graph, change_id))
     return tuple(
-        f"{short(record.subject)} {records.said(record, record.subject)}"
+        f"{short(record.subject)} {records.describe(record, record.subject)}"
         if record.kind.partition(".")[0] in ("node", "tag", "edge")
-        else records.said(record, record.subject)
+        else records.describe(record, record.subject)
         for record in found[:_MOST_TOLD]
     )

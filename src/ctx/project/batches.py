@@ -27,13 +27,13 @@ _ENCODER = msgspec.msgpack.Encoder()
 _BODY = msgspec.json.Decoder(dict[str, Any])
 
 
-def made(said: Sequence[Record], blobs: Iterable[ObjectId] = ()) -> Object:
+def encode_batch(written: Sequence[Record], blobs: Iterable[ObjectId] = ()) -> Object:
     """The batch of what was said together."""
-    packed = tuple(msgspec.Raw(_ENCODER.encode(_packed(record))) for record in said)
+    packed = tuple(msgspec.Raw(_ENCODER.encode(_packed(record))) for record in written)
     return typed(RecordBatch(packed, blobs=tuple(sorted(set(blobs)))))
 
 
-def merged(
+def merge_batches(
     reader: Reader, batch_ids: Sequence[ObjectId], withheld: Container[str] = ()
 ) -> Object | None:
     """One batch with what some batches say, in their order; None for nothing at all.
@@ -64,10 +64,10 @@ def _without(batch: RecordBatch, withheld: Container[str]) -> RecordBatch | None
 
 def read(reader: Reader, batch_id: ObjectId) -> list[Record]:
     """What a batch says. What is not even a record is left out; the object keeps it."""
-    return [record for record, _ in said(read_typed(reader, batch_id, RecordBatch))]
+    return [record for record, _ in decode_batch(read_typed(reader, batch_id, RecordBatch))]
 
 
-def said(batch: RecordBatch) -> list[tuple[Record, str]]:
+def decode_batch(batch: RecordBatch) -> list[tuple[Record, str]]:
     """The records of a batch, each with its body as text. Of two with one id, the first counts."""
     found: dict[str, tuple[Record, str]] = {}
     for raw in batch.records:
@@ -121,9 +121,9 @@ def _unpacked(raw: msgspec.Raw) -> tuple[Record, str] | None:
     if not (_IDS.fullmatch(row.id + row.change) and row.id > _NO_TIME and 0 < row.stamp < latest()):
         return None
     body = _body(row.body)
-    told = _Told(row.action, row.kind, row.session, row.author)
+    told = _ShownFields(row.action, row.kind, row.session, row.author)
     if len("".join(told)) > _LONGEST_NAME or not "".join(told).isprintable():
-        told = _Told(*map(_printable, told))
+        told = _ShownFields(*map(_printable, told))
     record = Record(
         Ulid(row.id), row.stamp, Ulid(row.change), told.action, told.kind, row.subject, row.key,
         row.target, body or {}, told.session, told.author,
@@ -133,7 +133,7 @@ def _unpacked(raw: msgspec.Raw) -> tuple[Record, str] | None:
     return record, row.body
 
 
-class _Told(NamedTuple):
+class _ShownFields(NamedTuple):
     """What people are shown as it is."""
 
     action: str

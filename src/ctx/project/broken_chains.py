@@ -20,7 +20,7 @@ from ctx.objects.store import Object, decode, read_typed, typed
 from ctx.objects.work import Step
 
 
-class Mended(NamedTuple):
+class RepairedChain(NamedTuple):
     """What became of a chain that was broken."""
 
     session: str
@@ -32,7 +32,7 @@ class Mended(NamedTuple):
     """The ref that holds what it was, where nothing of it could be saved."""
 
 
-class _Saved(NamedTuple):
+class _SavedStep(NamedTuple):
     """A step with as much of it as is whole."""
 
     id: ObjectId
@@ -51,31 +51,31 @@ class _Saved(NamedTuple):
         return bool(had) and not (self.payload or self.narrative)
 
 
-def broken(repository: Repository) -> list[str]:
+def broken_refs(repository: Repository) -> list[str]:
     """The refs whose chains are not whole, in order."""
     names = (name for name in repository.refs.names() if _is_chain(name))
     return [name for name in names if not _is_whole(repository, name)]
 
 
-def mend(repository: Repository, name: str, *, dry_run: bool) -> Mended:
+def repair_chain(repository: Repository, name: str, *, dry_run: bool) -> RepairedChain:
     """Save what is whole of a chain that is not. Whoever does more than ask holds the lock."""
     shown = name.rpartition("/")[2]
     path = _path(repository, name)
     below: list[Step] = []
     if path.gap is not None or not path.steps:
         below = _below(repository, name, path)
-    steps = [_saved(repository, step) for step in (*below, *reversed(path.steps))]
+    steps = [_saved_step(repository, step) for step in (*below, *reversed(path.steps))]
     kept = [step for step in steps if not step.is_empty]
     lost = [f"step {short(path.gap)}"] if path.gap else []
-    lost += [_told(step) for step in steps if not step.is_whole]
+    lost += [_loss(step) for step in steps if not step.is_whole]
     if dry_run:
-        return Mended(shown, len(kept), tuple(lost))
+        return RepairedChain(shown, len(kept), tuple(lost))
     if not kept:
-        return Mended(shown, 0, tuple(lost), repository.refs.set_aside(name))
+        return RepairedChain(shown, 0, tuple(lost), repository.refs.set_aside(name))
     made, tip = _joined(kept)
     repository.staged.write(made)
     repository.refs.put(name, tip)
-    return Mended(shown, len(kept), tuple(lost))
+    return RepairedChain(shown, len(kept), tuple(lost))
 
 
 def _is_chain(name: str) -> bool:
@@ -87,15 +87,15 @@ def _is_whole(repository: Repository, name: str) -> bool:
         steps = work.chain(repository.everything, repository.refs.require(name))
     except CtxError:
         return False
-    return all(_saved(repository, step).is_whole for step in steps)
+    return all(_saved_step(repository, step).is_whole for step in steps)
 
 
-def _saved(repository: Repository, step: Step) -> _Saved:
+def _saved_step(repository: Repository, step: Step) -> _SavedStep:
     payload = tuple(each for each in step.work.payload if _is_sound(repository, [each]))
     narrative = tuple(
         ref for ref in step.work.narrative_refs if _is_sound(repository, [ref.blob_id])
     )
-    return _Saved(step.id, step.work, payload, narrative)
+    return _SavedStep(step.id, step.work, payload, narrative)
 
 
 def _is_sound(repository: Repository, wanted: Iterable[ObjectId]) -> bool:
@@ -230,7 +230,7 @@ def _in_order(steps: Mapping[ObjectId, WorkCommit]) -> list[Step]:
     return ordered
 
 
-def _joined(steps: Sequence[_Saved]) -> tuple[list[Object], ObjectId]:
+def _joined(steps: Sequence[_SavedStep]) -> tuple[list[Object], ObjectId]:
     """One chain of steps that are whole: those above a gap are written anew over those below."""
     made: list[Object] = []
     tip: ObjectId | None = None
@@ -255,7 +255,7 @@ def _joined(steps: Sequence[_Saved]) -> tuple[list[Object], ObjectId]:
     return made, tip
 
 
-def _told(step: _Saved) -> str:
+def _loss(step: _SavedStep) -> str:
     had = len(step.work.payload) + len(step.work.narrative_refs)
     left = len(step.payload) + len(step.narrative)
     at = clock.iso(step.work.created_at * 1000)

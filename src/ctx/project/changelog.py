@@ -24,7 +24,7 @@ _MOST_NAMED = 3
 _UNTOLD = frozenset({"ended", "file", "slug", "started"})
 
 
-class Changes(NamedTuple):
+class ChangeLines(NamedTuple):
     lines: tuple[str, ...]
     decisions: tuple[str, ...]
     """The titles of decisions that were made."""
@@ -34,7 +34,9 @@ class Changes(NamedTuple):
     """How many nodes are new."""
 
 
-def changes(graph: Graph, said: Sequence[Record], unseen: Set[str] = frozenset()) -> Changes:
+def describe_changes(
+    graph: Graph, said: Sequence[Record], unseen: Set[str] = frozenset()
+) -> ChangeLines:
     """What some records did, as the graph was after them, but for records that are `unseen`."""
     about: dict[str, list[Record]] = {}
     for record in said:
@@ -42,7 +44,7 @@ def changes(graph: Graph, said: Sequence[Record], unseen: Set[str] = frozenset()
     last = max((record.order for record in said), default=(0, ""))
     found = [_Subject(graph, subject, part, last, unseen) for subject, part in about.items()]
     new = [each for each in found if each.is_new and not each.is_deleted]
-    return Changes(
+    return ChangeLines(
         tuple(line for each in found for line in each.lines()),
         tuple(each.title for each in new if each.type == "decision"),
         tuple(line for each in new if (line := each.command)),
@@ -50,7 +52,7 @@ def changes(graph: Graph, said: Sequence[Record], unseen: Set[str] = frozenset()
     )
 
 
-def message(changes: Changes, files: int, survey: str = "") -> str:
+def default_message(changes: ChangeLines, files: int, survey: str = "") -> str:
     """Words for a commit that nobody has found words for; `survey` is what tools found out."""
     if changes.decisions:
         named = "; ".join(changes.decisions[:_MOST_NAMED])

@@ -42,7 +42,7 @@ _BEGINS = r"(?:(?<![\w.~-]/)|(?<=-[A-Za-z]/)|(?<=\\[nrt]/)|(?<=\dm/))"
 _ENDS = r"(?![\w-]|\.\w)"
 
 
-class Project(NamedTuple):
+class DiagnosedProject(NamedTuple):
     root: str
     folder: str
     """Where the command was run, as far as anybody knows."""
@@ -58,13 +58,13 @@ class Project(NamedTuple):
         return _pattern(self).sub(lambda found: places[found[0]], text)
 
 
-class Kept(NamedTuple):
+class DiagnosticsObjects(NamedTuple):
     snapshot: "Object"
     blobs: tuple["Object", ...]
     """The texts that it refers to."""
 
 
-def placed(report: Report, project: Project) -> Report:
+def placed(report: Report, project: DiagnosedProject) -> Report:
     """The same, with paths as they are seen from the project's root."""
     paths = _Paths(project)
 
@@ -82,7 +82,7 @@ def placed(report: Report, project: Project) -> Report:
     return report._replace(diagnostics=tuple(every))
 
 
-def snapshot(report: Report, project: Project) -> Kept:
+def snapshot(report: Report, project: DiagnosedProject) -> DiagnosticsObjects:
     """The object that holds a report, and those it refers to. Its paths are placed."""
     blobs: dict[ObjectId, Object] = {}
     paths = _Paths(project._replace(folder=project.root))
@@ -104,11 +104,11 @@ def snapshot(report: Report, project: Project) -> Kept:
         for each in chosen
     ]
     made = model.DiagnosticsSnapshot(report.tool, clock.now_s(), tuple(found))
-    return Kept(store.typed(made), tuple(blobs.values()))
+    return DiagnosticsObjects(store.typed(made), tuple(blobs.values()))
 
 
 def relate(
-    change: "Change", observation: NodeId, errors: Sequence[Diagnostic], project: Project
+    change: "Change", observation: NodeId, errors: Sequence[Diagnostic], project: DiagnosedProject
 ) -> None:
     """Let each distinct error be an anchor, which the observation mentions."""
     paths = _Paths(project._replace(folder=project.root))
@@ -150,7 +150,7 @@ def _related(found: Diagnostic) -> Iterator[str]:
             yield f"{span.place}: {span.label}"
 
 
-def _span(span: Span, project: Project, paths: "_Paths") -> model.Span:
+def _span(span: Span, project: DiagnosedProject, paths: "_Paths") -> model.Span:
     first, last = paths.bytes_of_lines(span)
     return model.Span(
         store.derived_id("file", project.repo_id, span.path),
@@ -165,7 +165,7 @@ def _span(span: Span, project: Project, paths: "_Paths") -> model.Span:
 
 
 @cache
-def _places(project: Project) -> dict[str, str]:
+def _places(project: DiagnosedProject) -> dict[str, str]:
     """The folders that are nobody else's, and what is said in their stead."""
     named = dict.fromkeys((project.home, os.path.realpath(project.home)), "~")
     named |= dict.fromkeys(_roots(project), ".")
@@ -174,12 +174,12 @@ def _places(project: Project) -> dict[str, str]:
 
 
 @cache
-def _pattern(project: Project) -> re.Pattern[str]:
+def _pattern(project: DiagnosedProject) -> re.Pattern[str]:
     every = "|".join(re.escape(path[1:]) for path in _places(project))
     return re.compile(f"/{_BEGINS}(?:{every}){_ENDS}")
 
 
-def _roots(project: Project) -> list[str]:
+def _roots(project: DiagnosedProject) -> list[str]:
     """The project's root as it is called, also by those who came to it by a link."""
     real = os.path.realpath(project.root)
     below = os.path.relpath(os.path.realpath(project.folder), real)
@@ -195,7 +195,7 @@ def _is_somewhere(folder: str) -> bool:
 class _Paths:
     """Which of the paths that tools print are files of the project."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: DiagnosedProject) -> None:
         self._project = project
         self._root = os.path.realpath(project.root)
         self._roots = _roots(project)

@@ -34,7 +34,7 @@ _KEY_BEGINS = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?----
 _INSIDE_KEY = re.compile(rb"[\s>|#*+-]*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z-]{4,12}: [^\n]{0,100})?\s*")
 
 
-class Printed(NamedTuple):
+class CommandOutput(NamedTuple):
     """What is left of the output of a command."""
 
     head: tuple[str, ...]
@@ -54,7 +54,7 @@ class Printed(NamedTuple):
         gap = [f"… {self.cut:,} lines left out …"] if self.cut else []
         return "\n".join([*self.head, *gap, *self.tail])
 
-    def told_by(self, shown: Callable[[str], str]) -> "Printed":
+    def with_lines(self, shown: Callable[[str], str]) -> "CommandOutput":
         """The same with each line that is kept as it is to be shown."""
         head, tail, telling = (
             tuple(map(shown, part)) for part in (self.head, self.tail, self.telling)
@@ -62,7 +62,7 @@ class Printed(NamedTuple):
         return self._replace(head=head, tail=tail, telling=telling)
 
 
-def read(output: Iterable[bytes], most_lines: int) -> Printed:
+def read(output: Iterable[bytes], most_lines: int) -> CommandOutput:
     """Read all of an output, and keep as much of it as is wanted."""
     reading = _Reading(most_lines)
     rest = b""
@@ -92,7 +92,7 @@ class _Reading:
         if self._in_key or b"PRIVATE KEY" in whole:
             lines = self._without_keys(lines)
             whole = b"\n".join(lines)
-        if len(self._telling) < _MOST_TELLING and _may_tell(whole):
+        if len(self._telling) < _MOST_TELLING and _may_have_error(whole):
             shown = (_shown(line) for line in lines)
             self._telling += (line for line in shown if _TELLING.search(line))
             del self._telling[_MOST_TELLING:]
@@ -108,11 +108,11 @@ class _Reading:
             self._in_key = self._in_key or _KEY_BEGINS.search(line) is not None
         return found
 
-    def printed(self) -> Printed:
+    def printed(self) -> CommandOutput:
         head, tail = (tuple(map(_shown, part)) for part in (self._kept.first, self._kept.last))
         every = chain(self._uncut.first, self._uncut.last)
-        uncut = tuple(_seen(line).decode("utf-8", "replace") for line in every)
-        return Printed(head, tail, tuple(self._telling), self._count, uncut)
+        uncut = tuple(_visible(line).decode("utf-8", "replace") for line in every)
+        return CommandOutput(head, tail, tuple(self._telling), self._count, uncut)
 
 
 class _Ends:
@@ -144,7 +144,7 @@ class _Ends:
             self._last_size -= len(self.last.popleft())
 
 
-def _may_tell(text: bytes) -> bool:
+def _may_have_error(text: bytes) -> bool:
     """Whether it is worth a closer look; most output is not."""
     lower = text.lower()
     return any(word in lower for word in _HINTS)
@@ -152,11 +152,11 @@ def _may_tell(text: bytes) -> bool:
 
 def _shown(line: bytes) -> str:
     """A line as a terminal would show it, cut where it is too long to be read."""
-    seen = _seen(line)
+    seen = _visible(line)
     text = seen[:_LONGEST_LINE].decode("utf-8", "replace")
     return text if len(seen) <= _LONGEST_LINE else f"{text} …"
 
 
-def _seen(line: bytes) -> bytes:
+def _visible(line: bytes) -> bytes:
     # A progress bar writes over itself: what it said last is what was to be seen.
     return _STEERING.sub(b"", line.rstrip(b"\r")).rpartition(b"\r")[2]

@@ -27,7 +27,7 @@ _PEOPLE = frozenset({"cli", "narrative"})
 _MOST_NAMED = 8
 
 
-def curated(graph: Graph, said: Sequence[Record]) -> Object | None:
+def edges_of_records(graph: Graph, said: Sequence[Record]) -> Object | None:
     """The edges that some records leave behind; None where there are none."""
     found: dict[tuple[str, str], Record] = {}
     for record in said:
@@ -78,7 +78,7 @@ def batches_of_files(repository: Repository, steps: Sequence[Step]) -> Iterator[
             yield from (value for value in values if isinstance(value, EdgeBatch))
 
 
-def extracted(repository: Repository, steps: Sequence[Step]) -> Object | None:
+def edges_of_files(repository: Repository, steps: Sequence[Step]) -> Object | None:
     """What a chain read out of files, as far as they still are what they were then."""
     batches = list(batches_of_files(repository, steps))
     if not batches:
@@ -95,21 +95,21 @@ def extracted(repository: Repository, steps: Sequence[Step]) -> Object | None:
     return typed(EdgeBatch(tuple(found.values()), at)) if found else None
 
 
-def told(extracted: Object | None) -> list[str]:
+def summary_lines(edges: Object | None) -> list[str]:
     """The same in lines for people: what each file is and defines, and how much is known of it."""
-    batch = decode(extracted) if extracted else None
+    batch = decode(edges) if edges else None
     if not isinstance(batch, EdgeBatch):
         return []
     defined: dict[str, list[Endpoint]] = {}
     files: dict[str, str] = {}
-    edges: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for edge in batch.edges:
         file_id = edge.evidence.span.file_id if edge.evidence.span else ""
-        edges[file_id] += 1
+        counts[file_id] += 1
         if edge.label == "DEFINES":
             files[edge.from_.id] = file_id
             defined.setdefault(edge.from_.id, []).append(edge.to)
-    return [_line(path, defined[path], edges[files[path]]) for path in sorted(files)]
+    return [_line(path, defined[path], counts[files[path]]) for path in sorted(files)]
 
 
 def _line(path: str, defined: Sequence[Endpoint], edges: int) -> str:

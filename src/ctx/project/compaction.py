@@ -36,13 +36,13 @@ from ctx.project import (
     staging,
     tool_snapshots,
 )
-from ctx.project.changelog import Changes
+from ctx.project.changelog import ChangeLines
 
 _MOST_PENDING = 32 * 1024 * 1024
-_NOTHING = Changes((), (), (), 0)
+_NOTHING = ChangeLines((), (), (), 0)
 
 
-class Wish(NamedTuple):
+class CompactionOptions(NamedTuple):
     """What a commit should be like."""
 
     session: SessionId
@@ -57,7 +57,7 @@ class Wish(NamedTuple):
     """Documents that belong to what other sessions have staged."""
 
 
-class Made(NamedTuple):
+class CompactionResult(NamedTuple):
     """A commit that was made."""
 
     id: ObjectId
@@ -68,7 +68,7 @@ class Made(NamedTuple):
     skipped: Sequence[snapshots.Skipped]
     steps: int
     records: int
-    changes: Changes
+    changes: ChangeLines
     log: str | None
     """The file in the narrative that tells of it."""
     unread: int
@@ -84,20 +84,20 @@ class _Staged(NamedTuple):
     blobs: Sequence[ObjectId]
     flushed: Mapping[str, NarrativeRef]
     """Documents that were kept while the session went on, and are gone from the folder since."""
-    survey: tool_snapshots.Taken
+    survey: tool_snapshots.ToolSnapshots
     """What tools said about the code."""
     extracted: Object | None
     """The edges that were read out of files."""
-    reports: reported_diagnostics.Taken
+    reports: reported_diagnostics.ReportedDiagnostics
     """What compilers and tests reported."""
 
 
 def commit(
     repository: Repository,
-    wish: Wish,
+    wish: CompactionOptions,
     graph: Graph | None = None,
     known: Mapping[str, ObjectId] | None = None,
-) -> Made | None:
+) -> CompactionResult | None:
     """Turn what is staged, and what changed in the narrative, into a commit.
 
     None where there is nothing to commit. The caller holds the lock. `graph` is what the records
@@ -112,9 +112,11 @@ def commit(
     amended = _amended(repository, heads) if wish.amend else None
     base = [amended] if amended else heads
     root, files, new_trees = _tree(repository, base, staged.steps)
-    told = changelog.changes(graph, staged.records, unseen) if graph else _NOTHING
+    told = changelog.describe_changes(graph, staged.records, unseen) if graph else _NOTHING
     if wish.message is None and amended is None:
-        wish = wish._replace(message=changelog.message(told, len(files), staged.survey.told))
+        wish = wish._replace(
+            message=changelog.default_message(told, len(files), staged.survey.summary)
+        )
     told = told._replace(lines=(*told.lines, *staged.survey.lines))
     with _logged(repository, wish, told, files, staged, known) as entry:
         taken, skipped = _documents(repository, wish, head_ids, known)
@@ -124,12 +126,12 @@ def commit(
         changed = any(document.changed for document in kept)
         if not wish.narrative:
             staged = staged._replace(flushed={})
-        said = files or staged.batch or staged.flushed or staged.survey.told or staged.extracted
+        said = files or staged.batch or staged.flushed or staged.survey.summary or staged.extracted
         if heads and not (said or changed or reworded or joins):
             if staged.steps:
                 repository.refs.move(refs.work(wish.session), staged.steps[0].id, None)
             return None
-        edges = commit_edges.curated(graph, staged.records) if graph else None
+        edges = commit_edges.edges_of_records(graph, staged.records) if graph else None
         objects = [each for each in (staged.batch, staged.extracted, edges) if each is not None]
         value = _commit(wish, base, amended, root, staged, kept)
         if edges is not None:
@@ -137,7 +139,7 @@ def commit(
         made = typed(value)
         flushed = [ref.blob_id for ref in staged.flushed.values()]
         contents = [document.content for document in kept if document.changed]
-        survey = tool_snapshots.brought(repository, staged.survey, head_ids)
+        survey = tool_snapshots.objects_for_commit(repository, staged.survey, head_ids)
         old = [*files.values(), *staged.blobs, *staged.reports.texts, *flushed, *survey]
         _keep_all(repository, old, [*contents, *objects, *new_trees, made], head_ids)
         # Besides the heads it replaces, the commit clears away those that were overtaken before.
@@ -147,7 +149,7 @@ def commit(
             [*(head.id for head in base), *overtaken],
             (wish.session, staged.steps[0].id) if staged.steps else None,
         )
-    return Made(
+    return CompactionResult(
         made.id,
         value,
         files,
@@ -174,7 +176,7 @@ def _staged(
     ]
     said = [record for id in found for record in batches.read(reader, id)]
     hidden = [record for record in said if record.id in unseen]
-    merged = batches.merged(reader, found, unseen)
+    merged = batches.merge_batches(reader, found, unseen)
     batch = decode(merged) if merged else None
     if isinstance(batch, RecordBatch) and unread:
         merged = typed(msgspec.structs.replace(batch, unread=tuple(unread)))
@@ -186,9 +188,9 @@ def _staged(
         seen,
         blobs,
         _without_files(gone(repository, steps), hidden),
-        tool_snapshots.taken(repository, steps),
-        commit_edges.extracted(repository, steps),
-        reported_diagnostics.taken(reader, seen, frozenset(blobs)),
+        tool_snapshots.last_snapshots(repository, steps),
+        commit_edges.edges_of_files(repository, steps),
+        reported_diagnostics.last_reported(reader, seen, frozenset(blobs)),
     )
 
 
@@ -213,8 +215,8 @@ def gone(repository: Repository, steps: Sequence[Step]) -> dict[str, NarrativeRe
 @contextlib.contextmanager
 def _logged(
     repository: Repository,
-    wish: Wish,
-    told: Changes,
+    wish: CompactionOptions,
+    told: ChangeLines,
     files: Mapping[str, ObjectId],
     staged: _Staged,
     known: Mapping[str, ObjectId] | None,
@@ -224,7 +226,7 @@ def _logged(
         ("Changes", told.lines),
         ("Decisions", told.decisions),
         ("Files", sorted(files)),
-        ("Code", commit_edges.told(staged.extracted)),
+        ("Code", commit_edges.summary_lines(staged.extracted)),
         ("Commands", told.commands),
     ]
     lines = [(name, part) for name, part in sections if part]
@@ -290,7 +292,7 @@ def _tree(
 
 def _documents(
     repository: Repository,
-    wish: Wish,
+    wish: CompactionOptions,
     heads: Sequence[ObjectId],
     known: Mapping[str, ObjectId] | None,
 ) -> tuple[list[snapshots.Snapshot], list[snapshots.Skipped]]:
@@ -303,7 +305,7 @@ def _documents(
 
 
 def _commit(
-    wish: Wish,
+    wish: CompactionOptions,
     base: Sequence[Head],
     amended: Head | None,
     root: ObjectId,

@@ -14,23 +14,23 @@ from ctx.layout import Project
 _LARGEST = 1024
 
 
-class Joined(NamedTuple):
+class CurrentSession(NamedTuple):
     session: SessionId | None
     problem: str = ""
     """Why the file names no session, where there is one."""
 
 
-def read(project: Project) -> Joined:
+def read(project: Project) -> CurrentSession:
     try:
         content = disk.read_plain(project.stage, _LARGEST)
     except FileNotFoundError:
-        return Joined(None)
+        return CurrentSession(None)
     except OSError as error:
-        return Joined(None, f"{project.stage} cannot be read: {error.strerror}.")
+        return CurrentSession(None, f"{project.stage} cannot be read: {error.strerror}.")
     try:
-        return Joined(session_id(content.decode("utf-8", "replace").removesuffix("\n")))
+        return CurrentSession(session_id(content.decode("utf-8", "replace").removesuffix("\n")))
     except UsageError:
-        return Joined(None, f"{project.stage} does not name a session.")
+        return CurrentSession(None, f"{project.stage} does not name a session.")
 
 
 def join(project: Project, session: SessionId) -> None:

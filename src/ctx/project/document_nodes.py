@@ -19,7 +19,7 @@ from ctx.memory import model, records
 from ctx.memory.records import Record
 from ctx.narrative import documents, roles, scan, snapshots
 from ctx.project import anchors
-from ctx.project.project_index import Document
+from ctx.project.project_index import IndexedDocument
 from ctx.project.project_index_state import Fingerprint
 from ctx.redaction import redact
 
@@ -33,7 +33,7 @@ _RACY_NS = 2_000_000_000
 
 def read(
     project: layout.Project, connection: Connection, path: str, seen: Fingerprint
-) -> Document | None:
+) -> IndexedDocument | None:
     """What a document says; None where it cannot be read."""
     data = scan.read(project.narrative, path)
     if data is None:
@@ -52,17 +52,17 @@ def understood(
     data: bytes,
     seen: Fingerprint,
     is_there: Callable[[str], bool],
-) -> Document:
+) -> IndexedDocument:
     """What the bytes of a document say, be it the one there is or one of before.
 
     `is_there` tells whether there is a document of a name.
     """
     node_id = owner(connection, path)
     if node_id is None and roles.place(path).role not in _TYPES:
-        return Document(seen, (), node_id, snapshots.kept_of(data).content.id)
+        return IndexedDocument(seen, (), node_id, snapshots.kept_of(data).content.id)
     claimed = None if node_id else _claimed(connection, path, data, is_there)
     said = list(_Saying(path, node_id, claimed).records(_parsed(data)))
-    return Document(seen, said, node_id or claimed, snapshots.kept_of(data).content.id)
+    return IndexedDocument(seen, said, node_id or claimed, snapshots.kept_of(data).content.id)
 
 
 def _claimed(

@@ -14,7 +14,7 @@ from ctx.ids import ObjectId
 from ctx.memory.graph import PROJECT, Graph
 from ctx.project import document_nodes
 from ctx.project.project_index import Index
-from ctx.project.project_index_state import Fingerprint, State, replaced
+from ctx.project.project_index_state import Fingerprint, ProjectState, replaced
 from ctx.project.project_memory import ProjectMemory
 from ctx.sqlite.connection import transaction
 
@@ -31,7 +31,7 @@ def graph_at(memory: ProjectMemory, commits: tuple[ObjectId, ...]) -> Iterator[G
         with transaction(connection):
             for path in copy.changed_documents({}):
                 copy.put_document(path, None)
-            copy.bring(State(commits, (), replaced(memory.project)))
+            copy.bring(ProjectState(commits, (), replaced(memory.project)))
             kept = dict(copy.last_snapshots())
             for path, blob in kept.items():
                 # What is not here, as in a shallow clone, says nothing.

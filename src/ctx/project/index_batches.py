@@ -11,7 +11,7 @@ from ctx.memory import records
 from ctx.memory.records import Record
 
 
-class Batch(NamedTuple):
+class BatchOwner(NamedTuple):
     """Who holds a batch."""
 
     commit: str | None
@@ -21,10 +21,10 @@ class Batch(NamedTuple):
 
 
 def put_in(
-    connection: Connection, batch_id: str, by: Batch, said: Sequence[tuple[Record, str]]
+    connection: Connection, batch_id: str, by: BatchOwner, said: Sequence[tuple[Record, str]]
 ) -> list[Record]:
     """Insert the records of a batch, with their bodies as text; those that were not there."""
-    number = numbered(connection, batch_id, by)
+    number = add_batch(connection, batch_id, by)
     new = records.insert_batch(connection, said, number)
     if len(new) < len(said):
         there = {record.id for record, _ in said} - {record.id for record in new}
@@ -34,7 +34,7 @@ def put_in(
     return new
 
 
-def is_said(connection: Connection, batch_id: str, said: Sequence[Record]) -> bool:
+def holds_exactly(connection: Connection, batch_id: str, said: Sequence[Record]) -> bool:
     """Whether a batch is there and says just this; one that says nothing need not be there."""
     row = connection.execute("SELECT number FROM batches WHERE id = ?", (batch_id,)).fetchone()
     there = records.of_batch(connection, row[0]) if row else []
@@ -45,7 +45,7 @@ def _id(record: Record) -> str:
     return record.id
 
 
-def numbered(connection: Connection, batch_id: str, by: Batch) -> int:
+def add_batch(connection: Connection, batch_id: str, by: BatchOwner) -> int:
     row = connection.execute(
         "INSERT INTO batches (id, commit_id, session, heads) VALUES (?, ?, ?, ?) RETURNING number",
         (batch_id, *by),

@@ -13,21 +13,21 @@ from ctx.ids import ObjectId
 from ctx.memory import records
 from ctx.memory.records import Record
 from ctx.project import index_batches, project_index_state
-from ctx.project.index_batches import Batch
-from ctx.project.project_index_state import State
+from ctx.project.index_batches import BatchOwner
+from ctx.project.project_index_state import ProjectState
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
 
 
-class Bringing:
+class IndexSync:
     """From whatever an index holds to what a project is at."""
 
     def __init__(
         self,
         connection: Connection,
         repository: "Repository",
-        now: State,
+        now: ProjectState,
         tick: clock.Tick = clock.no_tick,
     ) -> None:
         self._connection = connection
@@ -48,8 +48,8 @@ class Bringing:
         wanted.update(self._staged(wanted))
         self._exchange(wanted)
         project = self._repository.project
-        damaged = [project_index_state.seen(project, each) for each in sorted(self._damaged)]
-        note(self._connection, "state", self._now.told)
+        damaged = [project_index_state.damage_line(project, each) for each in sorted(self._damaged)]
+        note(self._connection, "state", self._now.as_text)
         note(self._connection, "replaced", self._now.replaced)
         note(self._connection, "missing", "\n".join(sorted(self._missing)))
         note(self._connection, "damaged", "\n".join(damaged))
@@ -61,7 +61,7 @@ class Bringing:
         from ctx.objects.store import read_typed
 
         known = parents_of(self._connection)
-        walked = History(self._repository, known)
+        walked = CommitHistory(self._repository, known)
         reached = walked.walk(self._now.heads)
         for gone in known.keys() - reached:
             self._connection.execute("DELETE FROM commits WHERE id = ?", (gone,))
@@ -92,19 +92,21 @@ class Bringing:
         self._missing.update(walked.missing)
         self._damaged.update(walked.damaged)
 
-    def _committed(self) -> dict[str, Batch]:
+    def _committed(self) -> dict[str, BatchOwner]:
         """The batches of history. One that several commits name came with the oldest."""
         rows = self._connection.execute(
             "SELECT id, batches FROM commits WHERE batches <> '' ORDER BY timestamp_unix DESC, id"
         )
-        return {batch: Batch(commit, None) for commit, named in rows for batch in named.split()}
+        return {
+            batch: BatchOwner(commit, None) for commit, named in rows for batch in named.split()
+        }
 
-    def _staged(self, committed: Mapping[str, Batch]) -> dict[str, Batch]:
+    def _staged(self, committed: Mapping[str, BatchOwner]) -> dict[str, BatchOwner]:
         """The batches of sessions that began in this history; the others are parked."""
         from ctx.errors import CtxError
         from ctx.objects import work
 
-        found: dict[str, Batch] = {}
+        found: dict[str, BatchOwner] = {}
         self._connection.execute("DELETE FROM chains")
         here = self._reached()
         for session, tip in self._now.chains:
@@ -118,10 +120,10 @@ class Bringing:
                 "INSERT INTO chains VALUES (?, ?, ?)", (session, tip, int(parked))
             )
             for step in steps if not parked else ():
-                heads = told_heads(step.work.heads or step.work.bases)
+                heads = heads_text(step.work.heads or step.work.bases)
                 for each in step.work.payload:
                     if each not in committed:
-                        found[each] = Batch(None, session, heads)
+                        found[each] = BatchOwner(None, session, heads)
         return found
 
     def _reached(self) -> set[str]:
@@ -132,9 +134,9 @@ class Bringing:
             found.update(" ".join(row).split())
         return found
 
-    def _exchange(self, wanted: Mapping[str, Batch]) -> None:
+    def _exchange(self, wanted: Mapping[str, BatchOwner]) -> None:
         """Take out what is not wanted and put in what is missing."""
-        if _present(self._connection, "torn"):
+        if _noted(self._connection, "torn"):
             _empty(self._connection)
         if self._put_and_take(wanted):
             # Somebody gave two records one id. Which of them counts must not depend on the way
@@ -142,12 +144,14 @@ class Bringing:
             _empty(self._connection)
             self._put_and_take(wanted)
 
-    def _put_and_take(self, wanted: Mapping[str, Batch]) -> bool:
+    def _put_and_take(self, wanted: Mapping[str, BatchOwner]) -> bool:
         """Whether there are two records of one id, which was not known."""
         rows = self._connection.execute(
             "SELECT id, commit_id, session, heads FROM batches"
         ).fetchall()
-        known = {row[0]: Batch(*row[1:]) for row in rows if not row[0].startswith("narrative ")}
+        known = {
+            row[0]: BatchOwner(*row[1:]) for row in rows if not row[0].startswith("narrative ")
+        }
         said_before = self._connection.execute("SELECT 1 FROM records WHERE stamp > 0 LIMIT 1")
         is_new = said_before.fetchone() is None
         came: list[Record] = []
@@ -203,7 +207,7 @@ class Bringing:
             if isinstance(value, RecordBatch):
                 if self._repository.limit:
                     self._repository.limit.count_records(len(value.records), len(found.payload))
-                return batches.said(value), value.unread
+                return batches.decode_batch(value), value.unread
         except ObjectNotFound:
             self._missing.add(batch_id)
         except DAMAGE:
@@ -212,7 +216,7 @@ class Bringing:
         return [], ()
 
 
-def told_heads(heads: Iterable[str]) -> str:
+def heads_text(heads: Iterable[str]) -> str:
     """Heads as text: the same for the same heads."""
     return " ".join(sorted(heads))
 
@@ -221,7 +225,7 @@ def parents_of(connection: Connection) -> dict[str, list[str]]:
     return {row[0]: row[1].split() for row in connection.execute("SELECT id, parents FROM commits")}
 
 
-class History:
+class CommitHistory:
     """The commits that heads reach. Those that an index knows are not read again."""
 
     def __init__(self, repository: "Repository", known: Mapping[str, list[str]]) -> None:
@@ -275,7 +279,7 @@ def _empty(connection: Connection) -> None:
     connection.execute("DELETE FROM records WHERE stamp > 0")
 
 
-def _present(connection: Connection, name: str) -> str:
+def _noted(connection: Connection, name: str) -> str:
     row = connection.execute("SELECT value FROM present WHERE name = ?", (name,)).fetchone()
     return row[0] if row else ""
 

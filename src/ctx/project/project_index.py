@@ -27,13 +27,13 @@ from ctx.layout import INDEX_KEY, Project
 from ctx.memory import history, records
 from ctx.memory.records import Record
 from ctx.project import index_batches
-from ctx.project.index_sync import Bringing, History, note, parents_of, told_heads
+from ctx.project.index_sync import CommitHistory, IndexSync, heads_text, note, parents_of
 from ctx.project.project_index_state import (
     APPLICATION_ID,
     FILE,
     VERSION,
     Fingerprint,
-    State,
+    ProjectState,
     documents_of,
     holds,
     if_fit,
@@ -113,7 +113,7 @@ CREATE INDEX idx_records_file ON records(json_extract(body, '$.metadata.file'))
 """
 
 
-class Document(NamedTuple):
+class IndexedDocument(NamedTuple):
     """What a document says, for the graph."""
 
     fingerprint: Fingerprint
@@ -137,18 +137,18 @@ class Index:
         known = documents_of(self.connection)
         return {path for path in {**known, **seen} if known.get(path) != seen.get(path)}
 
-    def bring(self, now: State) -> bool:
+    def bring(self, now: ProjectState) -> bool:
         """Make it what the project is at; whether anything was to do. Inside a transaction."""
         if holds(self.connection, self._repository.project, now):
             return False
-        Bringing(self.connection, self._repository, now).run()
+        IndexSync(self.connection, self._repository, now).run()
         return True
 
     def owners(self) -> dict[str, str | None]:
         """The documents, and the nodes that they belonged to when they were put in."""
         return dict(self.connection.execute("SELECT path, node_id FROM documents").fetchall())
 
-    def put_document(self, path: str, document: Document | None) -> None:
+    def put_document(self, path: str, document: IndexedDocument | None) -> None:
         """What a document says now; None where there is none any more. Inside a transaction."""
         name = f"narrative {path}"
         self.connection.execute("DELETE FROM documents WHERE path = ?", (path,))
@@ -158,11 +158,13 @@ class Index:
                 (path, *document.fingerprint, document.node_id, document.blob_id),
             )
         after = document.records if document else ()
-        if not index_batches.is_said(self.connection, name, after):
+        if not index_batches.holds_exactly(self.connection, name, after):
             gone = index_batches.take_out(self.connection, [name])
             told = [(record, records.as_json(record.body)) for record in after]
             came = (
-                index_batches.put_in(self.connection, name, index_batches.Batch(None, None), told)
+                index_batches.put_in(
+                    self.connection, name, index_batches.BatchOwner(None, None), told
+                )
                 if told
                 else []
             )
@@ -170,17 +172,17 @@ class Index:
 
     def staged(self, batch_id: ObjectId, said: Sequence[Record], session: SessionId) -> None:
         """Note that records which were applied already are those of a batch. In a transaction."""
-        heads = told_heads(self._repository.tips())
-        number = index_batches.numbered(
-            self.connection, batch_id, index_batches.Batch(None, session, heads)
+        heads = heads_text(self._repository.tips())
+        number = index_batches.add_batch(
+            self.connection, batch_id, index_batches.BatchOwner(None, session, heads)
         )
         self.connection.executemany(
             "UPDATE records SET batch = ? WHERE id = ?", [(number, record.id) for record in said]
         )
 
-    def settle(self, now: State) -> None:
+    def settle(self, now: ProjectState) -> None:
         """Note that everything up to here is in the index. Inside a transaction."""
-        note(self.connection, "state", now.told)
+        note(self.connection, "state", now.as_text)
         known = dict(self.connection.execute("SELECT session, parked FROM chains"))
         self.connection.execute("DELETE FROM chains")
         self.connection.executemany(
@@ -200,7 +202,7 @@ class Index:
         return [(path, blob) for path, blob, _ in rows]
 
 
-def open_index(repository: "Repository", now: State) -> Index:
+def open_index(repository: "Repository", now: ProjectState) -> Index:
     """The index of some heads, open for writing; what it lacks is for `bring` to put in."""
     path = path_for(repository.project, now)
     for _ in range(3):
@@ -215,7 +217,7 @@ def open_index(repository: "Repository", now: State) -> Index:
     raise disk.failure("opening the index", OSError("it cannot be made"))
 
 
-def _connected(path: str, now: State) -> Connection | None:
+def _connected(path: str, now: ProjectState) -> Connection | None:
     connection = if_fit(
         lambda: connect(path, "mode=rw", _BUSY_MS),
         lambda index: replaced_in(index) == now.replaced,
@@ -226,7 +228,7 @@ def _connected(path: str, now: State) -> Connection | None:
     return connection
 
 
-def in_memory(repository: "Repository", now: State) -> Index:
+def in_memory(repository: "Repository", now: ProjectState) -> Index:
     """The same where nothing can be written: it is not kept."""
     connection = sqlite3.connect(MEMORY, isolation_level=None)
     _fill(connection, repository, now)
@@ -260,7 +262,7 @@ def rename(project: Project, before: Sequence[ObjectId], after: Sequence[ObjectI
             os.rename(old, new)
 
 
-def rebuild(repository: "Repository", now: State, tick: clock.Tick) -> str:
+def rebuild(repository: "Repository", now: ProjectState, tick: clock.Tick) -> str:
     """Make the index of some heads anew, from the objects alone, and nothing else; its file.
 
     The same heads give the same bytes. What documents say comes in when it is opened next.
@@ -277,7 +279,7 @@ def rebuild(repository: "Repository", now: State, tick: clock.Tick) -> str:
 
 
 def _make(
-    repository: "Repository", now: State, path: str, tick: clock.Tick = clock.no_tick
+    repository: "Repository", now: ProjectState, path: str, tick: clock.Tick = clock.no_tick
 ) -> None:
     """Build an index under another name, and put it in place whole."""
     from ctx.objects.index import make_room
@@ -328,7 +330,7 @@ def _unsafe(path: str) -> Connection:
     return connection
 
 
-def _copy(source: str, path: str, repository: "Repository", now: State) -> bool:
+def _copy(source: str, path: str, repository: "Repository", now: ProjectState) -> bool:
     """Make an index out of another one; whether that one was sound enough for it."""
     try:
         with closing(_unsafe(path)) as connection:
@@ -336,7 +338,7 @@ def _copy(source: str, path: str, repository: "Repository", now: State) -> bool:
                 known.backup(connection)
             connection.execute("PRAGMA foreign_keys = ON")
             with transaction(connection):
-                Bringing(connection, repository, now).run()
+                IndexSync(connection, repository, now).run()
             connection.execute("PRAGMA journal_mode = WAL")
         return True
     except sqlite3.DatabaseError:
@@ -346,13 +348,13 @@ def _copy(source: str, path: str, repository: "Repository", now: State) -> bool:
 def _fill(
     connection: Connection,
     repository: "Repository",
-    now: State,
+    now: ProjectState,
     tick: clock.Tick = clock.no_tick,
 ) -> None:
     """Make an index out of nothing but objects."""
     with transaction(connection):
         _create(connection)
-        Bringing(connection, repository, now, tick).run()
+        IndexSync(connection, repository, now, tick).run()
     # Readers do not wait for writers then, nor the other way round.
     connection.execute("PRAGMA journal_mode = WAL")
 
@@ -371,7 +373,7 @@ def _create(connection: Connection) -> None:
     mark(connection, APPLICATION_ID, VERSION)
 
 
-def _nearest(repository: "Repository", now: State) -> str | None:
+def _nearest(repository: "Repository", now: ProjectState) -> str | None:
     """The cached index from which the way to these heads is shortest."""
     project = repository.project
     found: dict[str, dict[str, list[str]]] = {}
@@ -384,5 +386,5 @@ def _nearest(repository: "Repository", now: State) -> str | None:
     if not found:
         return None
     every = {commit: parents for known in found.values() for commit, parents in known.items()}
-    wanted = History(repository, every).walk(now.heads)
+    wanted = CommitHistory(repository, every).walk(now.heads)
     return min(found, key=lambda path: len(found[path].keys() ^ wanted))

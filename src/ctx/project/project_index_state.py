@@ -22,7 +22,7 @@ VERSION = 2
 FILE = "store.db"
 
 
-class State(NamedTuple):
+class ProjectState(NamedTuple):
     """What a project is at."""
 
     heads: tuple[ObjectId, ...]
@@ -32,7 +32,7 @@ class State(NamedTuple):
     """What tells which objects were scrubbed; empty where none was."""
 
     @property
-    def told(self) -> str:
+    def as_text(self) -> str:
         """The same as text that can be compared."""
         return json.dumps(self)
 
@@ -45,14 +45,14 @@ class Fingerprint(NamedTuple):
     inode: int
 
 
-def state(project: Project) -> State:
+def state(project: Project) -> ProjectState:
     pointers = Refs(project.refs)
     chains = [
         (session, tip)
         for name in pointers.names()
         if (session := refs.session_of(name)) and (tip := _tip(pointers, name))
     ]
-    return State(tuple(untracked.current_heads(project)), tuple(chains), replaced(project))
+    return ProjectState(tuple(untracked.current_heads(project)), tuple(chains), replaced(project))
 
 
 def replaced(project: Project) -> str:
@@ -83,7 +83,7 @@ def _tip(pointers: Refs, name: str) -> ObjectId | None:
         return None
 
 
-def path_for(project: Project, now: State) -> str:
+def path_for(project: Project, now: ProjectState) -> str:
     """Where the index of a set of heads lies."""
     return os.path.join(project.index_of(now.heads), FILE)
 
@@ -97,18 +97,18 @@ def is_index(connection: Connection) -> bool:
     return found == [APPLICATION_ID, VERSION]
 
 
-def holds(connection: Connection, project: Project, now: State) -> bool:
+def holds(connection: Connection, project: Project, now: ProjectState) -> bool:
     """Whether an index was made of these heads and chains, and lacks nothing that is there now."""
     known = dict(connection.execute("SELECT name, value FROM present"))
-    if known.get("state") != now.told:
+    if known.get("state") != now.as_text:
         return False
     missing = known.get("missing", "").split()
     if any(os.path.exists(_object(project, each)) for each in missing):
         return False
-    return all(seen(project, line.split()[0]) == line for line in _lines_of_damage(known))
+    return all(damage_line(project, line.split()[0]) == line for line in _lines_of_damage(known))
 
 
-def seen(project: Project, damaged: str) -> str:
+def damage_line(project: Project, damaged: str) -> str:
     """An object that cannot be read, and what tells whether its file is still the same."""
     try:
         found = os.stat(_object(project, damaged), follow_symlinks=False)
@@ -131,7 +131,7 @@ def _object(project: Project, id: str) -> str:
 
 
 def read_current(
-    project: Project, now: State, documents: Mapping[str, Fingerprint]
+    project: Project, now: ProjectState, documents: Mapping[str, Fingerprint]
 ) -> Connection | None:
     """The index, if there is one and it is what the project is at."""
     path = path_for(project, now)

@@ -233,7 +233,7 @@ class ProjectMemory:
         payload = [each.id for each in change.versions if each.kind is not Kind.BLOB]
         batch = None
         if change.written:
-            batch = batches.made(change.written, [each.id for each in change.objects])
+            batch = batches.encode_batch(change.written, [each.id for each in change.objects])
             objects.append(batch)
             payload.insert(0, batch.id)
         change.step = staging.append(self.repository, session, kind, objects, payload)
@@ -241,7 +241,7 @@ class ProjectMemory:
         if batch:
             opened.staged(batch.id, change.written, session)
 
-    def commit(self, wish: "compaction.Wish") -> "compaction.Made | None":
+    def commit(self, wish: "compaction.CompactionOptions") -> "compaction.CompactionResult | None":
         """Turn a session's chain into a commit."""
         from ctx.objects import untracked_survey
         from ctx.project import compaction, project_index, staged_sessions

@@ -17,13 +17,15 @@ NAMED_BY = "diagnostics"
 """The field of an observation's metadata."""
 
 
-class Taken(NamedTuple):
+class ReportedDiagnostics(NamedTuple):
     last: ObjectId | None
     texts: tuple[ObjectId, ...]
     """What the snapshots refer to."""
 
 
-def taken(reader: Reader, said: Sequence[Record], kept: Collection[ObjectId]) -> Taken:
+def last_reported(
+    reader: Reader, said: Sequence[Record], kept: Collection[ObjectId]
+) -> ReportedDiagnostics:
     """The snapshots that records, in the order in which they were said, name among what is kept."""
     last: ObjectId | None = None
     texts: list[ObjectId] = []
@@ -36,4 +38,4 @@ def taken(reader: Reader, said: Sequence[Record], kept: Collection[ObjectId]) ->
         if isinstance(value, DiagnosticsSnapshot):
             last = ObjectId(name)
             texts += references.needed(value)
-    return Taken(last, tuple(texts))
+    return ReportedDiagnostics(last, tuple(texts))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx import git
 from ctx.errors import GitFailure
 from ctx.project import trust_list
-from ctx.project.trust_list import Trusted
+from ctx.project.trust_list import TrustEntry
 
 if TYPE_CHECKING:
     from ctx.layout import Project
@@ -33,7 +33,7 @@ class Identity(NamedTuple):
     owner: int | None
 
 
-class Snapshot(NamedTuple):
+class IdentitySnapshot(NamedTuple):
     """What a repository is known by at one moment, and what tells whether that may have changed."""
 
     identity: Identity
@@ -43,7 +43,7 @@ class Snapshot(NamedTuple):
     """What `stamp_of` said."""
 
 
-def take(project: "Project", *, walking: bool = True) -> Snapshot:
+def take(project: "Project", *, walking: bool = True) -> IdentitySnapshot:
     """What a project's repository is known by now, as far as git says so.
 
     Without `walking`, its first commits are not looked for.
@@ -54,7 +54,7 @@ def take(project: "Project", *, walking: bool = True) -> Snapshot:
         head = head_of(project)
         remote = remote_of(project)
         roots = roots_of(project, head) if walking else ()
-    return Snapshot(Identity(roots, remote, trust_list.owner_of(project)), head, stamp)
+    return IdentitySnapshot(Identity(roots, remote, trust_list.owner_of(project)), head, stamp)
 
 
 def comparable(url: str) -> str:
@@ -93,7 +93,7 @@ def roots_of(project: "Project", head: str) -> tuple[str, ...]:
     return git.root_commits(project.checkout, head) if project.checkout and head else ()
 
 
-def differences(known: Trusted, now: Identity) -> tuple[str, ...]:
+def differences(known: TrustEntry, now: Identity) -> tuple[str, ...]:
     """What was known when a project was trusted, and does not hold any more."""
     differs = []
     if known.remote and known.remote != now.remote:
@@ -106,12 +106,12 @@ def differences(known: Trusted, now: Identity) -> tuple[str, ...]:
     return tuple(differs)
 
 
-def roots_differ(known: Trusted) -> str:
+def roots_differ(known: TrustEntry) -> str:
     first = f" {known.roots[0][:12]!r}" if known.roots else ""
     return f"its history cannot be followed to its first commit{first}"
 
 
-def owner_differs(known: Trusted, owner: int | None) -> str:
+def owner_differs(known: TrustEntry, owner: int | None) -> str:
     return f"its git folder belongs to user {owner} now, was {known.owner}"
 
 

@@ -7,7 +7,7 @@ from ctx.clock import stamp_ms
 from ctx.ids import SessionId
 
 
-class Staged(NamedTuple):
+class StagedWork(NamedTuple):
     """A session with staged work."""
 
     session: SessionId
@@ -20,14 +20,14 @@ class Staged(NamedTuple):
     """When it said the first thing; None where it has said nothing."""
 
 
-def sessions(connection: Connection) -> list[Staged]:
+def sessions(connection: Connection) -> list[StagedWork]:
     rows = connection.execute(
         "SELECT c.session, c.parked, count(r.id), coalesce(sum(length(r.body)), 0), min(r.stamp)"
         " FROM chains AS c LEFT JOIN batches AS b ON b.session = c.session"
         " LEFT JOIN records AS r ON r.batch = b.number GROUP BY c.session ORDER BY c.session"
     )
     return [
-        Staged(
+        StagedWork(
             SessionId(session),
             bool(parked),
             records,

@@ -18,7 +18,7 @@ OLD_S = 7 * 86_400
 """So long it waits to be gone on with."""
 
 
-class Waiting(NamedTuple):
+class StaleSession(NamedTuple):
     session: SessionId
     seconds: int
 
@@ -27,7 +27,7 @@ class Waiting(NamedTuple):
         return self.seconds > OLD_S
 
 
-def stale(project: Project, home: str, now_s: int) -> list[Waiting]:
+def stale(project: Project, home: str, now_s: int) -> list[StaleSession]:
     """The sessions that have waited for a day or longer, but for those of agents that run."""
     folder = os.path.join(project.refs, "work")
     try:
@@ -39,7 +39,7 @@ def stale(project: Project, home: str, now_s: int) -> list[Waiting]:
         seconds = _seconds_since(entry, now_s)
         is_ref = not entry.name.endswith(disk.TEMPORARY_SUFFIX)
         if seconds > STALE_S and is_ref and not live.is_live(home, entry.name, now_s):
-            found.append(Waiting(SessionId(entry.name), seconds))
+            found.append(StaleSession(SessionId(entry.name), seconds))
     return sorted(found)
 
 

@@ -16,7 +16,7 @@ from ctx.objects.store import decode
 from ctx.objects.work import Step
 
 
-class Taken(NamedTuple):
+class ToolSnapshots(NamedTuple):
     """What a commit takes over of a chain, as ids of objects."""
 
     cargo: ObjectId | None = None
@@ -26,7 +26,7 @@ class Taken(NamedTuple):
     """The tree of the snapshot of the code."""
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def parts(self) -> tuple[str, ...]:
         """What it is, in words."""
         cargo = "the answer of cargo metadata" if self.cargo else ""
         code = "a snapshot of the code" if self.code else ""
@@ -35,16 +35,16 @@ class Taken(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """As it stands among the changes."""
-        return [f"+ {each}" for each in self.named]
+        return [f"+ {each}" for each in self.parts]
 
     @property
-    def told(self) -> str:
-        return " and ".join(self.named)
+    def summary(self) -> str:
+        return " and ".join(self.parts)
 
 
-def taken(repository: Repository, steps: Sequence[Step]) -> Taken:
+def last_snapshots(repository: Repository, steps: Sequence[Step]) -> ToolSnapshots:
     """What the steps of a chain, newest first, have found out last."""
-    found = Taken()
+    found = ToolSnapshots()
     for step in steps:
         if step.work.step_kind is not StepKind.COMMAND_RUN:
             continue
@@ -61,15 +61,17 @@ def taken(repository: Repository, steps: Sequence[Step]) -> Taken:
     return found
 
 
-def brought(repository: Repository, taken: Taken, heads: Sequence[ObjectId]) -> Iterator[ObjectId]:
+def objects_for_commit(
+    repository: Repository, found: ToolSnapshots, heads: Sequence[ObjectId]
+) -> Iterator[ObjectId]:
     """The objects that a commit brings with what it takes over."""
-    yield from taken.edges
-    if taken.cargo:
-        yield taken.cargo
-    if taken.code:
+    yield from found.edges
+    if found.cargo:
+        yield found.cargo
+    if found.code:
         reader = repository.everything
         before = last_committed_code(repository, heads)
-        for id in trees.fresh(reader, before, taken.code):
+        for id in trees.fresh(reader, before, found.code):
             yield id
             value = decode(reader.read(id))
             if not isinstance(value, Tree):
@@ -80,7 +82,7 @@ def last_cargo(
     repository: Repository, steps: Sequence[Step], heads: Sequence[ObjectId]
 ) -> ObjectId | None:
     """The newest snapshot of the cargo workspaces: staged in this chain, else committed."""
-    staged = taken(repository, steps).cargo
+    staged = last_snapshots(repository, steps).cargo
     return staged or _first(commit.cargo_snapshot for commit in _history(repository, heads))
 
 
@@ -88,7 +90,7 @@ def last_code(
     repository: Repository, steps: Sequence[Step], heads: Sequence[ObjectId]
 ) -> ObjectId | None:
     """The newest snapshot of the code: staged in this chain, else committed."""
-    return taken(repository, steps).code or last_committed_code(repository, heads)
+    return last_snapshots(repository, steps).code or last_committed_code(repository, heads)
 
 
 def last_committed_code(repository: Repository, heads: Sequence[ObjectId]) -> ObjectId | None:

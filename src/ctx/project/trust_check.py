@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ctx import disk, git, interrupts, layout
 from ctx.errors import DiskFailure, GitFailure, LockConflict
 from ctx.project import repository_identity, trust_list
-from ctx.project.repository_identity import Identity, Snapshot, owner_differs, roots_differ
-from ctx.project.trust_list import Trusted
+from ctx.project.repository_identity import Identity, IdentitySnapshot, owner_differs, roots_differ
+from ctx.project.trust_list import TrustEntry
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -86,7 +86,7 @@ def verify(home: str, project: "Project") -> Verdict:
         return TRUSTED
 
 
-def _with_marker(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
+def _with_marker(home: str, project: "Project", known: TrustEntry, kept: dict[str, Any]) -> Verdict:
     """A project that has the marker: what may have changed since it was looked at last."""
     stamp, head = repository_identity.stamp_of(project), repository_identity.head_of(project)
     heads = [each for each in _list(kept.get("heads")) if isinstance(each, str)]
@@ -99,7 +99,7 @@ def _with_marker(home: str, project: "Project", known: Trusted, kept: dict[str, 
         roots = known.roots
     else:
         roots = repository_identity.roots_of(project, head)
-    snapshot = Snapshot(Identity(roots, remote, known.owner), head, stamp)
+    snapshot = IdentitySnapshot(Identity(roots, remote, known.owner), head, stamp)
     if differs := repository_identity.differences(known, snapshot.identity):
         return _refused(home, project, known, differs, snapshot)
     _learn(home, known, snapshot.identity)
@@ -110,7 +110,9 @@ def _with_marker(home: str, project: "Project", known: Trusted, kept: dict[str, 
     return TRUSTED
 
 
-def _without_marker(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
+def _without_marker(
+    home: str, project: "Project", known: TrustEntry, kept: dict[str, Any]
+) -> Verdict:
     """A project at a trusted path that does not have the marker: it may be the same repository,
     cloned again."""
     # A commit's name stands for all that led to it: a history that was refused is not walked again.
@@ -152,7 +154,7 @@ def trust_project(home: str, project: "Project", who: str, at: str) -> bool:
         return False
     before, snapshot = trust_list.find(home, project), repository_identity.take(project)
     key, folder = trust_list.key_of(project), trust_list.folder_of(project)
-    known = Trusted(key, project.root, at, who, os.urandom(16).hex(), *snapshot.identity)
+    known = TrustEntry(key, project.root, at, who, os.urandom(16).hex(), *snapshot.identity)
     with _locked(home, "ctx trust"), disk.explained("writing down what is trusted"):
         if trust_list.find(home, project) != before and trust_list.is_trusted(home, project):
             # Another process was faster.
@@ -204,7 +206,7 @@ def adopt(home: str, here: "Project | None" = None) -> None:
 
     One whose folder is gone gets a marker that nothing has: what comes to its path is another one.
     """
-    found: dict[str, tuple[Project | None, Snapshot]] = {}
+    found: dict[str, tuple[Project | None, IdentitySnapshot]] = {}
     for known in trust_list.everything(home):
         if known.marker:
             continue
@@ -216,7 +218,7 @@ def adopt(home: str, here: "Project | None" = None) -> None:
         if project is not None:
             found[known.key] = (project, repository_identity.take(project))
         elif not os.path.exists(known.key.partition("//")[0]):
-            found[known.key] = (None, Snapshot(Identity((), "", None), "", ""))
+            found[known.key] = (None, IdentitySnapshot(Identity((), "", None), "", ""))
     if not found:
         return
     # Where it cannot be written the entries are what they were, and the next process tries again.
@@ -231,7 +233,7 @@ def adopt(home: str, here: "Project | None" = None) -> None:
         adopted = [known for known in left if known.key in found]
         for known in adopted:
             project, snapshot = found[known.key]
-            known = Trusted(*known[:4], os.urandom(16).hex(), *snapshot.identity)
+            known = TrustEntry(*known[:4], os.urandom(16).hex(), *snapshot.identity)
             if project is not None:
                 with contextlib.suppress(OSError):
                     _write_key(project, known, [snapshot.head], snapshot.stamp)
@@ -252,14 +254,14 @@ def take_notice(home: str) -> int:
     return told
 
 
-def _at(home: str, known: Trusted) -> "Project | None":
+def _at(home: str, known: TrustEntry) -> "Project | None":
     """The project that an entry is about, if it is still there."""
     project = layout.find_project(known.root, home)
     keys = (trust_list.key_of(project), trust_list.folder_of(project)) if project else ()
     return project if known.key in keys else None
 
 
-def _learn(home: str, known: Trusted, now: Identity) -> None:
+def _learn(home: str, known: TrustEntry, now: Identity) -> None:
     """Write down what was not known before, so that it must hold from now on."""
     roots, remote = known.roots or now.roots, known.remote or now.remote
     if (roots, remote) == (known.roots, known.remote):
@@ -281,9 +283,9 @@ def _learn(home: str, known: Trusted, now: Identity) -> None:
 def _refused(
     home: str,
     project: "Project",
-    known: Trusted,
+    known: TrustEntry,
     differs: tuple[str, ...],
-    snapshot: "Snapshot | None" = None,
+    snapshot: "IdentitySnapshot | None" = None,
 ) -> Verdict:
     """Take the marker away, so that hooks agree. That a history begins with other commits is kept
     in its place: to find it out takes long."""
@@ -332,14 +334,14 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _with_entry(entries: dict[str, Any], known: Trusted) -> dict[str, Any]:
+def _with_entry(entries: dict[str, Any], known: TrustEntry) -> dict[str, Any]:
     """The list with an entry in it, and whatever else a newer ctx has written there."""
     before = entries.get(known.key)
     entry = {name: value for name, value in known._asdict().items() if name != "key"}
     return {**entries, known.key: {**(before if isinstance(before, dict) else {}), **entry}}
 
 
-def _write_key(project: "Project", known: Trusted, heads: list[str], stamp: str) -> None:
+def _write_key(project: "Project", known: TrustEntry, heads: list[str], stamp: str) -> None:
     path = trust_list.key_file(project, known.key)
     _write(path, {"marker": known.marker, "heads": heads, "stamp": stamp})
 

@@ -35,7 +35,7 @@ _LARGEST = 4 * 1024 * 1024
 _LARGEST_KEY = 64 * 1024
 
 
-class Trusted(NamedTuple):
+class TrustEntry(NamedTuple):
     """A project store that is trusted, and what its repository is known by."""
 
     key: str
@@ -66,7 +66,7 @@ def is_trusted(home: str, project: "Project") -> bool:
     return is_same_owner and read_key(project, known.key).get("marker") == known.marker
 
 
-def find(home: str, project: "Project") -> Trusted | None:
+def find(home: str, project: "Project") -> TrustEntry | None:
     """The entry of a project; None where there is none.
 
     It may have been trusted before it became a git repository, then as a folder.
@@ -75,7 +75,7 @@ def find(home: str, project: "Project") -> Trusted | None:
     return entries.get(key_of(project)) or entries.get(folder_of(project))
 
 
-def everything(home: str) -> list[Trusted]:
+def everything(home: str) -> list[TrustEntry]:
     """All that is trusted, by the folder."""
     known = _understood(read_list(home) or {})
     return sorted(known.values(), key=lambda trusted: (trusted.root, trusted.key))
@@ -161,7 +161,7 @@ def read_list(home: str) -> "dict[str, Any] | None":
     return entries if isinstance(entries, dict) else None
 
 
-def _understood(entries: "dict[str, Any]") -> dict[str, Trusted]:
+def _understood(entries: "dict[str, Any]") -> dict[str, TrustEntry]:
     """The entries that can be understood. One that cannot be trusts nobody, and is kept."""
     found = {}
     for key, entry in entries.items():
@@ -175,5 +175,5 @@ def _understood(entries: "dict[str, Any]") -> dict[str, Trusted]:
             and (owner is None or isinstance(owner, int))
         ):
             root, at, identity, marker, remote = texts
-            found[key] = Trusted(key, root, at, identity, marker, tuple(roots), remote, owner)
+            found[key] = TrustEntry(key, root, at, identity, marker, tuple(roots), remote, owner)
     return found

@@ -4,16 +4,16 @@ import pytest
 
 from ctx.errors import QueryInvalid
 from ctx.memory.query.filters import (
-    Has,
-    Id,
+    HasFilter,
+    IdFilter,
     LinkedFrom,
     LinkedTo,
-    Path,
-    Session,
-    Tag,
-    TagPrefix,
-    Tokens,
-    Type,
+    PathFilter,
+    SessionFilter,
+    TagFilter,
+    TagPrefixFilter,
+    TokensFilter,
+    TypeFilter,
 )
 from ctx.memory.query.query_parser import (
     DEEPEST,
@@ -26,41 +26,41 @@ from ctx.memory.query.query_parser import (
     parse,
     parse_words,
 )
-from ctx.memory.query.time_filters import Time
+from ctx.memory.query.time_filters import TimeFilter
 
-A, B, C, D = Tag("a"), Tag("b"), Tag("c"), Tag("d")
+A, B, C, D = TagFilter("a"), TagFilter("b"), TagFilter("c"), TagFilter("d")
 DAY_MS = 86_400_000
 
 FILTERS: list[tuple[str, Expression]] = [
-    ("type:fact", Type("fact")),
-    ("type:Open_Question", Type("open-question")),
-    ("tag:tier:pinned", Tag("tier:pinned")),
-    ("tag:task:*", TagPrefix("task:")),
-    ("tag:*", TagPrefix("")),
-    ('tag:"a b"', Tag("a b")),
-    ('tag:"a\\"b\\\\c\\d"', Tag('a"b\\c\\d')),
-    ('tag:"task:*"', TagPrefix("task:")),
-    ('tag:a"b', Tag('a"b')),
-    ("tag:更新", Tag("更新")),
-    ("tag:/x", Tag("/x")),
-    ("project:shop", Tag("project:shop")),
-    ("project:sh*", TagPrefix("project:sh")),
-    ("created:>24h", Time("created_at", ">", DAY_MS, "")),
-    ("updated:<=2mo", Time("updated_at", "<=", 60 * DAY_MS, "")),
-    ("created:1y", Time("created_at", "=", 365 * DAY_MS, "")),
-    ("created:90m", Time("created_at", "=", DAY_MS // 16, "")),
-    ("created:90min", Time("created_at", "=", DAY_MS // 16, "")),
-    ("created:=2024-01-31", Time("created_at", "=", None, "2024-01-31")),
-    ("created:<2024-01-31T10:00:00Z", Time("created_at", "<", None, "2024-01-31T10:00:00Z")),
-    ("created:2024-01-31T10:00+02:00", Time("created_at", "=", None, "2024-01-31T08:00:00Z")),
-    ("tokens:>=10", Tokens(">=", 10)),
-    ("tokens:10", Tokens("=", 10)),
-    ("has:edges", Has("edges")),
+    ("type:fact", TypeFilter("fact")),
+    ("type:Open_Question", TypeFilter("open-question")),
+    ("tag:tier:pinned", TagFilter("tier:pinned")),
+    ("tag:task:*", TagPrefixFilter("task:")),
+    ("tag:*", TagPrefixFilter("")),
+    ('tag:"a b"', TagFilter("a b")),
+    ('tag:"a\\"b\\\\c\\d"', TagFilter('a"b\\c\\d')),
+    ('tag:"task:*"', TagPrefixFilter("task:")),
+    ('tag:a"b', TagFilter('a"b')),
+    ("tag:更新", TagFilter("更新")),
+    ("tag:/x", TagFilter("/x")),
+    ("project:shop", TagFilter("project:shop")),
+    ("project:sh*", TagPrefixFilter("project:sh")),
+    ("created:>24h", TimeFilter("created_at", ">", DAY_MS, "")),
+    ("updated:<=2mo", TimeFilter("updated_at", "<=", 60 * DAY_MS, "")),
+    ("created:1y", TimeFilter("created_at", "=", 365 * DAY_MS, "")),
+    ("created:90m", TimeFilter("created_at", "=", DAY_MS // 16, "")),
+    ("created:90min", TimeFilter("created_at", "=", DAY_MS // 16, "")),
+    ("created:=2024-01-31", TimeFilter("created_at", "=", None, "2024-01-31")),
+    ("created:<2024-01-31T10:00:00Z", TimeFilter("created_at", "<", None, "2024-01-31T10:00:00Z")),
+    ("created:2024-01-31T10:00+02:00", TimeFilter("created_at", "=", None, "2024-01-31T08:00:00Z")),
+    ("tokens:>=10", TokensFilter(">=", 10)),
+    ("tokens:10", TokensFilter("=", 10)),
+    ("has:edges", HasFilter("edges")),
     ("from:01m7", LinkedFrom("01M7")),
     ("to:01M7ABCDEFGH", LinkedTo("01M7ABCDEFGH")),
-    ("session:a.b-c", Session("a.b-c")),
-    ("path:src/*.py", Path("src/*.py")),
-    ("id:01m7", Id("01M7")),
+    ("session:a.b-c", SessionFilter("a.b-c")),
+    ("path:src/*.py", PathFilter("src/*.py")),
+    ("id:01m7", IdFilter("01M7")),
 ]
 
 TREES: list[tuple[str, Expression]] = [
@@ -94,14 +94,14 @@ def test_filters_become_a_tree(text: str, tree: Expression) -> None:
 
 QUESTIONS: list[tuple[str, str, tuple[Expression, ...]]] = [
     ("refresh token", "refresh token", ()),
-    ("type:fact refresh token", " refresh token", (Type("fact"),)),
-    ("refresh type:fact token tag:a", "refresh  token ", (Type("fact"), A)),
+    ("type:fact refresh token", " refresh token", (TypeFilter("fact"),)),
+    ("refresh type:fact token tag:a", "refresh  token ", (TypeFilter("fact"), A)),
     ("why (tag:a OR tag:b) AND", "why  AND", (Or((A, B)),)),
     ("auth NOT tag:a", "auth ", (Not(A),)),
     ("auth not tag:a", "auth ", (Not(A),)),
     ("auth AND tag:a OR tag:b", "auth AND ", (Or((A, B)),)),
     ("auth (tag:a OR", "auth ( OR", (A,)),
-    ("auth (tag:a AND (tag:b OR tag:c)) x", "auth  x", (And((A, Or((B, Tag("c"))))),)),
+    ("auth (tag:a AND (tag:b OR tag:c)) x", "auth  x", (And((A, Or((B, TagFilter("c"))))),)),
     ("TypeError:", "TypeError:", ()),
     ("TypeError: x", "TypeError: x", ()),
     ("http://example.org/a?b", "http://example.org/a?b", ()),
@@ -118,7 +118,7 @@ QUESTIONS: list[tuple[str, str, tuple[Expression, ...]]] = [
     ('say "hello tag:a', 'say "hello ', (A,)),
     ('say tag:"a b', 'say tag:"a b', ()),
     ('note:"not closed', 'note:"not closed', ()),
-    ("def f(path:str): (path:src)", "def f(path:str): ", (Path("src"),)),
+    ("def f(path:str): (path:src)", "def f(path:str): ", (PathFilter("src"),)),
     ("--- (((", "--- (((", ()),
     ("-tag:a", "-tag:a", ()),
     ("x tag:\ud800", "x tag:\ud800", ()),
@@ -142,7 +142,7 @@ def test_a_query_that_names_a_project_says_so() -> None:
 
 def test_words_may_look_like_anything() -> None:
     query = parse_words("type:nothing AND (", ["type:fact", "tag:project:a"])
-    tree = And((Type("fact"), Tag("project:a")))
+    tree = And((TypeFilter("fact"), TagFilter("project:a")))
     text = "type:fact tag:project:a type:nothing AND ("
     assert query == Query(text, "text", tree, "type:nothing AND (", True)
     assert parse_words("a b") == Query("a b", "text", None, "a b", False)

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from ctx import checkouts, clock, disk
 from ctx.errors import PathRefused
 from ctx.exchange.foreign import foreign_items, markdown_sections
-from ctx.exchange.foreign.foreign_items import Item, Reading, Skipped, Whole
-from ctx.exchange.foreign.markdown_sections import Section
+from ctx.exchange.foreign.foreign_items import CompletePage, ForeignSource, Item, SkippedItem
+from ctx.exchange.foreign.markdown_sections import MarkdownSection
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.model import Draft
@@ -50,7 +50,7 @@ _IMPORT_LINE = re.compile(rf"\s*(?:[-*+]\s+)?{_IMPORT.pattern}\s*")
 _DASHED = re.compile(r"[^A-Za-z0-9]")
 
 
-class Page(NamedTuple):
+class MemoryPage(NamedTuple):
     """A file to read, and where it belongs."""
 
     path: str
@@ -66,7 +66,7 @@ class Page(NamedTuple):
         return os.path.relpath(self.path, self.root)
 
 
-class Folders(NamedTuple):
+class ClaudeFolders(NamedTuple):
     """What lies where."""
 
     config: str
@@ -77,15 +77,15 @@ class Folders(NamedTuple):
 
 @contextmanager
 def reading(
-    paths: Sequence[str], folders: Folders, project: str | None = None
-) -> Iterator[Reading]:
+    paths: Sequence[str], folders: ClaudeFolders, project: str | None = None
+) -> Iterator[ForeignSource]:
     """What the files say, and those in folders. `project` names the project they belong to."""
     found: list[Item] = []
-    waiting: list[Page] = []
+    waiting: list[MemoryPage] = []
     folders = folders._replace(near=[*map(os.path.abspath, paths), *folders.near])
     for path in paths:
         for each in _pages(os.path.abspath(path), folders):
-            if isinstance(each, Skipped):
+            if isinstance(each, SkippedItem):
                 found.append(each)
             else:
                 waiting.append(each._replace(project=project or each.project))
@@ -96,10 +96,10 @@ def reading(
         if real not in seen:
             seen.add(real)
             found += _read(page, waiting)
-    yield Reading(PROGRAM, len(found), iter(found))
+    yield ForeignSource(PROGRAM, len(found), iter(found))
 
 
-def _pages(path: str, folders: Folders) -> Iterator[Page | Skipped]:
+def _pages(path: str, folders: ClaudeFolders) -> Iterator[MemoryPage | SkippedItem]:
     if os.path.isfile(path):
         yield _page(path, folders)
     elif not os.path.isdir(path):
@@ -117,38 +117,40 @@ def _looks_like_claude_codes(folder: str) -> bool:
     return is_named_so and os.path.isdir(os.path.join(folder, "projects"))
 
 
-def _page(path: str, folders: Folders) -> Page:
+def _page(path: str, folders: ClaudeFolders) -> MemoryPage:
     """A file that was named: a note of the agent's, or instructions of a project."""
     folder = os.path.dirname(path)
     if os.path.basename(folder) == "memory" and _inside_projects(folder):
         project = _noted_project(os.path.dirname(folder), folders)
-        return Page(path, folder, project, trusted=True)
+        return MemoryPage(path, folder, project, trusted=True)
     project, root = _project(folder)
-    return Page(path, root, project, trusted=True)
+    return MemoryPage(path, root, project, trusted=True)
 
 
-def _of_claude_code(folder: str, folders: Folders) -> Iterator[Page | Skipped]:
+def _of_claude_code(folder: str, folders: ClaudeFolders) -> Iterator[MemoryPage | SkippedItem]:
     for name in ("CLAUDE.md", *_below(folder, "rules")):
         if os.path.isfile(os.path.join(folder, name)):
-            yield Page(os.path.join(folder, name), folder, None, trusted=True)
+            yield MemoryPage(os.path.join(folder, name), folder, None, trusted=True)
     projects = os.path.join(folder, "projects")
     for name in disk.names(projects):
         yield from _notes(os.path.join(projects, name, "memory"), folders)
 
 
-def _notes(folder: str, folders: Folders) -> Iterator[Page]:
+def _notes(folder: str, folders: ClaudeFolders) -> Iterator[MemoryPage]:
     project = _noted_project(os.path.dirname(folder), folders)
     for name in disk.names(folder):
         if name.endswith(".md"):
-            yield Page(os.path.join(folder, name), folder, project)
+            yield MemoryPage(os.path.join(folder, name), folder, project)
 
 
-def _of_project(folder: str) -> Iterator[Page | Skipped]:
+def _of_project(folder: str) -> Iterator[MemoryPage | SkippedItem]:
     project, root = _project(folder)
     home = os.path.expanduser("~")
     for count, (here, folders, names) in enumerate(os.walk(folder)):
         if count == _MOST_FOLDERS:
-            yield Skipped(shown(here), f"more than {_MOST_FOLDERS:,} folders: give a nearer one")
+            yield SkippedItem(
+                shown(here), f"more than {_MOST_FOLDERS:,} folders: give a nearer one"
+            )
             return
         # Only the uppermost folder's own files, where that is everything a person has.
         inner = [] if _same(here, home) else sorted(folders)
@@ -162,7 +164,7 @@ def _of_project(folder: str) -> Iterator[Page | Skipped]:
         for name in wanted:
             path = os.path.join(here, name)
             if os.path.isfile(path):
-                yield Page(path, root, project)
+                yield MemoryPage(path, root, project)
 
 
 def _below(folder: str, name: str) -> Iterator[str]:
@@ -188,7 +190,7 @@ def _inside_projects(memory: str) -> bool:
     return os.path.basename(os.path.dirname(os.path.dirname(memory))) == "projects"
 
 
-def _noted_project(folder: str, folders: Folders) -> str:
+def _noted_project(folder: str, folders: ClaudeFolders) -> str:
     """The project that a folder of Claude Code is about.
 
     The folder's name is the project's path with every other character a dash, which cannot be
@@ -217,28 +219,28 @@ def _same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def _read(page: Page, waiting: list[Page]) -> Iterator[Item]:
+def _read(page: MemoryPage, waiting: list[MemoryPage]) -> Iterator[Item]:
     real = os.path.realpath(page.path)
     if not page.trusted and not _within(page.path, page):
-        yield Skipped(page.name, "it is a link that leads elsewhere")
+        yield SkippedItem(page.name, "it is a link that leads elsewhere")
         return
     try:
         data = disk.read_plain(real, _LARGEST_PAGE + 1)
         changed_at = clock.iso(int(os.stat(real).st_mtime * 1000))
     except OSError as error:
-        yield Skipped(shown(page.path), f"it cannot be read: {error.strerror}")
+        yield SkippedItem(shown(page.path), f"it cannot be read: {error.strerror}")
         return
     if len(data) > _LARGEST_PAGE:
-        yield Skipped(page.name, f"it has more than {_LARGEST_PAGE:,} bytes")
+        yield SkippedItem(page.name, f"it has more than {_LARGEST_PAGE:,} bytes")
         return
     if b"\0" in data:
-        yield Skipped(page.name, "it is binary")
+        yield SkippedItem(page.name, "it is binary")
         return
     text = data.decode("utf-8-sig", "surrogateescape")
     found = markdown_sections.parse(text)
     is_note = os.path.basename(os.path.dirname(page.path)) == "memory"
     if is_note and "name" in found.head:
-        whole = Section("", (), found.first_line, found.body.strip())
+        whole = MarkdownSection("", (), found.first_line, found.body.strip())
         yield from _drafts(page, [whole], changed_at, found)
     else:
         sections = markdown_sections.sections(found)
@@ -252,8 +254,11 @@ def _read(page: Page, waiting: list[Page]) -> Iterator[Item]:
 
 
 def _drafts(
-    page: Page, sections: Sequence[Section], changed_at: str, found: markdown_sections.Parsed
-) -> Iterator[Draft | Whole]:
+    page: MemoryPage,
+    sections: Sequence[MarkdownSection],
+    changed_at: str,
+    found: markdown_sections.ParsedMarkdown,
+) -> Iterator[Draft | CompletePage]:
     kind = found.head.get("type") or found.inner_head.get("type")
     project = f"project:{page.project or ''}"
     # What stands there twice, word for word, is said once.
@@ -284,10 +289,10 @@ def _drafts(
             tags=foreign_items.tags(project, f"memory:{kind or ''}", SOURCE, model.REFERENCE),
             metadata=metadata,
         )
-    yield Whole(page.path, foreign_items.tags(project, SOURCE), frozenset(node_ids))
+    yield CompletePage(page.path, foreign_items.tags(project, SOURCE), frozenset(node_ids))
 
 
-def _without_index(section: Section, page: Page) -> Section:
+def _without_index(section: MarkdownSection, page: MemoryPage) -> MarkdownSection:
     """Lines that only point to another note are left out: that note comes by itself."""
     folder = os.path.dirname(page.path)
 
@@ -299,7 +304,7 @@ def _without_index(section: Section, page: Page) -> Section:
     return section._replace(body="\n".join(kept).strip())
 
 
-def _only_imports(body: str, page: Page) -> bool:
+def _only_imports(body: str, page: MemoryPage) -> bool:
     """Whether a section only names files that are read too: then it says nothing itself."""
     lines = [line for line in body.splitlines() if line.strip()]
     found = [_IMPORT_LINE.fullmatch(line) for line in lines]
@@ -309,27 +314,29 @@ def _only_imports(body: str, page: Page) -> bool:
     )
 
 
-def _imported(page: Page, body: str, waiting: list[Page]) -> Iterator[Skipped]:
+def _imported(page: MemoryPage, body: str, waiting: list[MemoryPage]) -> Iterator[SkippedItem]:
     """Files that a page names with an @: those beside it are read too, others are only told."""
     for target in dict.fromkeys(_IMPORT.findall(markdown_sections.without_code(body))):
         path = _path_of(target, page)
         if not target.endswith(_TEXT) and not os.path.isfile(path):
             continue
         if not _within(path, page):
-            yield Skipped(f"@{target} in {page.name}", "it lies outside of the folder")
+            yield SkippedItem(f"@{target} in {page.name}", "it lies outside of the folder")
         elif not os.path.isfile(path):
-            yield Skipped(f"@{target} in {page.name}", "there is no such file")
+            yield SkippedItem(f"@{target} in {page.name}", "there is no such file")
         elif page.hops >= _MOST_HOPS:
-            yield Skipped(f"@{target} in {page.name}", f"more than {_MOST_HOPS} files lead to it")
+            yield SkippedItem(
+                f"@{target} in {page.name}", f"more than {_MOST_HOPS} files lead to it"
+            )
         else:
-            waiting.append(Page(path, page.root, page.project, hops=page.hops + 1))
+            waiting.append(MemoryPage(path, page.root, page.project, hops=page.hops + 1))
 
 
-def _path_of(target: str, page: Page) -> str:
+def _path_of(target: str, page: MemoryPage) -> str:
     """Where a file lies that a page names."""
     folder = os.path.dirname(page.path)
     return os.path.normpath(os.path.join(folder, os.path.expanduser(target)))
 
 
-def _within(path: str, page: Page) -> bool:
+def _within(path: str, page: MemoryPage) -> bool:
     return os.path.realpath(path).startswith(os.path.realpath(page.root).rstrip("/") + "/")

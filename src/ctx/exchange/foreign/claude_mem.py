@@ -17,7 +17,7 @@ from typing import Any
 from ctx.errors import DatabaseFailure
 from ctx.exchange.foreign import foreign_database, foreign_items
 from ctx.exchange.foreign.foreign_database import Row
-from ctx.exchange.foreign.foreign_items import Item, Reading, Skipped
+from ctx.exchange.foreign.foreign_items import ForeignSource, Item, SkippedItem
 from ctx.ids import NodeId
 from ctx.memory.model import Draft
 from ctx.sqlite.connection import shown
@@ -81,7 +81,7 @@ def has_tables(connection: Connection) -> bool:
 
 
 @contextmanager
-def reading(path: str, *, with_prompts: bool = False) -> Iterator[Reading]:
+def reading(path: str, *, with_prompts: bool = False) -> Iterator[ForeignSource]:
     with foreign_database.opened(path) as connection:
         with foreign_database.explained(path):
             if not has_tables(connection):
@@ -92,7 +92,7 @@ def reading(path: str, *, with_prompts: bool = False) -> Iterator[Reading]:
             tables = foreign_database.columns(connection)
             read = [*_OBSERVATIONS, *_SUMMARIES, *([_PROMPTS] if with_prompts else [])]
             total = sum(foreign_database.count(connection, name) for name in read if name in tables)
-        yield Reading(PROGRAM, total, _items(path, connection, tables, with_prompts))
+        yield ForeignSource(PROGRAM, total, _items(path, connection, tables, with_prompts))
 
 
 def _items(path: str, connection: Connection, tables: Tables, with_prompts: bool) -> Iterator[Item]:
@@ -113,7 +113,7 @@ def _items(path: str, connection: Connection, tables: Tables, with_prompts: bool
                 yield _prompt(row, sessions)
         elif count := foreign_database.count(connection, _PROMPTS) if _PROMPTS in tables else 0:
             reason = "raw prompts are not knowledge (--with-prompts imports them)"
-            yield Skipped(f"user prompts: {count:,}", reason)
+            yield SkippedItem(f"user prompts: {count:,}", reason)
 
 
 class _Sessions:
@@ -146,14 +146,14 @@ class _Sessions:
         return self._projects.get(name, "")
 
 
-def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | Skipped:
+def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | SkippedItem:
     facts = foreign_items.words(row["facts"])
     listed = "\n".join(f"- {fact}" for fact in facts)
     heading = "\n".join(filter(None, (_text(row, "title"), _text(row, "subtitle"))))
     told = _text(row, "narrative") or _text(row, "text")
     content = "\n\n".join(filter(None, (heading, told, listed)))
     if not content:
-        return Skipped(f"{table} {_text(row, 'id')}", "it has no text")
+        return SkippedItem(f"{table} {_text(row, 'id')}", "it has no text")
     kind = _text(row, "type") or "memory"
     concepts = foreign_items.listed(row["concepts"]) + foreign_items.listed(row["keywords"])
     metadata = {
@@ -177,12 +177,12 @@ def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | Skipped:
 
 def _summary(
     table: str, row: Row, sessions: _Sessions, observed: Sequence[NodeId]
-) -> Draft | Skipped:
+) -> Draft | SkippedItem:
     sections = {name: text for name in SECTIONS if (text := _text(row, name))}
     told = [f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in sections.items()]
     content = "\n\n".join(told) or _text(row, "content")
     if not content:
-        return Skipped(f"{table} {_text(row, 'id')}", "it has no text")
+        return SkippedItem(f"{table} {_text(row, 'id')}", "it has no text")
     metadata: dict[str, Any] = {
         **sections,
         "files_read": foreign_items.words(row["files_read"]),
@@ -193,10 +193,10 @@ def _summary(
     return draft._replace(edges=tuple(("DERIVED_FROM", node_id) for node_id in observed))
 
 
-def _prompt(row: Row, sessions: _Sessions) -> Draft | Skipped:
+def _prompt(row: Row, sessions: _Sessions) -> Draft | SkippedItem:
     content = _text(row, "text")
     if not content:
-        return Skipped(f"{_PROMPTS} {_text(row, 'id')}", "it has no text")
+        return SkippedItem(f"{_PROMPTS} {_text(row, 'id')}", "it has no text")
     session = _text(row, "session")
     tags = foreign_items.tags(
         f"project:{sessions.project(session)}", f"session:{session}", "kind:prompt", SOURCE

@@ -13,14 +13,14 @@ from ctx.memory import model
 from ctx.memory.model import Draft, Edge, View
 
 
-class Skipped(NamedTuple):
+class SkippedItem(NamedTuple):
     """Something that does not come in."""
 
     what: str
     reason: str
 
 
-class Located(NamedTuple):
+class LocatedDraft(NamedTuple):
     """A draft whose place in the source cannot be told from itself."""
 
     place: str
@@ -28,7 +28,7 @@ class Located(NamedTuple):
     draft: Draft
 
 
-class Whole(NamedTuple):
+class CompletePage(NamedTuple):
     """A page that was read to its end: nodes of it that are not among these, it says no more."""
 
     path: str
@@ -37,10 +37,10 @@ class Whole(NamedTuple):
     node_ids: frozenset[NodeId]
 
 
-Item = Draft | Located | Whole | Edge | View | Skipped
+Item = Draft | LocatedDraft | CompletePage | Edge | View | SkippedItem
 
 
-class Reading(NamedTuple):
+class ForeignSource(NamedTuple):
     """A source that is open."""
 
     program: str

@@ -13,7 +13,7 @@ from typing import Any
 from ctx import ids
 from ctx.errors import CtxError, DatabaseFailure, UsageError
 from ctx.exchange.foreign import foreign_database, foreign_items
-from ctx.exchange.foreign.foreign_items import Item, Reading, Skipped
+from ctx.exchange.foreign.foreign_items import ForeignSource, Item, SkippedItem
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.model import Draft, Edge, Evidence, View
@@ -55,7 +55,7 @@ def has_tables(connection: Connection) -> bool:
 
 
 @contextmanager
-def reading(path: str) -> Iterator[Reading]:
+def reading(path: str) -> Iterator[ForeignSource]:
     with foreign_database.opened(path) as connection:
         with foreign_database.explained(path):
             if not has_tables(connection):
@@ -66,7 +66,7 @@ def reading(path: str) -> Iterator[Reading]:
             tables = foreign_database.columns(connection)
             known = [name for name in ("nodes", "edges", "views") if name in tables]
             total = sum(foreign_database.count(connection, name) for name in known)
-        yield Reading(PROGRAM, total, _items(path, connection, tables))
+        yield ForeignSource(PROGRAM, total, _items(path, connection, tables))
 
 
 def _items(path: str, connection: Connection, tables: Mapping[str, list[str]]) -> Iterator[Item]:
@@ -107,11 +107,11 @@ def _key(value: object) -> bytes:
     return foreign_items.text(value).encode("utf-8", "surrogateescape")
 
 
-def node(row: Mapping[str, Any], tagged_at: Mapping[str, object]) -> Draft | Skipped:
+def node(row: Mapping[str, Any], tagged_at: Mapping[str, object]) -> Draft | SkippedItem:
     own_name = foreign_items.text(row.get("id"))
     content = foreign_items.text(row.get("content"))
     if not content.strip():
-        return Skipped(f"node {own_name}", "it has no content")
+        return SkippedItem(f"node {own_name}", "it has no content")
     created = foreign_items.moment(row.get("created_at"))
     updated = foreign_items.moment(row.get("updated_at"), row.get("created_at"))
     node_id = _node_id(own_name)
@@ -137,7 +137,7 @@ def node(row: Mapping[str, Any], tagged_at: Mapping[str, object]) -> Draft | Ski
     )
 
 
-def replacement(row: Mapping[str, Any]) -> Iterator[Edge | Skipped]:
+def replacement(row: Mapping[str, Any]) -> Iterator[Edge | SkippedItem]:
     """The edge from what took a node's place: older versions have only a column that says so."""
     if newer := foreign_items.text(row.get("superseded_by")).strip():
         name, at = foreign_items.text(row.get("id")), row.get("updated_at")
@@ -155,14 +155,14 @@ def _metadata(written: object) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"original_metadata": text}
 
 
-def edge(row: Mapping[str, Any]) -> Edge | Skipped:
+def edge(row: Mapping[str, Any]) -> Edge | SkippedItem:
     from_name, to_name = (
         foreign_items.text(row.get("from_id")),
         foreign_items.text(row.get("to_id")),
     )
     word = foreign_items.text(row.get("type"))
     if not from_name.strip() or not to_name.strip():
-        return Skipped(f"edge {word} {from_name} → {to_name}", "it has only one end")
+        return SkippedItem(f"edge {word} {from_name} → {to_name}", "it has only one end")
     metadata = {**Evidence(PROGRAM).metadata(), **_metadata(row.get("metadata"))}
     try:
         edge_type = model.edge_type(word)
@@ -184,11 +184,11 @@ def views(rows: Iterable[Mapping[str, Any]]) -> Iterator[Item]:
             yield found
 
 
-def view(row: Mapping[str, Any]) -> View | Skipped:
+def view(row: Mapping[str, Any]) -> View | SkippedItem:
     name = foreign_items.text(row.get("name")).strip()
     query = foreign_items.text(row.get("query")).strip()
     if not name or not query:
-        return Skipped(f"view {name or '?'}", "it has no name or no query")
+        return SkippedItem(f"view {name or '?'}", "it has no name or no query")
     budget = row.get("budget")
     created = foreign_items.moment(row.get("created_at"))
     return View(

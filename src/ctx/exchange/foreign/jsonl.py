@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from ctx import disk
 from ctx.exchange.foreign import foreign_items
 from ctx.exchange.foreign.foreign_database import require_file
-from ctx.exchange.foreign.foreign_items import Item, Located, Reading, Skipped
+from ctx.exchange.foreign.foreign_items import ForeignSource, Item, LocatedDraft, SkippedItem
 from ctx.memory import model
 from ctx.memory.model import Draft
 
@@ -27,14 +27,14 @@ _READ_SIZE = 1 << 20
 
 
 @contextmanager
-def reading(path: str) -> Iterator[Reading]:
+def reading(path: str) -> Iterator[ForeignSource]:
     require_file(path)
     with ExitStack() as closing:
         with disk.explained("reading what to import"):
             file = closing.enter_context(open(path, "rb"))
             total = sum(part.count(b"\n") for part in iter(lambda: file.read(_READ_SIZE), b""))
             file.seek(0)
-        yield Reading(PROGRAM, total, items(_lines(file)))
+        yield ForeignSource(PROGRAM, total, items(_lines(file)))
 
 
 def items(lines: Iterable[bytes]) -> Iterator[Item]:
@@ -54,19 +54,19 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
                 line = file.readline(LONGEST_LINE)
 
 
-def _item(line: bytes, name: str) -> Located | Skipped:
+def _item(line: bytes, name: str) -> LocatedDraft | SkippedItem:
     try:
         written = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        return Skipped(name, f"it is not UTF-8 at its byte {error.start + 1:,}")
+        return SkippedItem(name, f"it is not UTF-8 at its byte {error.start + 1:,}")
     found = foreign_items.json_value(written)
     if not isinstance(found, dict):
         long = len(line) == LONGEST_LINE
-        return Skipped(name, "it is too long" if long else "it is not a JSON object")
+        return SkippedItem(name, "it is too long" if long else "it is not a JSON object")
     content = found.get("content")
     if not isinstance(content, str) or not content.strip():
-        return Skipped(name, "it has no content")
-    return Located(name, _draft(found, content))
+        return SkippedItem(name, "it has no content")
+    return LocatedDraft(name, _draft(found, content))
 
 
 def _draft(found: Mapping[str, Any], content: str) -> Draft:

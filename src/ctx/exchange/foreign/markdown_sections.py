@@ -14,7 +14,7 @@ _WRITTEN_BY_PROGRAMS = re.compile(
 )
 
 
-class Parsed(NamedTuple):
+class ParsedMarkdown(NamedTuple):
     head: Mapping[str, str]
     """What stands between two lines of dashes at the beginning."""
     inner_head: Mapping[str, str]
@@ -24,7 +24,7 @@ class Parsed(NamedTuple):
     """The number of the body's first line."""
 
 
-class Section(NamedTuple):
+class MarkdownSection(NamedTuple):
     heading: str
     above: tuple[str, ...]
     """The headings that lead to it, its own the last."""
@@ -32,7 +32,7 @@ class Section(NamedTuple):
     body: str
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedMarkdown:
     """A page's head and body, without what programs wrote there. Line numbers stay."""
     # Not `splitlines`, which also ends lines at characters that other programs do not.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -47,7 +47,7 @@ def parse(text: str) -> Parsed:
                 break
     body = "\n".join(lines[start:])
     body = _WRITTEN_BY_PROGRAMS.sub(lambda found: "\n" * found[0].count("\n"), body)
-    return Parsed(head, inner, body, start + 1)
+    return ParsedMarkdown(head, inner, body, start + 1)
 
 
 def _head(lines: list[str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -72,10 +72,10 @@ def _head(lines: list[str]) -> tuple[dict[str, str], dict[str, str]]:
     return next(kept), next(kept)
 
 
-def sections(parsed: Parsed) -> list[Section]:
+def sections(parsed: ParsedMarkdown) -> list[MarkdownSection]:
     """What stands under each heading. Without any heading, each block is a section."""
     above: list[tuple[int, str]] = []
-    found: list[Section] = []
+    found: list[MarkdownSection] = []
     lines: list[str] = []
     started = parsed.first_line
 
@@ -84,7 +84,9 @@ def sections(parsed: Parsed) -> list[Section]:
         skipped = next((n for n, line in enumerate(lines) if line.strip()), 0)
         names = tuple(name for _, name in above)
         if body.strip():
-            found.append(Section(names[-1] if names else "", names, started + skipped, body))
+            found.append(
+                MarkdownSection(names[-1] if names else "", names, started + skipped, body)
+            )
         lines.clear()
 
     has_headings = False
@@ -103,9 +105,9 @@ def sections(parsed: Parsed) -> list[Section]:
     return found if has_headings else _blocks(parsed)
 
 
-def _blocks(parsed: Parsed) -> list[Section]:
+def _blocks(parsed: ParsedMarkdown) -> list[MarkdownSection]:
     """Parts between blank lines; a line that ends in a colon leads on to the next part."""
-    found: list[Section] = []
+    found: list[MarkdownSection] = []
     lines: list[str] = []
     started = parsed.first_line
     for number, line, is_code in _numbered(parsed):
@@ -114,20 +116,20 @@ def _blocks(parsed: Parsed) -> list[Section]:
             started = started if lines else number
             lines.append(line)
         elif lines:
-            found.append(Section("", (), started, "\n".join(lines).rstrip()))
+            found.append(MarkdownSection("", (), started, "\n".join(lines).rstrip()))
             lines = []
     if "".join(lines).strip():
-        found.append(Section("", (), started, "\n".join(lines).rstrip()))
+        found.append(MarkdownSection("", (), started, "\n".join(lines).rstrip()))
     return found
 
 
 def without_code(body: str) -> str:
     """A page without its blocks and spans of code, in which nothing has a meaning."""
-    lines = [line for _, line, is_code in _numbered(Parsed({}, {}, body, 1)) if not is_code]
+    lines = [line for _, line, is_code in _numbered(ParsedMarkdown({}, {}, body, 1)) if not is_code]
     return re.sub(r"`[^`\n]*`", "", "\n".join(lines))
 
 
-def _numbered(parsed: Parsed) -> Iterator[tuple[int, str, bool]]:
+def _numbered(parsed: ParsedMarkdown) -> Iterator[tuple[int, str, bool]]:
     """The lines with their numbers, and whether they belong to a block of code."""
     fence = ""
     for number, line in enumerate(parsed.body.split("\n"), start=parsed.first_line):

@@ -21,28 +21,28 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.memory import model
 from ctx.memory.query import conditions
-from ctx.memory.query.conditions import Piece, condition, joined
+from ctx.memory.query.conditions import SqlFragment, condition, joined
 from ctx.memory.query.filters import (
     PROJECT,
     TASK,
-    Elsewhere,
-    Has,
-    Id,
+    HasFilter,
+    IdFilter,
     LinkedFrom,
     LinkedTo,
-    Path,
-    Session,
-    Tag,
-    TagPrefix,
-    Type,
+    OtherNameFilter,
+    PathFilter,
+    SessionFilter,
+    TagFilter,
+    TagPrefixFilter,
+    TypeFilter,
 )
 from ctx.memory.query.query_parser import And, Expression, Not, Or, Query
-from ctx.memory.query.time_filters import Time
+from ctx.memory.query.time_filters import TimeFilter
 
 MOST_WORDS = 32
 """Of a longer question the first words count."""
 
-_SUPERSEDED = Has("superseded")
+_SUPERSEDED = HasFilter("superseded")
 _TRUE = And(())
 _FALSE = Or(())
 
@@ -50,13 +50,13 @@ _FALSE = Or(())
 # the order of ids; what comes after it is used only where there is nothing else.
 _SORTED = 5
 _ORDER: Mapping[type, int] = {
-    Id: 0,
+    IdFilter: 0,
     LinkedFrom: 1,
     LinkedTo: 1,
-    Session: 2,
-    Path: 4,
-    Tag: 5,
-    Type: 5,
+    SessionFilter: 2,
+    PathFilter: 4,
+    TagFilter: 5,
+    TypeFilter: 5,
 }
 _NARROW_TIME, _MANY = 3, 6
 # Namespaces of which nearly every node has a tag.
@@ -79,12 +79,12 @@ class Scope(NamedTuple):
     """Without the working nodes of other tasks."""
 
 
-class Statement(NamedTuple):
+class SqlStatement(NamedTuple):
     sql: str
     parameters: tuple[str | int, ...] = ()
 
 
-class Words(NamedTuple):
+class SearchWords(NamedTuple):
     """Which words of a question a node must have."""
 
     groups: tuple[tuple[str, ...], ...]
@@ -109,14 +109,16 @@ class Words(NamedTuple):
         return f"terms : (({wanted}))" if self.groups else '""'
 
 
-def words_of(query: Query) -> Words:
+def words_of(query: Query) -> SearchWords:
     """All the words of a question."""
     from ctx import terms
 
-    return Words(tuple(terms.alternatives(query.words)[:MOST_WORDS]))
+    return SearchWords(tuple(terms.alternatives(query.words)[:MOST_WORDS]))
 
 
-def compile_query(query: Query, scope: Scope, now_ms: int, words: Words | None = None) -> Statement:
+def compile_query(
+    query: Query, scope: Scope, now_ms: int, words: SearchWords | None = None
+) -> SqlStatement:
     """The ids of the nodes that match, the newest first; of a text, ids and ranks, the best first.
 
     Without being told which, all words of a text are wanted. Nodes of the same rank come in no
@@ -124,10 +126,10 @@ def compile_query(query: Query, scope: Scope, now_ms: int, words: Words | None =
     """
     if query.mode == "text":
         return _ranked(query, scope, now_ms, words or words_of(query))
-    return _found(_simplified(_visible(query, scope)), now_ms)
+    return _filter_statement(_simplified(_visible(query, scope)), now_ms)
 
 
-def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> Statement | None:
+def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> SqlStatement | None:
     """The same for the nodes of filters with one tier; None where no node can match.
 
     Whoever reads one tier after the other knows which nodes had a stronger one already. Without
@@ -137,22 +139,27 @@ def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> S
     within: list[Expression] = []
     if tier:
         known[tier] = True
-        within.append(Tag(tier))
+        within.append(TagFilter(tier))
     else:
         stronger = model.TIERS[: model.TIERS.index(model.OFF_CONTEXT)]
         known.update(dict.fromkeys(stronger, False))
-        within += [Not(Tag(other)) for other in stronger]
+        within += [Not(TagFilter(other)) for other in stronger]
     rest = _simplified(_visible(query, scope), known)
-    return None if _is_false(rest) else _found(_simplified(And((*within, rest))), now_ms)
+    return None if _is_false(rest) else _filter_statement(_simplified(And((*within, rest))), now_ms)
 
 
 def compile_count(
-    query: Query, scope: Scope, now_ms: int, words: Words | None = None, *, left_out: bool = False
-) -> Statement:
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    words: SearchWords | None = None,
+    *,
+    left_out: bool = False,
+) -> SqlStatement:
     """How many match; with `left_out`, how many are not seen because of the scope's project."""
     expression = _visible(query, scope._replace(project=None) if left_out else scope)
     if left_out:
-        expression = And((expression, Elsewhere(PROJECT, scope.project or "")))
+        expression = And((expression, OtherNameFilter(PROJECT, scope.project or "")))
     simple = _simplified(expression)
     if query.mode == "text":
         matches = _matches(words or words_of(query))
@@ -161,19 +168,19 @@ def compile_count(
             sql = f"SELECT count(*) FROM nodes_fts WHERE {matches.sql}"
             few = "SELECT rowid FROM nodes INDEXED BY idx_nodes_replaced"
             hidden = f"{sql} AND rowid IN ({few} WHERE superseded_by IS NOT NULL)"
-            return Statement(f"SELECT ({sql}) - ({hidden})", matches.parameters * 2)
+            return SqlStatement(f"SELECT ({sql}) - ({hidden})", matches.parameters * 2)
         where = joined([matches, condition(simple, now_ms)], " AND ")
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
-        return Statement(f"SELECT count(*) FROM {source} WHERE {where.sql}", where.parameters)
-    found = _found(simple, now_ms, counted=True)
-    return Statement(f"SELECT count(*) FROM ({found.sql})", found.parameters)
+        return SqlStatement(f"SELECT count(*) FROM {source} WHERE {where.sql}", where.parameters)
+    found = _filter_statement(simple, now_ms, counted=True)
+    return SqlStatement(f"SELECT count(*) FROM ({found.sql})", found.parameters)
 
 
-def compile_among(query: Query, scope: Scope, now_ms: int, node_ids: Sequence[str]) -> Statement:
+def compile_among(query: Query, scope: Scope, now_ms: int, node_ids: Sequence[str]) -> SqlStatement:
     """Those of some nodes that can be seen and for which the filters hold, whatever they say."""
     seen = condition(_simplified(_visible(query, scope)), now_ms)
     places = ", ".join("?" * len(node_ids))
-    return Statement(
+    return SqlStatement(
         f"SELECT n.id FROM nodes AS n WHERE n.id IN ({places}) AND {seen.sql}",
         (*node_ids, *seen.parameters),
     )
@@ -190,9 +197,9 @@ def _limits(query: Query, scope: Scope) -> list[Expression]:
     if not scope.include_superseded and not _names_superseded(query.tree or _TRUE):
         limits.append(Not(_SUPERSEDED))
     if scope.project is not None and not query.names_project:
-        limits.append(Not(Elsewhere(PROJECT, scope.project)))
+        limits.append(Not(OtherNameFilter(PROJECT, scope.project)))
     if scope.task is not None and not query.names_task:
-        limits.append(Not(And((Tag(model.WORKING), Elsewhere(TASK, scope.task)))))
+        limits.append(Not(And((TagFilter(model.WORKING), OtherNameFilter(TASK, scope.task)))))
     return limits
 
 
@@ -202,7 +209,7 @@ def _names_superseded(expression: Expression) -> bool:
             return any(map(_names_superseded, parts))
         case Not(part):
             return _names_superseded(part)
-        case Has():
+        case HasFilter():
             return _is_superseded(expression)
         case _:
             return False
@@ -210,7 +217,7 @@ def _names_superseded(expression: Expression) -> bool:
 
 def _is_superseded(expression: Expression) -> bool:
     # Tuples of different classes may be equal.
-    return isinstance(expression, Has) and expression == _SUPERSEDED
+    return isinstance(expression, HasFilter) and expression == _SUPERSEDED
 
 
 def _simplified(
@@ -223,7 +230,7 @@ def _simplified(
     match expression:
         case Not(part):
             return _simplified(part, known, not negated)
-        case Tag(tag) if tag in known:
+        case TagFilter(tag) if tag in known:
             return _FALSE if known[tag] == negated else _TRUE
         case And(parts) | Or(parts):
             is_and = isinstance(expression, And) != negated
@@ -246,35 +253,41 @@ def _is_false(expression: Expression) -> bool:
     return isinstance(expression, Or) and not expression.parts
 
 
-def _found(expression: Expression, now_ms: int, *, counted: bool = False) -> Statement:
+def _filter_statement(
+    expression: Expression, now_ms: int, *, counted: bool = False
+) -> SqlStatement:
     """The ids for which a simplified expression is true; in any order if they are counted."""
     parts = expression.parts if isinstance(expression, And) else (expression,)
     candidates, rest = _candidates(parts, now_ms)
     if candidates is None:
         where = condition(And(tuple(rest)), now_ms)
         order = "" if counted else " ORDER BY n.id DESC LIMIT -1"
-        return Statement(f"SELECT n.id FROM nodes AS n WHERE {where.sql}{order}", where.parameters)
-    ordered = Piece(f"{candidates.sql} ORDER BY 1 DESC LIMIT -1", candidates.parameters)
+        return SqlStatement(
+            f"SELECT n.id FROM nodes AS n WHERE {where.sql}{order}", where.parameters
+        )
+    ordered = SqlFragment(f"{candidates.sql} ORDER BY 1 DESC LIMIT -1", candidates.parameters)
     if not rest:
-        return Statement(*ordered)
+        return SqlStatement(*ordered)
     found = _filtered(ordered, rest, now_ms)
-    return Statement(f"{found.sql} LIMIT -1", found.parameters)
+    return SqlStatement(f"{found.sql} LIMIT -1", found.parameters)
 
 
-def _filtered(candidates: Piece, rest: Sequence[Expression], now_ms: int) -> Piece:
+def _filtered(candidates: SqlFragment, rest: Sequence[Expression], now_ms: int) -> SqlFragment:
     """The candidates that fulfil the rest, in the same order."""
     where = condition(And(tuple(rest)), now_ms, row="r")
     row = f" CROSS JOIN {_ROW}" if any(map(conditions.reads_row, rest)) else ""
-    return Piece(
+    return SqlFragment(
         f"SELECT n.id FROM ({candidates.sql}) AS n{row} WHERE {where.sql}",
         candidates.parameters + where.parameters,
     )
 
 
-def _candidates(parts: Sequence[Expression], now_ms: int) -> tuple[Piece | None, list[Expression]]:
+def _candidates(
+    parts: Sequence[Expression], now_ms: int
+) -> tuple[SqlFragment | None, list[Expression]]:
     """The candidates for a conjunction, and the parts that they do not answer for."""
     sizes = [_size(part, now_ms) for part in parts]
-    if any(isinstance(part, Tag) and not part.tag.startswith(_EVERYWHERE) for part in parts):
+    if any(isinstance(part, TagFilter) and not part.tag.startswith(_EVERYWHERE) for part in parts):
         # What was made lately may be everything; what has such a tag hardly ever is.
         sizes = [None if size == _NARROW_TIME else size for size in sizes]
     smallest = min((size for size in sizes if size is not None), default=None)
@@ -289,7 +302,9 @@ def _candidates(parts: Sequence[Expression], now_ms: int) -> tuple[Piece | None,
     rest: list[Expression] = []
     for part in (*parts[:first], *parts[first + 1 :]):
         inner = part.part if isinstance(part, Not) else part
-        if smallest == _SORTED and (isinstance(inner, Tag | Type) or _is_superseded(inner)):
+        if smallest == _SORTED and (
+            isinstance(inner, TagFilter | TypeFilter) or _is_superseded(inner)
+        ):
             merging = "EXCEPT" if isinstance(part, Not) else "INTERSECT"
             candidates = joined([candidates, _ids(inner, now_ms)], f" {merging} ")
         else:
@@ -300,12 +315,12 @@ def _candidates(parts: Sequence[Expression], now_ms: int) -> tuple[Piece | None,
 def _size(expression: Expression, now_ms: int) -> int | None:
     """How few candidates an expression gives; None where it gives none."""
     match expression:
-        case Time():
+        case TimeFilter():
             return _NARROW_TIME if _is_narrow(expression, now_ms) else None
-        case TagPrefix(prefix):
+        case TagPrefixFilter(prefix):
             is_wide = any(namespace.startswith(prefix) for namespace in _EVERYWHERE)
             return None if is_wide else _MANY
-        case Has("superseded"):
+        case HasFilter("superseded"):
             return _MANY
         case Or(parts):
             sizes = [_size(part, now_ms) for part in parts]
@@ -322,7 +337,7 @@ def _size(expression: Expression, now_ms: int) -> int | None:
             return _ORDER.get(type(expression))
 
 
-def _is_narrow(time: Time, now_ms: int) -> bool:
+def _is_narrow(time: TimeFilter, now_ms: int) -> bool:
     """Whether this is about two months at most."""
     start, end = time.bounds(now_ms)
     if start is None:
@@ -331,7 +346,7 @@ def _is_narrow(time: Time, now_ms: int) -> bool:
     return months[1] - months[0] <= 2
 
 
-def _ids(expression: Expression, now_ms: int) -> Piece:
+def _ids(expression: Expression, now_ms: int) -> SqlFragment:
     """A list of ids for an expression that has a size."""
     match expression:
         case Or(parts):
@@ -339,13 +354,13 @@ def _ids(expression: Expression, now_ms: int) -> Piece:
             if len(found) <= _MOST_MERGED:
                 return joined(found, " UNION ")
             every = joined(
-                (Piece(f"SELECT id FROM ({piece.sql})", piece.parameters) for piece in found),
+                (SqlFragment(f"SELECT id FROM ({piece.sql})", piece.parameters) for piece in found),
                 " UNION ALL ",
             )
-            return Piece(f"SELECT DISTINCT id FROM ({every.sql})", every.parameters)
+            return SqlFragment(f"SELECT DISTINCT id FROM ({every.sql})", every.parameters)
         case And(parts):
             sizes = [
-                (_size(part, now_ms), isinstance(part, Type), place)
+                (_size(part, now_ms), isinstance(part, TypeFilter), place)
                 for place, part in enumerate(parts)
             ]
             first = min(size for size in sizes if size[0] is not None)[-1]
@@ -357,7 +372,7 @@ def _ids(expression: Expression, now_ms: int) -> Piece:
             return conditions.ids(expression, now_ms)
 
 
-def _ranked(query: Query, scope: Scope, now_ms: int, words: Words) -> Statement:
+def _ranked(query: Query, scope: Scope, now_ms: int, words: SearchWords) -> SqlStatement:
     """Ids and ranks. The filters come before the ranking; the scope is looked up after it.
 
     So what is not read costs nothing: most questions want the first few of many thousands.
@@ -365,7 +380,7 @@ def _ranked(query: Query, scope: Scope, now_ms: int, words: Words) -> Statement:
     matches = _matches(words)
     source = "nodes_fts"
     if words.newest is not None:
-        oldest = Piece(
+        oldest = SqlFragment(
             "nodes_fts.rowid >= coalesce((SELECT rowid FROM nodes_fts WHERE nodes_fts MATCH ?"
             " ORDER BY rowid DESC LIMIT 1 OFFSET ?), 0)",
             (words.expression, words.newest - 1),
@@ -375,7 +390,7 @@ def _ranked(query: Query, scope: Scope, now_ms: int, words: Words) -> Statement:
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
         matches = joined([matches, condition(_simplified(query.tree), now_ms)], " AND ")
     seen = condition(_simplified(And(tuple(_limits(query, scope)))), now_ms)
-    return Statement(
+    return SqlStatement(
         "SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,"
         f" bm25(nodes_fts, 0.0, 1.0) AS rank FROM {source} WHERE {matches.sql}"
         " ORDER BY 2 LIMIT -1) AS f CROSS JOIN nodes AS n ON n.rowid = f.rowid"
@@ -384,9 +399,9 @@ def _ranked(query: Query, scope: Scope, now_ms: int, words: Words) -> Statement:
     )
 
 
-def _matches(words: Words) -> Piece:
+def _matches(words: SearchWords) -> SqlFragment:
     """The condition that a node has the words of a question."""
-    return Piece("nodes_fts MATCH ?", (words.expression,))
+    return SqlFragment("nodes_fts MATCH ?", (words.expression,))
 
 
 def _phrase(term: str) -> str:

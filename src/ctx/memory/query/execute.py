@@ -12,8 +12,8 @@ from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.query.compile import (
     Scope,
-    Statement,
-    Words,
+    SearchWords,
+    SqlStatement,
     compile_count,
     compile_query,
     compile_tier,
@@ -71,7 +71,7 @@ def _attempts(
     limit: int | None = None,
     *,
     beginnings: bool = False,
-) -> Iterator[Words]:
+) -> Iterator[SearchWords]:
     """What to look for, until something is found: all words, the rarer ones, any of them.
 
     To rank a node takes time, and a word that a tenth of all nodes have says little about any
@@ -88,7 +88,7 @@ def _attempts(
         if not any(_is_common(connection, group) for connection in connections)
     )
     if 0 < len(rare) < len(every.groups):
-        yield Words(rare, any_of_them=True)
+        yield SearchWords(rare, any_of_them=True)
     yield every._replace(any_of_them=True, newest=newest)
     if beginnings:
         yield every._replace(beginnings=True, newest=newest)
@@ -96,15 +96,15 @@ def _attempts(
 
 def _is_common(connection: Connection, group: tuple[str, ...]) -> bool:
     sql = "SELECT 1 FROM nodes_fts WHERE nodes_fts MATCH ? LIMIT 1 OFFSET ?"
-    row = connection.execute(sql, (Words((group,)).expression, MOST_RANKED)).fetchone()
+    row = connection.execute(sql, (SearchWords((group,)).expression, MOST_RANKED)).fetchone()
     return row is not None
 
 
-def _run(connection: Connection, statement: Statement) -> sqlite3.Cursor:
+def _run(connection: Connection, statement: SqlStatement) -> sqlite3.Cursor:
     return connection.execute(statement.sql, statement.parameters)
 
 
-def _ranked(connection: Connection, statement: Statement) -> Iterator[tuple[float, NodeId]]:
+def _ranked(connection: Connection, statement: SqlStatement) -> Iterator[tuple[float, NodeId]]:
     for score, equals in groupby(_run(connection, statement), key=itemgetter(1)):
         yield from ((score, each) for each in sorted(map(itemgetter(0), equals), reverse=True))
 
@@ -176,7 +176,9 @@ def in_tiers(
             yield _tier(tags), node_id
 
 
-def _merged(connections: Sequence[Connection], statement: Statement) -> Iterator[tuple[Any, ...]]:
+def _merged(
+    connections: Sequence[Connection], statement: SqlStatement
+) -> Iterator[tuple[Any, ...]]:
     """What each of them finds, in the order that each has it: the newest first."""
     if len(connections) == 1:
         return _run(connections[0], statement)
@@ -203,10 +205,10 @@ def _ranked_in_tiers(
     yield from (match for match in found if match[0] not in TIERS)
 
 
-def with_tiers(statement: Statement) -> Statement:
+def with_tiers(statement: SqlStatement) -> SqlStatement:
     """The same with one more column: the tiers of the node, if it has any."""
     tiers = "SELECT group_concat(tag) FROM tags WHERE node_id = found.id"
-    return Statement(
+    return SqlStatement(
         f"SELECT found.*, ({tiers} AND tag >= 'tier:' AND tag < 'tier;')"
         f" FROM ({statement.sql}) AS found",
         statement.parameters,
@@ -217,6 +219,6 @@ def _tier(tags: str | None) -> str | None:
     return model.tier(tags.split(",")) if tags else None
 
 
-def _count(connections: Sequence[Connection], statement: Statement) -> int:
+def _count(connections: Sequence[Connection], statement: SqlStatement) -> int:
     found: int = sum(_run(each, statement).fetchone()[0] for each in connections)
     return found

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory.query import execute
-from ctx.memory.query.compile import Scope, Words, compile_among, compile_query
+from ctx.memory.query.compile import Scope, SearchWords, compile_among, compile_query
 from ctx.memory.query.query_parser import Query
 
 MOST_MATCHES = execute.MOST_RANKED
@@ -28,7 +28,7 @@ _MOST_ALIKE = 300
 _MANY_NODES = 20_000
 
 
-class Text(NamedTuple):
+class NodeText(NamedTuple):
     """What a node says."""
 
     id: NodeId
@@ -40,7 +40,7 @@ class Text(NamedTuple):
     is_superseded: bool
 
 
-class Vocabulary:
+class NodeVocabulary:
     """How many nodes have a word, in several stores."""
 
     def __init__(self, connections: Sequence[Connection]) -> None:
@@ -94,7 +94,7 @@ def _is_slip(typed: str, meant: str) -> bool:
     )
 
 
-def having(
+def best_by_terms(
     connections: Sequence[Connection],
     query: Query,
     scope: Scope,
@@ -108,7 +108,7 @@ def having(
     """
     is_wide = query.tree is None and scope.project is None and scope.task is None
     newest = MOST_MATCHES if is_wide else None
-    words = Words(tuple((term,) for term in terms), any_of_them=True, newest=newest)
+    words = SearchWords(tuple((term,) for term in terms), any_of_them=True, newest=newest)
     statement = compile_query(query, scope, now_ms, words)
     found: dict[NodeId, None] = {}
     for connection in connections:
@@ -117,7 +117,7 @@ def having(
     return list(found)
 
 
-def in_sight(
+def visible_nodes(
     connections: Sequence[Connection],
     query: Query,
     scope: Scope,
@@ -134,7 +134,7 @@ def in_sight(
     return found
 
 
-def texts(connections: Sequence[Connection], node_ids: Collection[NodeId]) -> Iterator[Text]:
+def texts(connections: Sequence[Connection], node_ids: Collection[NodeId]) -> Iterator[NodeText]:
     """What the nodes say, each once, in no order."""
     seen: set[NodeId] = set()
     for connection in connections:
@@ -146,13 +146,13 @@ def texts(connections: Sequence[Connection], node_ids: Collection[NodeId]) -> It
                 f" created_at, superseded_by IS NOT NULL FROM nodes WHERE id IN ({places})",
                 part,
             )
-            for text in map(Text._make, rows):
+            for text in map(NodeText._make, rows):
                 if text.id not in seen:
                     seen.add(text.id)
                     yield text
 
 
-def beside(
+def session_neighbours(
     connections: Sequence[Connection], sessions: Mapping[NodeId, str], reach: int
 ) -> dict[NodeId, list[tuple[NodeId, int]]]:
     """What came just before and just after each node in its session, and how far away it is."""

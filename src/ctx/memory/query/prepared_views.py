@@ -21,9 +21,9 @@ from ctx import clock
 from ctx.errors import CtxError
 from ctx.memory import records
 from ctx.memory.query import execute
-from ctx.memory.query.compile import Scope, Statement, compile_query, compile_tier, words_of
+from ctx.memory.query.compile import Scope, SqlStatement, compile_query, compile_tier, words_of
 from ctx.memory.query.query_parser import And, Expression, Not, Or, Query, parse
-from ctx.memory.query.time_filters import Time
+from ctx.memory.query.time_filters import TimeFilter
 
 # No tag has this character in it.
 _LATER = "\0"
@@ -55,7 +55,7 @@ def prepare_views(connection: Connection) -> None:
         connection.execute("UPDATE views SET compiled = ? WHERE name = ?", (prepared(query), name))
 
 
-def _statements(query: Query, scope: Scope) -> list[tuple[str | None, Statement]]:
+def _statements(query: Query, scope: Scope) -> list[tuple[str | None, SqlStatement]]:
     if query.mode == "text":
         every = words_of(query)
         attempts = (every, every._replace(any_of_them=True))
@@ -72,7 +72,7 @@ def _ages(expression: Expression | None) -> set[int]:
             return set().union(*map(_ages, parts))
         case Not(part):
             return _ages(part)
-        case Time(_, _, int() as age_ms, _):
+        case TimeFilter(_, _, int() as age_ms, _):
             return {age_ms}
         case _:
             return set()

@@ -31,7 +31,7 @@ _UNITS = {
 _MOST_DIGITS = 9
 
 
-class Time(NamedTuple):
+class TimeFilter(NamedTuple):
     """A filter on one of a node's two times."""
 
     column: Column
@@ -58,10 +58,10 @@ class Time(NamedTuple):
                 return start, None
 
 
-def read(column: Column, text: str) -> Time:
+def read(column: Column, text: str) -> TimeFilter:
     sign, value = comparison(text)
     age_ms = _age_ms(value)
-    return Time(column, sign, age_ms, "" if age_ms is not None else _date(value))
+    return TimeFilter(column, sign, age_ms, "" if age_ms is not None else _date(value))
 
 
 def comparison(text: str) -> tuple[Comparison, str]:
