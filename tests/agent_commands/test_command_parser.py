@@ -359,7 +359,7 @@ ALL = "`remember`, `recall`, `summarize`, `link`, `status`, `task`, `expand`, `s
         ),
         (
             '<ctx:remember type="fact" tags="tier:working" tier="reference">a</ctx:remember>',
-            f"A node has one tier beside the pin. {ONE_TIER}",
+            f"A node can have only one tier besides the pin. {ONE_TIER}",
             REMEMBER,
         ),
         (

@@ -1,15 +1,15 @@
-"""What was changed on two branches at once, and nobody has looked at since.
+"""Fields that were edited on two branches at once and not reviewed since.
 
-Records commute: of two that set one field, the later one holds, and the other stays readable. That
-is a decision of a clock. Where neither of them knew of the other, and they say different things, a
-person may want to decide.
+Records commute: if two records set one field, the later one wins and the other stays readable. The
+clock decides that. If neither author could see the other's edit and the values differ, a person may
+want to decide.
 
-A record knows of another one if its commit comes after the other's, unless the commit says that
-the other came while this one was staged. What is staged knows of the history that there was at its
-step, and of what was staged beside it, also where that was committed here since. So of everything
-that was said about a field, what nobody knew of when they wrote about it again is left: where that
-is more than one value, it is a dispute. It ends with the next word about the field by somebody who
-knows of all of them, or by a record that says that it is settled.
+A record sees another one if its commit descends from the other's commit, unless the commit lists
+the other as unread (it arrived while this one was staged). A staged record sees the history at the
+time of its step, and everything staged in the same working tree, even if that has been committed
+since. The edits of a field that no later edit saw are its open edits. If they have more than one
+value, the field has a conflict. A new edit that sees all of them ends the conflict, and so does a
+`node.settle` record.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -24,19 +24,19 @@ from ctx.memory.history import IndexedCommit
 from ctx.memory.records import Record
 
 LIFE = "node"
-"""The field of a node that was deleted on one side and edited on the other."""
+"""The field name for a node that one side deleted and the other edited."""
 METADATA = "metadata "
-"""What the fields that are keys of the metadata begin with."""
+"""The prefix of field names that stand for metadata keys."""
 
 
 class ConflictSide(NamedTuple):
-    """What one side says a field is."""
+    """The value that one side gave a field."""
 
     record: Record
     commit: IndexedCommit | None
-    """None where it is staged."""
+    """None if the record is staged."""
     value: Any
-    """For the node as a whole: whether it is there."""
+    """For the node as a whole: whether it exists."""
 
 
 class Conflict(NamedTuple):
@@ -44,58 +44,60 @@ class Conflict(NamedTuple):
     field: str
     """`type`, `content`, `summary`, `metadata KEY`, or `node` for the node as a whole."""
     versions: tuple[ConflictSide, ...]
-    """The one that holds first, then the others, newest first."""
+    """The current value first, then the others, newest first."""
     records: tuple[Ulid, ...]
-    """All that say so, the one that holds first. Several may say the same."""
+    """The ids of all open records, the current one first. Several may have the same value."""
 
 
 class _FieldRecord(NamedTuple):
-    """A record about a field."""
+    """A record that sets a field."""
 
     record: Record
     commits: tuple[int, ...]
-    """Who holds it, as numbers of commits; none where it is staged."""
+    """The numbers of the commits that contain it; empty if it is staged."""
     heads: str
-    """Where it is staged: the heads that there were."""
+    """If it is staged: the heads at the time of its step."""
     unread: Set[str]
-    """What its writer had not read of the history before."""
+    """The earlier records that its author had not read."""
     value: Any = None
 
 
 def find_conflicts(graph: Graph) -> list[Conflict]:
-    """What waits for somebody to decide, by node."""
+    """All open conflicts, by node."""
     commits = history.commits(graph.connection)
     if _is_one_line(commits) and not _came_meanwhile(graph.connection, commits):
         return []
-    held = _RecordHolders(graph.connection, commits)
-    known = _Ancestry(graph.connection, commits, held.commits())
+    holders = _RecordHolders(graph.connection, commits)
+    ancestry = _Ancestry(graph.connection, commits, holders.commits())
     return [
-        dispute
-        for node_id in held.nodes()
-        for dispute in _Node(graph, node_id, held.words(node_id, known), known).conflicts()
+        conflict
+        for node_id in holders.nodes()
+        for conflict in _Node(
+            graph, node_id, holders.edits(node_id, ancestry), ancestry
+        ).conflicts()
     ]
 
 
 def unread(graph: Graph, session: str) -> tuple[Ulid, ...]:
-    """What is in history, and what a session has spoken against without having read it."""
+    """The committed records that a session contradicts without having read them."""
     staged = {record.id for record in history.staged_by(graph.connection, session)}
-    found = {
+    involved = {
         record
-        for dispute in find_conflicts(graph)
-        if not staged.isdisjoint(dispute.records)
-        for record in dispute.records
+        for conflict in find_conflicts(graph)
+        if not staged.isdisjoint(conflict.records)
+        for record in conflict.records
     }
-    return tuple(sorted(found - staged))
+    return tuple(sorted(involved - staged))
 
 
 def _is_one_line(commits: Mapping[str, IndexedCommit]) -> bool:
-    """Whether each commit comes after all that were made before it: then all were known."""
+    """Whether the history is linear: then every commit saw all earlier ones."""
     every = list(commits.values())
     return all(before.id in commit.parents for commit, before in pairwise(every))
 
 
 def _came_meanwhile(connection: Connection, commits: Mapping[str, IndexedCommit]) -> bool:
-    """Whether something came into a history of one line while something else was staged."""
+    """Whether a linear history received commits while something was staged."""
     row = connection.execute(
         "SELECT 1 FROM batches WHERE unread <> '' OR session IS NOT NULL AND heads <> ?",
         (next(iter(commits), ""),),
@@ -113,50 +115,54 @@ class _Holder(NamedTuple):
 
 
 class _RecordHolders:
-    """Of which nodes several commits or sessions speak, and who holds what they say."""
+    """The nodes that several commits or sessions edit, and the batches that hold the records."""
 
     def __init__(self, connection: Connection, commits: Mapping[str, IndexedCommit]) -> None:
         self._connection = connection
-        # A batch may be named by several commits, as by one that was amended and one that was not.
-        self._named: dict[str, list[str]] = {}
+        # Several commits may name one batch, such as a commit and its amended version.
+        self._commits_of: dict[str, list[str]] = {}
         for commit in commits.values():
             for batch in commit.batches:
-                self._named.setdefault(batch, []).append(commit.id)
-        self._found: dict[str, dict[str, list[_Holder]]] = {}
-        for node_id, record, *held in connection.execute(_HELD):
-            holders = self._found.setdefault(node_id, {}).setdefault(record, [])
-            holders.append(_Holder(*held))
+                self._commits_of.setdefault(batch, []).append(commit.id)
+        self._by_node: dict[str, dict[str, list[_Holder]]] = {}
+        for node_id, record, *columns in connection.execute(_HELD):
+            holders = self._by_node.setdefault(node_id, {}).setdefault(record, [])
+            holders.append(_Holder(*columns))
 
     def nodes(self) -> list[NodeId]:
-        return [NodeId(Ulid(node_id)) for node_id in sorted(self._found)]
+        return [NodeId(Ulid(node_id)) for node_id in sorted(self._by_node)]
 
     def commits(self) -> list[str]:
-        every = (each for found in self._found.values() for each in found.values())
-        batches = {holder.batch for holders in every for holder in holders}
-        return sorted({commit for batch in batches for commit in self._named.get(batch, ())})
+        lists = (holders for records in self._by_node.values() for holders in records.values())
+        batches = {holder.batch for holders in lists for holder in holders}
+        return sorted({commit for batch in batches for commit in self._commits_of.get(batch, ())})
 
-    def words(self, node_id: NodeId, known: "_Ancestry") -> list[_FieldRecord]:
-        """What was said about a node, in the order of time."""
-        found = self._found[node_id]
+    def edits(self, node_id: NodeId, ancestry: "_Ancestry") -> list[_FieldRecord]:
+        """The records about a node, oldest first."""
+        holders = self._by_node[node_id]
         return [
-            self._word(record, found[record.id], known)
+            self._edit(record, holders[record.id], ancestry)
             for record in records.about(self._connection, node_id, "node.")
-            if record.id in found
+            if record.id in holders
         ]
 
-    def _word(self, record: Record, holders: Sequence[_Holder], known: "_Ancestry") -> _FieldRecord:
-        named = {commit for each in holders for commit in self._named.get(each.batch, ())}
-        staged = [each.heads for each in holders if not each.is_committed]
-        unread = [frozenset(each.unread.split()) for each in holders]
+    def _edit(
+        self, record: Record, holders: Sequence[_Holder], ancestry: "_Ancestry"
+    ) -> _FieldRecord:
+        commits = {
+            commit for holder in holders for commit in self._commits_of.get(holder.batch, ())
+        }
+        staged = [holder.heads for holder in holders if not holder.is_committed]
+        unread = [frozenset(holder.unread.split()) for holder in holders]
         return _FieldRecord(
             record,
-            known.numbers(named),
-            staged[0] if staged and not named else "",
+            ancestry.numbers(commits),
+            staged[0] if staged and not commits else "",
             frozenset.intersection(*unread),
         )
 
 
-# A record may have come with several commits, as after a cherry-pick.
+# Several commits may contain one record, for example after a cherry-pick.
 _HELD = f"""
 WITH held AS (
     SELECT r.subject, r.id, r.batch FROM records AS r
@@ -177,7 +183,7 @@ SELECT subject, id, batch, commit_id IS NOT NULL, heads, unread FROM spoken WHER
 
 
 class _Ancestry:
-    """Which of some commits come before which."""
+    """Which commits are ancestors of which."""
 
     def __init__(
         self, connection: Connection, commits: Mapping[str, IndexedCommit], chosen: Sequence[str]
@@ -205,76 +211,80 @@ class _Ancestry:
     def numbers(self, commits: Iterable[str]) -> tuple[int, ...]:
         return tuple(sorted(self._numbers[commit] for commit in commits))
 
-    def commit(self, word: _FieldRecord) -> IndexedCommit | None:
-        return self._commits[self._ids[word.commits[0]]] if word.commits else None
+    def commit(self, edit: _FieldRecord) -> IndexedCommit | None:
+        return self._commits[self._ids[edit.commits[0]]] if edit.commits else None
 
-    def knows(self, later: _FieldRecord, earlier: _FieldRecord) -> bool:
-        """Whether what was said later was said by somebody who could read what was said before."""
+    def sees(self, later: _FieldRecord, earlier: _FieldRecord) -> bool:
+        """Whether the author of the later edit could read the earlier one."""
         if not earlier.commits:
             return not later.commits and later.record.order > earlier.record.order
         if not later.commits:
-            seen = self._seen(later.heads)
-            return any(seen >> other & 1 for other in earlier.commits)
+            visible = self._visible_from(later.heads)
+            return any(visible >> other & 1 for other in earlier.commits)
         if set(later.commits) & set(earlier.commits):
             return later.record.order > earlier.record.order
         return earlier.record.id not in later.unread and any(
             self._before[mine] >> other & 1 for mine in later.commits for other in earlier.commits
         )
 
-    def _seen(self, heads: str) -> int:
-        """What somebody could read who staged something when these were the heads."""
-        # What was committed here was staged here, and in sight.
-        seen = self._mine
+    def _visible_from(self, heads: str) -> int:
+        """The commits visible to a step that was staged on these heads, as a bit mask."""
+        # A commit that was made here was staged here before, so it was visible.
+        visible = self._mine
         for head in heads.split():
             reached = self._reached.get(self._instead.get(head, head))
             if reached is None:
-                # Nobody can tell any more what was before it.
+                # Its ancestors are unknown now.
                 return -1
-            seen |= reached
-        return seen
+            visible |= reached
+        return visible
 
 
 class _Node:
-    """A node of which several commits speak."""
+    """A node that several commits edit."""
 
     def __init__(
-        self, graph: Graph, node_id: NodeId, said: Sequence[_FieldRecord], known: _Ancestry
+        self, graph: Graph, node_id: NodeId, edits: Sequence[_FieldRecord], ancestry: _Ancestry
     ) -> None:
         self._graph = graph
         self._id = node_id
-        self._said = said
-        self._known = known
+        self._edits = edits
+        self._ancestry = ancestry
 
     def conflicts(self) -> Iterator[Conflict]:
         settled = self._settled()
         fields: dict[str, list[_FieldRecord]] = {}
-        for word in self._said:
-            for name, value in _fields(word.record):
-                fields.setdefault(name, []).append(word._replace(value=value))
-        is_there = self._graph.has(self._id)
-        for name, words in fields.items():
-            if (name != LIFE and not is_there) or (name == "content" and self._has_document()):
+        for edit in self._edits:
+            for name, value in _fields(edit.record):
+                fields.setdefault(name, []).append(edit._replace(value=value))
+        exists = self._graph.has(self._id)
+        for name, edits in fields.items():
+            if (name != LIFE and not exists) or (name == "content" and self._has_document()):
                 continue
-            unknown = self._unknown_to_others(words)
-            open_words = [word for word in unknown if (name, word.record.id) not in settled]
-            if len({_comparable(word.value) for word in open_words}) > 1:
-                ranked = _ranked(name, open_words)
-                ids = tuple(word.record.id for word in ranked)
-                yield Conflict(self._id, name, self._versions(ranked), ids)
+            unseen = [
+                edit
+                for edit in edits
+                if not any(self._ancestry.sees(other, edit) for other in edits if other is not edit)
+            ]
+            open_edits = [edit for edit in unseen if (name, edit.record.id) not in settled]
+            if len({_comparable(edit.value) for edit in open_edits}) > 1:
+                ranked = _ranked(name, open_edits)
+                ids = tuple(edit.record.id for edit in ranked)
+                yield Conflict(self._id, name, self._sides(ranked), ids)
 
     def _settled(self) -> set[tuple[str, str]]:
-        """The fields, and what was said about them, that somebody has looked at and has let be."""
+        """The fields and record ids that a person has reviewed and settled."""
         return {
             (str(field), str(record))
-            for word in self._said
-            if word.record.kind == "node.settle"
-            and not inverse_changes.is_undone(self._graph, word.record.change)
-            for field in word.record.body.get("fields", ())
-            for record in word.record.body.get("over", ())
+            for edit in self._edits
+            if edit.record.kind == "node.settle"
+            and not inverse_changes.is_undone(self._graph, edit.record.change)
+            for field in edit.record.body.get("fields", ())
+            for record in edit.record.body.get("over", ())
         }
 
     def _has_document(self) -> bool:
-        """Whether the node says what its file says: there, two edits are git's to merge."""
+        """Whether the node has the content of its file: git merges two edits of a file."""
         row = self._graph.connection.execute(
             "SELECT 1 FROM records JOIN nodes ON nodes.id = subject WHERE subject = ?"
             " AND stamp >= ? AND kind = 'node.put' AND json_extract(body, '$.content') = content",
@@ -282,35 +292,26 @@ class _Node:
         ).fetchone()
         return row is not None
 
-    def _unknown_to_others(self, words: Sequence[_FieldRecord]) -> list[_FieldRecord]:
-        """What was said, and not said again by somebody who could know of it."""
-        knows = self._known.knows
-        return [
-            word
-            for word in words
-            if not any(knows(other, word) for other in words if other is not word)
-        ]
-
-    def _versions(self, words: Iterable[_FieldRecord]) -> tuple[ConflictSide, ...]:
-        found: dict[str, ConflictSide] = {}
-        for word in words:
-            # Two sides may say the same: one version of it is enough.
-            version = ConflictSide(word.record, self._known.commit(word), word.value)
-            found.setdefault(_comparable(word.value), version)
-        return tuple(found.values())
+    def _sides(self, edits: Iterable[_FieldRecord]) -> tuple[ConflictSide, ...]:
+        """One side for each distinct value."""
+        sides: dict[str, ConflictSide] = {}
+        for edit in edits:
+            side = ConflictSide(edit.record, self._ancestry.commit(edit), edit.value)
+            sides.setdefault(_comparable(edit.value), side)
+        return tuple(sides.values())
 
 
-def _ranked(field: str, words: Iterable[_FieldRecord]) -> list[_FieldRecord]:
-    """What holds first. A deletion does whenever it was said; of anything else, the last word."""
+def _ranked(field: str, edits: Iterable[_FieldRecord]) -> list[_FieldRecord]:
+    """The winning edit first: a deletion wins whatever its time, otherwise the latest edit."""
 
-    def rank(word: _FieldRecord) -> tuple[bool, tuple[int, str]]:
-        return field == LIFE and word.record.kind == "node.delete", word.record.order
+    def rank(edit: _FieldRecord) -> tuple[bool, tuple[int, str]]:
+        return field == LIFE and edit.record.kind == "node.delete", edit.record.order
 
-    return sorted(words, key=rank, reverse=True)
+    return sorted(edits, key=rank, reverse=True)
 
 
 def _fields(record: Record) -> Iterator[tuple[str, Any]]:
-    """What a record sets, by name."""
+    """The fields that a record sets, with their values."""
     if record.kind == "node.put":
         yield LIFE, True
         for name in replay.FIELDS:

@@ -1,7 +1,7 @@
-"""Nodes by what people call their documents: `task_0043`, `decision_0007`, or a file's path.
+"""Finds nodes by the number or path of their document: `task_0043`, `decision_0007`.
 
-Two branches may have taken the same number. Then a few characters of the rest of the file's name
-tell which is meant: `task_0043-k3x9`.
+Two branches may use the same number. Then a few more characters of the file name select one:
+`task_0043-k3x9`.
 """
 
 import re
@@ -37,7 +37,7 @@ def find(connection: Connection, text: str) -> NodeId:
 
 
 def names(connection: Connection) -> dict[str, NodeId]:
-    """What people call tasks and decisions, the newest first."""
+    """The names of tasks and decisions, newest first, with their nodes."""
     rows = connection.execute(
         "SELECT id, type, json_extract(metadata, '$.file') AS file FROM nodes"
         " WHERE type IN ('task', 'decision') AND file IS NOT NULL ORDER BY id DESC"
@@ -55,14 +55,14 @@ def names(connection: Connection) -> dict[str, NodeId]:
 
 
 def name(node: Node) -> str | None:
-    """What people call one node, be it that another is called so too."""
+    """The name of one node; another node may have the same name."""
     file = node.metadata.get("file")
     numbered = _numbered(node.type, file) if isinstance(file, str) else None
     return f"{node.type}_{numbered[1]}" if numbered else None
 
 
 def _numbered(node_type: str, file: str) -> re.Match[str] | None:
-    """The number in a file's name, and the rest of it."""
+    """The number in a file's name, and the rest of the name."""
     pattern = _NUMBERED.get(node_type)
     return pattern.fullmatch(file.rpartition("/")[2].removesuffix(".md")) if pattern else None
 

@@ -1,7 +1,7 @@
-"""The commits of a project as its index knows them, and what each of them says.
+"""The commits of a project and their records, read from the project index.
 
-Nothing is read of the object store here: the index has the parents of every commit, and every
-record with the batch that it came in.
+The object store is not read: the index has the parents of every commit, and the batch of every
+record.
 """
 
 import heapq
@@ -24,14 +24,14 @@ class IndexedCommit(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """Where a record is: in a commit, staged in a session, or, with neither, in a document."""
+    """Where a record is: in a commit, staged in a session, or (if both are None) in a document."""
 
     commit: str | None = None
     session: str | None = None
 
 
 def holders(connection: Connection, subject: str) -> dict[str, Holder]:
-    """Where what was recorded about a node, or about edges to it, is; by record."""
+    """The holder of each record about a node or about an edge to it, by record id."""
     rows = connection.execute(
         "SELECT r.id, b.commit_id, b.session FROM records AS r"
         " JOIN batches AS b ON b.number = r.batch WHERE r.subject = ?1 OR r.target = ?1",
@@ -41,7 +41,7 @@ def holders(connection: Connection, subject: str) -> dict[str, Holder]:
 
 
 def is_own(connection: Connection, change: str) -> bool:
-    """Whether a change is staged here, or in a commit that was made here."""
+    """Whether a change is staged here or in a commit that was made here."""
     row = connection.execute(
         "SELECT 1 FROM records AS r JOIN batches AS b ON b.number = r.batch"
         " LEFT JOIN commits AS c ON c.id = b.commit_id"
@@ -52,7 +52,7 @@ def is_own(connection: Connection, change: str) -> bool:
 
 
 def commits(connection: Connection) -> dict[str, IndexedCommit]:
-    """Every commit in reach, newest first, children before their parents."""
+    """Every reachable commit, newest first, children before their parents."""
     rows = connection.execute(
         "SELECT id, parents, timestamp_unix, author, session, message, batches FROM commits"
     )
@@ -66,7 +66,7 @@ def commits(connection: Connection) -> dict[str, IndexedCommit]:
 
 
 def _newest_first(found: Mapping[str, IndexedCommit]) -> Iterable[str]:
-    """A commit is never older than its parents; where it is as old, it still comes first."""
+    """A commit is never older than its parents; with equal times it still comes first."""
     children = dict.fromkeys(found, 0)
     for commit in found.values():
         for parent in commit.parents:
@@ -85,14 +85,14 @@ def _newest_first(found: Mapping[str, IndexedCommit]) -> Iterable[str]:
 
 
 def records_in(connection: Connection, commit: IndexedCommit) -> list[Record]:
-    """What a commit says, in the order in which it was said."""
+    """The records of a commit, in order."""
     places = ", ".join("?" * len(commit.batches))
     rows = connection.execute(f"SELECT number FROM batches WHERE id IN ({places})", commit.batches)
     return _of_batches(connection, [row[0] for row in rows])
 
 
 def staged_by(connection: Connection, session: str) -> list[Record]:
-    """What a session has said, and no commit has taken over."""
+    """The records that a session has staged."""
     rows = connection.execute("SELECT number FROM batches WHERE session = ?", (session,))
     return _of_batches(connection, [row[0] for row in rows])
 

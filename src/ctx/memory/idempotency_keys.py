@@ -1,7 +1,7 @@
-"""That something is done once: whoever does it claims it first, in the same transaction.
+"""Ensures that a command runs once: it is claimed in the same transaction that carries it out.
 
-The name of a claim says which command of an agent it is: session, message and place. A claim
-stays, with what was wrong with the command if it was not done.
+The id of a claim identifies a command of an agent by session, message and position. Claims are
+kept; the claim of a command that failed also stores the problem.
 """
 
 from sqlite3 import Connection, IntegrityError
@@ -15,13 +15,13 @@ class Claim(NamedTuple):
     id: str
     session: str
     name: str
-    """What the command is called."""
+    """The name of the command."""
     notice: str = ""
-    """What the agent is told with its next prompt, once the command is done."""
+    """A notice for the agent's next prompt, sent when the command is done."""
 
 
 class AlreadyDone(Exception):
-    """Somebody has done it before; nothing is to be done."""
+    """The command has been carried out before."""
 
 
 def is_taken(connection: Connection, claim_id: str) -> bool:
@@ -30,7 +30,7 @@ def is_taken(connection: Connection, claim_id: str) -> bool:
 
 
 def take(connection: Connection, claim: Claim, problem: str | None = None) -> None:
-    """Inside a transaction. Raises `AlreadyDone` where somebody was first."""
+    """Claim a command, inside a transaction. Raises `AlreadyDone` if it is claimed already."""
     values = (claim.id, claim.session, claim.name, clock.iso(clock.now_ms()), problem)
     try:
         connection.execute(
@@ -43,7 +43,7 @@ def take(connection: Connection, claim: Claim, problem: str | None = None) -> No
 
 
 def with_prefix(connection: Connection, session: str, text: str) -> list[str]:
-    """The ids of a session's claims that begin so, in the order in which they were taken."""
+    """The ids of a session's claims with this prefix, in the order they were taken."""
     rows = connection.execute(
         "SELECT id FROM commands WHERE session = ? AND substr(id, 1, ?) = ? ORDER BY rowid",
         (session, len(text), text),
@@ -52,5 +52,5 @@ def with_prefix(connection: Connection, session: str, text: str) -> list[str]:
 
 
 def drop(connection: Connection, claim_id: str) -> None:
-    """Inside a transaction: it has another name now."""
+    """Remove a claim that has a new id now, inside a transaction."""
     connection.execute("DELETE FROM commands WHERE id = ?", (claim_id,))

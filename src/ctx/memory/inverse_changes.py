@@ -1,9 +1,9 @@
-"""What takes a change back.
+"""Computes the records that undo a change.
 
-Nothing is removed from the records. A change *holds* unless it was undone, and an undoing can be
-undone like any other change. To undo is to bring what the change spoke of to what the changes that
-still hold say about it, as if this one had never been: so any order of undoing and redoing leads
-to the same, and what somebody else has said since stays, and is named.
+No record is removed. A change is in effect unless it is undone, and an undo can itself be undone.
+An undo sets everything that the change touched to the state that the remaining changes in effect
+give, as if this change had never been made. So any order of undo and redo gives the same result.
+Later edits by others stay and are reported.
 """
 
 from collections.abc import Iterator
@@ -30,27 +30,27 @@ class ChangeSummary(NamedTuple):
     records: int
     undone: bool
     what: str
-    """The first thing that it did, in a few words."""
+    """A short description of its first record."""
 
 
 class KeptField(NamedTuple):
-    """Something that was not taken back, because it has changed since."""
+    """A field that was not undone because it has changed since."""
 
     subject: str
     what: str
 
 
 class ChangeStamp(NamedTuple):
-    """When a change was made, and which."""
+    """The stamp and id of a change."""
 
     stamp: int
     change: str
 
 
 def changes(graph: Graph, session: str | None = None) -> Iterator[ChangeStamp]:
-    """The changes that were made, newest first, by one session or by all.
+    """The changes of one session or of all, newest first.
 
-    A change's records have stamps without a gap, so that a large one is stepped over.
+    The records of a change have consecutive stamps, so a large change is skipped in one step.
     """
     before = 1 << 62
     while row := graph.connection.execute(
@@ -83,26 +83,26 @@ def _deleted(graph: Graph, record: Record) -> replay.NodeState | None:
 
 
 def is_undone(graph: Graph, change: str, *, as_if: str | None = None) -> bool:
-    """Whether a change was taken back, and the taking back was not; `as_if` one more were."""
+    """Whether a change is undone, and the undo is not; `as_if` is a change to treat as undone."""
     takers: dict[str, list[str]] = {}
     undone: dict[str, bool] = {}
-    # What took it back is decided first. There may be a thousand undoings of undoings.
+    # The undo changes are decided first. The loop allows a thousand undos of undos.
     waiting = [change]
     while waiting:
-        asked = waiting[-1]
-        if asked not in takers:
-            about = records.about(graph.connection, asked, ACTION)
-            takers[asked] = [each.change for each in about if _takes_back(graph, each)]
-            waiting += takers[asked]
+        current = waiting[-1]
+        if current not in takers:
+            about = records.about(graph.connection, current, ACTION)
+            takers[current] = [record.change for record in about if _takes_back(graph, record)]
+            waiting += takers[current]
         else:
             waiting.pop()
-            by = takers[asked]
-            undone[asked] = asked == as_if or any(not undone[taker] for taker in by)
+            by = takers[current]
+            undone[current] = current == as_if or any(not undone[taker] for taker in by)
     return undone[change]
 
 
 def origin(graph: Graph, change: str) -> str:
-    """The change that an undoing is about, through any number of undoings; else itself."""
+    """The change that a chain of undos starts from; a change that is no undo itself."""
     while True:
         said = records.of_change(graph.connection, change)
         about = [each for each in said if each.kind == ACTION and _takes_back(graph, each)]
@@ -112,15 +112,15 @@ def origin(graph: Graph, change: str) -> str:
 
 
 def _takes_back(graph: Graph, record: Record) -> bool:
-    """Whether an undoing came after all of what it takes back.
+    """Whether an undo is later than all records of the change it undoes.
 
-    Anybody may have written records. Two changes that take back each other take back nothing.
+    Anybody may have written records. Two changes that undo each other have no effect.
     """
     return record.order > records.end_of_change(graph.connection, record.subject)
 
 
 def take_back(change: Change, undone: str) -> list[KeptField]:
-    """Record what brings a change back. What was said again since is kept and returned."""
+    """Record the undo of a change. Returns the fields that were edited since and are kept."""
     return _Undoing(change, undone).run()
 
 
@@ -147,7 +147,7 @@ class _Undoing:
         for (family, subject, key), own in spoken_of.items():
             about = records.about_key(self._connection, subject, family, key)
             valid = [r for r in about if r.action != ACTION and self._holds(r.change)]
-            # What a document says was not said after anything.
+            # Records from documents have no time, so they are never later.
             said = [r for r in valid if r.change != self._root and r.stamp < records.BEYOND]
             later = [r for r in said if r.order > own[-1].order]
             match family:
@@ -166,7 +166,7 @@ class _Undoing:
     def _single(
         self, record: Record, now: dict[Any, Any], wanted: dict[Any, Any], later: list[Record]
     ) -> None:
-        """A tag or an edge: there, or not."""
+        """Undo a tag or an edge, which exists or does not."""
         if later:
             self._keep(record, record.key)
         elif now != wanted:
@@ -208,7 +208,7 @@ class _Undoing:
     ) -> None:
         record = own[0]
         now, wanted = replay.node(about), replay.node(valid)
-        # The document of a recorded node has words for it, and does not keep it there.
+        # A document gives a recorded node its text, but does not keep it alive.
         recorded = replay.node(r for r in valid if r.stamp < records.BEYOND or "type" in r.body)
         if recorded is None or not recorded.alive:
             wanted = None
@@ -216,7 +216,7 @@ class _Undoing:
         is_there = now is not None and now.alive
         if is_there and wanted is None:
             if puts:
-                # Somebody goes on with it.
+                # It was edited since.
                 self._keep(record, "the node")
             else:
                 self._change.repeat(record, "node.delete", {})
@@ -250,7 +250,7 @@ class _Undoing:
             self._change.repeat(record, "node.put", body)
 
     def _in_document(self, put: Record, now: str, digest: str) -> dict[str, str]:
-        """What is to be said over a document that had the words of a change written into it."""
+        """The content that overrides a document that the change was written into."""
         there, then = put.body["content"], put.body["before"]
         if self._holds(self._root):
             there, then = then, there
@@ -261,6 +261,6 @@ class _Undoing:
         return {}
 
     def _keep(self, record: Record, what: str) -> None:
-        # What an undoing brings back is there again, whoever spoke of it meanwhile.
+        # Only the undo of an original change reports kept fields, not a redo.
         if self._root == self._undone:
             self._kept[KeptField(record.subject, what)] = None

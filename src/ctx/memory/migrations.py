@@ -1,7 +1,7 @@
-"""How the tables came to be. `schema.sql` shows where this leads; a test compares the two.
+"""The migrations of the user store. `schema.sql` shows the result; a test compares the two.
 
-Each function runs once for a database, inside a transaction, after a backup. It is never changed
-after a release: a later one mends it.
+Each function runs once for a database, inside a transaction, after a backup. It never changes after
+a release: a later migration corrects it.
 """
 
 from sqlite3 import Connection
@@ -25,7 +25,7 @@ def m001_graph(connection: Connection) -> None:
 
 
 def m002_sessions(connection: Connection) -> None:
-    """What hooks need: compiled views, and what they reported, did and gave."""
+    """Tables for hooks: compiled views, events, commands, receipts and contexts."""
     from ctx.memory.query.prepared_views import prepare_views
 
     connection.execute("ALTER TABLE views ADD COLUMN compiled TEXT")
@@ -39,12 +39,12 @@ def m003_outside(connection: Connection) -> None:
 
 
 def m004_capture(connection: Connection) -> None:
-    """What sessions remember themselves by."""
+    """Tables for capture: sessions, symbol changes and the event log."""
     execute_script(connection, _CAPTURE)
 
 
 def m005_model_answers(connection: Connection) -> None:
-    """What a model said of sessions."""
+    """A model's answers about sessions."""
     execute_script(connection, _MODEL_ANSWERS)
 
 

@@ -1,6 +1,6 @@
-"""What a node is called where people and agents see it.
+"""Short ids: the id prefixes that people and agents see.
 
-Hooks load this module: it imports nothing but the length of a shown id.
+Hooks load this module, so it imports only `ctx.ids`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ _BATCH = 500
 
 
 def shown(connections: Sequence[Connection], node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
-    """Ids as they are shown: short, but long enough to name one node of these graphs."""
+    """Short ids that are long enough to be unambiguous in these graphs."""
     wanted = list(dict.fromkeys(node_ids))
     found = {node_id: node_id[:SHOWN_LENGTH] for node_id in wanted}
     for connection in connections:
@@ -24,7 +24,7 @@ def shown(connections: Sequence[Connection], node_ids: Iterable[NodeId]) -> dict
 
 
 def _not_alone(connection: Connection, part: Sequence[NodeId]) -> list[NodeId]:
-    """Those of the nodes whose short id another node here has too."""
+    """The nodes whose short id is also a prefix of another node's id."""
     places = ", ".join(["(?)"] * len(part))
     beginning = f"substr(w.id, 1, {SHOWN_LENGTH})"
     rows = connection.execute(
@@ -38,7 +38,7 @@ def _not_alone(connection: Connection, part: Sequence[NodeId]) -> list[NodeId]:
 
 def _longer(connection: Connection, node_id: NodeId) -> str:
     length = SHOWN_LENGTH
-    # What begins with the same characters lies next to it.
+    # Ids with the same prefix are its neighbours in order.
     for row in connection.execute(
         "SELECT * FROM (SELECT id FROM nodes WHERE id < ? ORDER BY id DESC LIMIT 1)"
         " UNION ALL SELECT * FROM (SELECT id FROM nodes WHERE id > ? ORDER BY id LIMIT 1)",

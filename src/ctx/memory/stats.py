@@ -1,4 +1,4 @@
-"""How much there is of everything, counted without reading what need not be read."""
+"""Counts of nodes, edges, tags and tokens, read from indexes where possible."""
 
 from sqlite3 import Connection
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class ScopeCount(NamedTuple):
     scope: str
     nodes: int
     staged: int
-    """Those of them about which something is staged."""
+    """How many of them have staged records."""
 
 
 class MemoryStats(NamedTuple):
@@ -32,17 +32,17 @@ class MemoryStats(NamedTuple):
     types: tuple[TypeCount, ...]
     edges: int
     tags: int
-    """How many different ones there are."""
+    """How many distinct tags there are."""
     tiers: tuple[TierCount, ...]
-    """A pinned node may have another tier too."""
+    """A pinned node can also have another tier."""
     no_tier: int
-    """Nodes that search finds and no context shows."""
+    """Nodes that search finds but no context shows."""
     superseded: int
     views: int
 
 
 def memory_stats(graphs: Graphs) -> MemoryStats:
-    """How much there is in all of them."""
+    """The totals over all graphs."""
     every = [_graph_stats(graph) for graph in graphs.graphs]
     if len(every) == 1:
         return every[0]
@@ -103,7 +103,7 @@ SELECT count(DISTINCT n.id) FROM batches AS b
 JOIN records AS r ON r.batch = b.number JOIN nodes AS n ON n.id = r.subject
 WHERE b.session IS NOT NULL
 """
-# From tag to next tag: a few thousand steps, where counting would read every tag of every node.
+# Skips from one tag to the next in a few thousand steps; a count reads every tag of every node.
 _DISTINCT_TAGS = """
 WITH RECURSIVE known(tag) AS (
     SELECT min(tag) FROM tags

@@ -1,11 +1,11 @@
-"""Which nodes are superseded, and by which.
+"""Computes which nodes are superseded, and by which node.
 
-A node is superseded by the newest node that has a `SUPERSEDES` edge to it. Merging what two people
-said, or restoring what was deleted, can close such edges to a circle. In a circle none comes after
-another, so its edges do not count: nothing is out of sight without something in its place.
+A node is superseded by the newest node that has a `SUPERSEDES` edge to it. Merging two histories or
+restoring a deleted node can produce a cycle of such edges. Edges of a cycle do not count, so that
+no node is hidden without a replacement.
 
-Only the nodes that an edge may concern are looked at. A file that was kept a thousand times is a
-chain of a thousand nodes, and the next one must not cost more than the first.
+Only nodes that an edge can affect are updated. A file that was saved a thousand times is a chain of
+a thousand nodes, and the next save must not cost more than the first.
 """
 
 from collections.abc import Iterable
@@ -13,16 +13,16 @@ from sqlite3 import Connection
 
 
 def concerned(connection: Connection, from_id: str, to_id: str) -> set[str]:
-    """The nodes for which it matters whether an edge is there: its end, and a circle through it.
+    """The nodes that an edge affects: its target, and the nodes of a cycle through it.
 
-    To be asked before an edge goes, and after one has come.
+    Call it before an edge is removed and after one is added.
     """
     above = superseding(connection, from_id)
     return {to_id, from_id, *above} if to_id in above else {to_id}
 
 
 def concerned_by_node(connection: Connection, node_id: str) -> set[str]:
-    """The nodes for which it matters whether a node is there; to be asked before it goes."""
+    """The nodes that the removal of a node affects. Call it before the node is removed."""
     rows = connection.execute(
         "SELECT to_id FROM edges WHERE from_id = ? AND +type = 'SUPERSEDES'", (node_id,)
     ).fetchall()
@@ -30,7 +30,7 @@ def concerned_by_node(connection: Connection, node_id: str) -> set[str]:
 
 
 def settle(connection: Connection, node_ids: Iterable[str]) -> None:
-    """Fill `superseded_by` for these nodes."""
+    """Update `superseded_by` of these nodes."""
     for node_id in node_ids:
         rows = connection.execute(
             "SELECT from_id FROM edges WHERE to_id = ? AND type = 'SUPERSEDES'"
@@ -49,7 +49,7 @@ def settle_all(connection: Connection) -> None:
 
 
 def superseding(connection: Connection, node_id: str) -> set[str]:
-    """What supersedes a node, directly or through others. In a circle, that is the node too."""
+    """The nodes that supersede a node, directly or not; in a cycle, also the node itself."""
     found: set[str] = set()
     waiting = [node_id]
     while waiting:

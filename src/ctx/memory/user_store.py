@@ -1,4 +1,4 @@
-"""The database file of the user store: opening it to read or to write."""
+"""Opens the database file of the user store for reading or writing."""
 
 import os
 import sqlite3
@@ -15,10 +15,10 @@ APPLICATION_ID = int.from_bytes(b"ctx1", "big")
 
 
 def open_for_writing(path: str, busy_ms: int = 30_000) -> Connection:
-    """Open the store, made or brought up to date as needed.
+    """Open the store; create or migrate it if needed.
 
-    A command waits for others that write: half a minute is long enough for sixteen of them, and
-    each holds the lock for milliseconds.
+    A command waits for other writers. Half a minute is enough for sixteen of them, because each
+    holds the lock for milliseconds.
     """
     return truth.open_truth(
         path, application_id=APPLICATION_ID, migrations=MIGRATIONS, busy_ms=busy_ms
@@ -26,9 +26,9 @@ def open_for_writing(path: str, busy_ms: int = 30_000) -> Connection:
 
 
 def open_for_reading(path: str) -> Connection:
-    """Open the store without writing to it, unless it must be made or brought up to date.
+    """Open the store without writing to it, unless it must be created or migrated.
 
-    Where it is not there and cannot be made, it reads as an empty one.
+    If it does not exist and cannot be created, an empty one in memory is returned.
     """
     if os.path.exists(path) and os.path.getsize(path):
         try:
@@ -45,18 +45,18 @@ def open_for_reading(path: str) -> Connection:
 
 
 def is_there(path: str) -> bool:
-    """Whether somebody has made a store, also one that waits to take the place of another."""
+    """Whether a store exists, or a replacement that waits to take its place."""
     return os.path.lexists(path) or os.path.lexists(path + truth.NEXT)
 
 
 def is_blank(path: str) -> bool:
-    """Whether a file holds nothing: it may be somebody else's, such as an `__init__.py`."""
+    """Whether a file is empty: it may belong to another program, such as an `__init__.py`."""
     is_replaced = os.path.lexists(path + truth.NEXT) or size_of(f"{path}-wal")
     return os.path.isfile(path) and not os.path.getsize(path) and not is_replaced
 
 
 def empty() -> Connection:
-    """A store that nobody has made yet, in memory."""
+    """An empty store in memory."""
     with closed_on_failure(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for migrate in MIGRATIONS:
             migrate(connection)
@@ -65,11 +65,11 @@ def empty() -> Connection:
 
 @contextmanager
 def suspecting_damage(path: str) -> Iterator[None]:
-    """Where a value makes no sense, ask the file: a damaged one is not a mistake of ours."""
+    """On an unexpected value, check the file, and report damage instead of a bug if it is damaged."""
     try:
         yield
     except UnicodeError:
-        # Arguments may be any bytes.
+        # It comes from the arguments, which may be any bytes.
         raise
     except (AttributeError, LookupError, TypeError, ValueError, IntegrityError) as error:
         if problems := truth.check_truth(path):

@@ -1,7 +1,7 @@
-"""What a record of each kind must look like before anything follows from it.
+"""Validates the records of a project before they are applied.
 
-A project's records come with a repository, and anybody may have written them. One that is not as
-its kind must be is kept where it lies, and passed over: no reader has to expect it.
+A project's records come with a repository, and anybody may have written them. An invalid record
+stays in its object and is skipped, so that readers need not handle it.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,8 @@ _HOLDING = (dict, list)
 
 
 def fits(record: Record) -> bool:
-    """Whether a record is as its kind must be; what a newer version says, it says well."""
+    """Whether a record is valid for its kind. Unknown kinds are accepted: a newer version wrote
+    them."""
     check = _CHECKS.get(record.kind)
     return (check is None or check(record)) and not _is_deep(record.body)
 
@@ -44,7 +45,7 @@ def _is_node_put(record: Record) -> bool:
 
 
 def _has_before(body: Mapping[str, Any]) -> bool:
-    """Whether what a document said before, where that is told, can be said again."""
+    """Whether `before`, the previous content of a document, is missing or valid."""
     if "before" not in body:
         return True
     before = body["before"]
@@ -63,7 +64,7 @@ def _is_tag(record: Record) -> bool:
 
 
 def _is_edge(record: Record) -> bool:
-    """One that leads out of the store has no place in a project's."""
+    """An edge in a project's store must not point to another store."""
     edge_type, _, to_id = record.key.partition(" ")
     body = record.body
     edge_id = body.get("id", record.id)
@@ -101,8 +102,8 @@ def _is_about_a_view(record: Record) -> bool:
         return False
 
 
-def _is_personal(_record: Record) -> bool:
-    """What somebody works on is nothing that a project says."""
+def _never(_record: Record) -> bool:
+    """For kinds that belong to the user store only, such as the current task."""
     return False
 
 
@@ -117,13 +118,13 @@ _CHECKS: Mapping[str, Callable[[Record], bool]] = {
     "edge.delete": _is_edge,
     "view.put": _is_view_put,
     "view.delete": _is_about_a_view,
-    "task.set": _is_personal,
+    "task.set": _never,
     "undo": _is_about_a_node,
 }
 
 
 def _is_word(value: object) -> bool:
-    """A type, also one that a newer version has: letters, with dashes between them."""
+    """Whether a value can be a type, perhaps of a newer version: letters and dashes."""
     return (
         isinstance(value, str)
         and len(value) <= _LONGEST_TYPE
@@ -143,7 +144,7 @@ def _is_dated(body: Mapping[str, Any]) -> bool:
 
 @lru_cache(1000)
 def _is_time(text: str) -> bool:
-    """Times are compared as text, so there is one form of them."""
+    """Whether a time has the canonical form: times are compared as text."""
     ms = clock.parse_iso(text) if len(text) <= _LONGEST_TIME else None
     return ms is not None and clock.iso(ms) == text
 
@@ -157,7 +158,7 @@ def _can_be_tag(word: str) -> bool:
 
 
 def _is_deep(body: Mapping[str, Any]) -> bool:
-    """Whether values lie in values so deep that a reader could run out of its stack."""
+    """Whether values are nested so deep that a reader could overflow its stack."""
     level: list[Any] = [value for value in body.values() if type(value) in _HOLDING]
     for _ in range(_DEEPEST):
         if not level:
