@@ -1,7 +1,8 @@
-"""A project's memory without something that is to go: documents, objects, and what follows.
+"""Removes a text from a project's store: documents, objects and derived files.
 
-An object is not changed; another one stands in for it (`objects/replaced.py`), so that history
-stays what it was for everybody who names its commits. The indexes are removed and made again.
+Objects do not change; a replacement is read in their place (`objects/replaced.py`), so that commit
+ids stay valid. The replacement keeps ids, unknown records and fields of newer versions; an object
+that would become unreadable is left unchanged. The indexes are deleted and rebuilt.
 """
 
 import os
@@ -25,22 +26,22 @@ _SHOWN = 5
 
 
 class ScrubbedProject:
-    """What was found in a project's store, and which of its files git knows."""
+    """Finds and removes a text in a project's store, and tracks the affected files."""
 
     def __init__(self, repository: Repository, needle: Needle) -> None:
         self._repository = repository
         self._project = repository.project
         self._needle = needle
         self.touched: list[str] = []
-        """Files that held it, as far as they travel with git."""
+        """Files that contained it and may be in git."""
 
     def look(self, tick: clock.Tick) -> list[ScrubbedPlace]:
-        """What would be done."""
+        """Report what would be done."""
         places = [*self._documents(acting=False), *self._objects(acting=False, tick=tick)]
         return [*places, *self._derived(acting=False, any_found=bool(places))]
 
     def scrub(self, tick: clock.Tick) -> list[ScrubbedPlace]:
-        """Do it. The project's lock is held."""
+        """Remove the text. The caller holds the project's lock."""
         places = [*self._documents(acting=True), *self._objects(acting=True, tick=tick)]
         return [*places, *self._derived(acting=True, any_found=bool(places))]
 
@@ -75,7 +76,7 @@ class ScrubbedProject:
         return rewritten(found, self._needle)
 
     def _derived(self, *, acting: bool, any_found: bool) -> Iterator[ScrubbedPlace]:
-        """The indexes: of memory where memory holds it, of code where they do."""
+        """Delete memory indexes if memory contains the text, and the code index if it does."""
         project = self._project
         memory = [
             path
@@ -84,7 +85,7 @@ class ScrubbedProject:
             if os.path.isdir(path := os.path.join(project.indexes, name))
         ]
         memory += [p for p in (project.narrative_index, project.vectors) if os.path.exists(p)]
-        # What no longer holds it in the objects may still be in what was made of them.
+        # The indexes may still contain text that the objects no longer have.
         if not any_found and not self._needle.is_rules:
             memory = [path for path in memory if self._is_below(path)]
         code = project.code
@@ -106,7 +107,7 @@ class ScrubbedProject:
         return any(holds(path + each, self._needle) for each in ("", *JOURNALS))
 
     def left(self) -> Iterator[RemainingPlace]:
-        """What still holds it: settings, other working trees, and what nobody can read."""
+        """Places that still contain it: settings, other working trees, unreadable objects."""
         project = self._project
         local = os.path.join(project.store, "local")
         yield from self._left_in(project.store, (project.objects, local))
@@ -120,10 +121,10 @@ class ScrubbedProject:
                     self._shown(path), "it was written meanwhile: run the command again"
                 )
             for path in held.unreadable:
-                yield RemainingPlace(self._shown(path), "it cannot be read, so nobody can tell")
+                yield RemainingPlace(self._shown(path), "it cannot be read")
 
     def _left_in_other_trees(self, together: str) -> Iterator[RemainingPlace]:
-        """Each working tree of a repository has staged work and indexes of its own."""
+        """Check the other working trees: each has its own staged work and indexes."""
         for name in disk.names(together):
             folder = os.path.join(together, name)
             staged = StagedStore(os.path.join(folder, "stage", "objects"))
@@ -148,7 +149,7 @@ class ScrubbedProject:
                 )
 
     def in_git(self) -> tuple[str, ...]:
-        """How to see what git's own history still holds."""
+        """Commands that show what git's own history still contains."""
         checkout = self._project.checkout
         if checkout is None or not self.touched:
             return ()
@@ -158,7 +159,7 @@ class ScrubbedProject:
         if not known:
             return ()
         shown = [os.path.relpath(path, checkout.top) for path in known]
-        # The command must not say what nobody is to read.
+        # The command must not contain the scrubbed text.
         shown = [path for path in shown if self._needle.name(path) == path]
         return (
             "git log --all --oneline -S'PATTERN' -- "
@@ -167,12 +168,12 @@ class ScrubbedProject:
         )
 
     def _shown(self, path: str) -> str:
-        """A path as it can be told: not even there anybody is to read it."""
+        """A path without the scrubbed text."""
         return self._needle.name(os.path.relpath(path, self._project.root))
 
 
 def _rename(path: str, target: str) -> None:
-    """Give a document another name, and never one that is taken."""
+    """Rename a document; an existing file is never overwritten."""
     stem, dot, ending = target.rpartition(".")
     number = 1
     while os.path.lexists(target):

@@ -10,9 +10,9 @@ from ctx.sqlite.connection import execute_script
 
 
 def m001_graph(connection: Connection) -> None:
-    """The tables of the graph, and the view that is there from the beginning."""
+    """The tables of the graph, and the default view."""
     execute_script(connection, _GRAPH)
-    # The view has a record like everything else; the first of all stamps is before any other.
+    # The view has a record like everything else. Its stamp, 0, is before all others.
     connection.execute(
         "INSERT INTO records (id, stamp, change, action, kind, subject, body, author)"
         " VALUES (?, 0, ?, 'open', 'view.put', 'default', ?, 'ctx')",

@@ -65,7 +65,7 @@ def empty() -> Connection:
 
 @contextmanager
 def suspecting_damage(path: str) -> Iterator[None]:
-    """On an unexpected value, check the file, and report damage instead of a bug if it is damaged."""
+    """On an unexpected value, check the file: if it is damaged, report that instead of a bug."""
     try:
         yield
     except UnicodeError:

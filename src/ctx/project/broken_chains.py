@@ -1,8 +1,8 @@
-"""Chains that cannot be read to their beginning, and what can be saved of them.
+"""Repairs staging chains that have missing or damaged objects.
 
-A chain breaks where an object is gone or damaged: by a disk, by a hand, by half a backup. What is
-left of it lies in the staging store, and every step there says whose it is and what came before.
-The steps that are whole become a chain again, in their order; what is lost is told.
+A disk error, a manual edit or a partial backup can break a chain. The remaining steps are in the
+staging store, and every step names its session and its parent. The intact steps are joined to a
+chain again, in order; the losses are reported.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,19 +21,19 @@ from ctx.objects.work import Step
 
 
 class RepairedChain(NamedTuple):
-    """What became of a chain that was broken."""
+    """The result of a repair."""
 
     session: str
     steps: int
     """How many steps it has now."""
     lost: tuple[str, ...]
-    """What is gone, as far as that can be told."""
+    """What is lost, as far as known."""
     set_aside: str | None = None
-    """The ref that holds what it was, where nothing of it could be saved."""
+    """The ref that keeps the old chain, if nothing could be saved."""
 
 
 class _SavedStep(NamedTuple):
-    """A step with as much of it as is whole."""
+    """A step with its intact objects."""
 
     id: ObjectId
     work: WorkCommit
@@ -52,13 +52,13 @@ class _SavedStep(NamedTuple):
 
 
 def broken_refs(repository: Repository) -> list[str]:
-    """The refs whose chains are not whole, in order."""
+    """The refs of broken chains, in order."""
     names = (name for name in repository.refs.names() if _is_chain(name))
     return [name for name in names if not _is_whole(repository, name)]
 
 
 def repair_chain(repository: Repository, name: str, *, dry_run: bool) -> RepairedChain:
-    """Save what is whole of a chain that is not. Whoever does more than ask holds the lock."""
+    """Save the intact part of a broken chain. Unless it is a dry run, the caller holds the lock."""
     shown = name.rpartition("/")[2]
     path = _path(repository, name)
     below: list[Step] = []
@@ -99,7 +99,7 @@ def _saved_step(repository: Repository, step: Step) -> _SavedStep:
 
 
 def _is_sound(repository: Repository, wanted: Iterable[ObjectId]) -> bool:
-    """Whether objects are whole, with everything that they need."""
+    """Whether objects and everything they refer to are intact."""
     waiting = list(wanted)
     try:
         while waiting:
@@ -111,13 +111,13 @@ def _is_sound(repository: Repository, wanted: Iterable[ObjectId]) -> bool:
 
 
 class _Path(NamedTuple):
-    """A chain from its tip down to where it breaks."""
+    """A chain from its tip down to the gap."""
 
     session: SessionId
     steps: Sequence[Step]
     """Newest first."""
     gap: ObjectId | None
-    """The first step that cannot be read; None where there is none, or the ref names none."""
+    """The first unreadable step; None if there is none or the ref is unreadable."""
 
 
 def _path(repository: Repository, name: str) -> _Path:
@@ -138,8 +138,8 @@ def _path(repository: Repository, name: str) -> _Path:
 def _below(repository: Repository, name: str, path: _Path) -> list[Step]:
     """The steps of a session below a gap, oldest first.
 
-    They are in no commit and in no other chain. A step whose content is in one above it is what an
-    earlier mending wrote anew.
+    They are in no commit and in no other chain. A step with the same content as a step above it is
+    skipped: an earlier repair rewrote it.
     """
     every = _work_of(repository, path.session)
     taken = {content for step in path.steps for content in _contents(step.work)}
@@ -165,7 +165,7 @@ def _below(repository: Repository, name: str, path: _Path) -> list[Step]:
 
 
 def _work_of(repository: Repository, session: SessionId) -> dict[ObjectId, WorkCommit]:
-    """Every step of a session that lies in the staging store and is whole."""
+    """All readable steps of a session in the staging store."""
     found = {}
     for each in repository.staged.ids():
         try:
@@ -182,7 +182,7 @@ def _contents(step: WorkCommit) -> set[ObjectId]:
 
 
 def _newest(steps: Mapping[ObjectId, WorkCommit]) -> tuple[ObjectId, ...]:
-    """The heads from which the newest of some steps began. All steps of a chain have the same."""
+    """The bases of the newest step. All steps of a chain have the same bases."""
     last = max(steps, key=lambda each: (steps[each].created_at, each), default=None)
     return steps[last].bases if last else ()
 
@@ -208,10 +208,10 @@ def _tip(repository: Repository, name: str) -> ObjectId | None:
 
 
 def _in_order(steps: Mapping[ObjectId, WorkCommit]) -> list[Step]:
-    """The pieces of a chain one after the other, oldest first.
+    """The steps of a chain, oldest first.
 
-    Where two steps follow one, a process may have been killed before one of them counted. Nobody
-    can tell which, and nothing that counted may be lost: both are taken.
+    If two steps have the same parent, a process may have been killed before one of them took
+    effect. It is unknown which one, so both are kept.
     """
     following: dict[ObjectId, list[ObjectId]] = {}
     starts = []
@@ -231,7 +231,7 @@ def _in_order(steps: Mapping[ObjectId, WorkCommit]) -> list[Step]:
 
 
 def _joined(steps: Sequence[_SavedStep]) -> tuple[list[Object], ObjectId]:
-    """One chain of steps that are whole: those above a gap are written anew over those below."""
+    """One chain of intact steps: the steps above a gap are rewritten onto those below."""
     made: list[Object] = []
     tip: ObjectId | None = None
     bases = steps[-1].work.bases

@@ -1,9 +1,9 @@
-"""What a tool reported becomes part of a project's memory.
+"""Stores the diagnostics of a tool in a project's memory.
 
-It goes into a snapshot beside the observation. The errors are anchors in the graph besides,
-so that a mistake which comes back is the same node, and leads to the files it was in.
+They are stored as a snapshot with the observation. Errors are also anchors in the graph, so that a
+recurring error is one node with edges to its files.
 
-Commits are shared: where the project lies on this machine, and who works there, is left out.
+Commits are shared, so paths of this machine and of its user are removed.
 """
 
 import contextlib
@@ -45,13 +45,13 @@ _ENDS = r"(?![\w-]|\.\w)"
 class DiagnosedProject(NamedTuple):
     root: str
     folder: str
-    """Where the command was run, as far as anybody knows."""
+    """Where the command was run, if known."""
     repo_id: str
     home: str = ""
-    """The folder of whoever ran it."""
+    """The home folder of the user who ran it."""
 
     def shared(self, text: str) -> str:
-        """A text as everybody may read it: `.` is the project's root, and `~` is the home."""
+        """A text without local paths: `.` for the project's root and `~` for the home folder."""
         places = _places(self)
         if not any(place in text for place in places):
             return text
@@ -61,11 +61,11 @@ class DiagnosedProject(NamedTuple):
 class DiagnosticsObjects(NamedTuple):
     snapshot: "Object"
     blobs: tuple["Object", ...]
-    """The texts that it refers to."""
+    """The texts that the snapshot refers to."""
 
 
 def placed(report: Report, project: DiagnosedProject) -> Report:
-    """The same, with paths as they are seen from the project's root."""
+    """The report with paths relative to the project's root."""
     paths = _Paths(project)
 
     def seen(span: Span) -> Span:
@@ -83,7 +83,7 @@ def placed(report: Report, project: DiagnosedProject) -> Report:
 
 
 def snapshot(report: Report, project: DiagnosedProject) -> DiagnosticsObjects:
-    """The object that holds a report, and those it refers to. Its paths are placed."""
+    """The snapshot object of a report and its blobs. The paths are relative to the root."""
     blobs: dict[ObjectId, Object] = {}
     paths = _Paths(project._replace(folder=project.root))
 
@@ -110,7 +110,7 @@ def snapshot(report: Report, project: DiagnosedProject) -> DiagnosticsObjects:
 def relate(
     change: "Change", observation: NodeId, errors: Sequence[Diagnostic], project: DiagnosedProject
 ) -> None:
-    """Let each distinct error be an anchor, which the observation mentions."""
+    """Create an anchor for each distinct error, with an edge from the observation."""
     paths = _Paths(project._replace(folder=project.root))
     distinct: dict[str, list[Diagnostic]] = {}
     for each in errors:
@@ -132,7 +132,7 @@ def relate(
 
 
 def name(found: Diagnostic) -> str:
-    """What an error is called, wherever in the file it stands: `rustc E0433: … @ src/lib.rs`."""
+    """The name of an error without its line: `rustc E0433: … @ src/lib.rs`."""
     what = " ".join(part for part in (found.tool, found.test or found.code) if part)
     where = f" @ {found.spans[0].path}" if found.spans else ""
     message = " ".join(found.message.partition("\n")[0].split())
@@ -142,7 +142,7 @@ def name(found: Diagnostic) -> str:
 
 
 def _related(found: Diagnostic) -> Iterator[str]:
-    """What else was said: which test it was, and about which places what."""
+    """More lines: the test, and labels of places."""
     if found.test:
         yield f"test {found.test}"
     for span in found.spans:
@@ -166,7 +166,7 @@ def _span(span: Span, project: DiagnosedProject, paths: "_Paths") -> model.Span:
 
 @cache
 def _places(project: DiagnosedProject) -> dict[str, str]:
-    """The folders that are nobody else's, and what is said in their stead."""
+    """The local folders and their replacements."""
     named = dict.fromkeys((project.home, os.path.realpath(project.home)), "~")
     named |= dict.fromkeys(_roots(project), ".")
     every = sorted(filter(_is_somewhere, named), key=len, reverse=True)
@@ -180,7 +180,7 @@ def _pattern(project: DiagnosedProject) -> re.Pattern[str]:
 
 
 def _roots(project: DiagnosedProject) -> list[str]:
-    """The project's root as it is called, also by those who came to it by a link."""
+    """The project's root by all its names, including one through a link."""
     real = os.path.realpath(project.root)
     below = os.path.relpath(os.path.realpath(project.folder), real)
     way = project.folder if below == "." else project.folder.removesuffix(f"/{below}")
@@ -193,7 +193,7 @@ def _is_somewhere(folder: str) -> bool:
 
 
 class _Paths:
-    """Which of the paths that tools print are files of the project."""
+    """Maps the paths that tools print to files of the project."""
 
     def __init__(self, project: DiagnosedProject) -> None:
         self._project = project
@@ -203,7 +203,7 @@ class _Paths:
         self._lines: dict[str, list[int]] = {}
 
     def shown(self, path: str) -> str:
-        """A path from the project's root; only the end of one that leads elsewhere."""
+        """A path from the project's root; of a path outside of it, only the end."""
         if path not in self._known:
             self._known[path] = self._found(path) if len(self._known) < _MOST_LOOKED_AT else None
         return self._known[path] or self._meant(path)
@@ -215,7 +215,7 @@ class _Paths:
         if not path or "\0" in path or path.startswith(("<", _ELSEWHERE)):
             return None
         try:
-            # What lies in the project's folder by its name is no other file of the same name.
+            # A path inside the project's folder is never matched with another file by its end.
             if os.path.isabs(path) and (os.path.lexists(path) or self._below(path)):
                 return self._inside(path)
             for folder in (self._project.folder, self._project.root):
@@ -226,7 +226,7 @@ class _Paths:
             return None
 
     def _meant(self, path: str) -> str:
-        """A path to what is no file of the project, or not any more, without this machine."""
+        """The path of a file that is not in the project (any more), without local folders."""
         parts = path.split("/")
         if not os.path.isabs(path) and ".." not in parts:
             return path
@@ -236,13 +236,13 @@ class _Paths:
         return _ELSEWHERE + "/".join(parts[library:])
 
     def _below(self, path: str) -> str | None:
-        """A path from the root, as far as its words go: whether or not a file is there."""
+        """A path from the root by its text alone, whether or not the file exists."""
         whole = os.path.normpath(path)
         inside = (whole[len(root) + 1 :] for root in self._roots if whole.startswith(f"{root}/"))
         return next(inside, None)
 
     def _by_its_end(self, path: str) -> str | None:
-        """The file, where its path begins elsewhere: in a container, at a Go or Java package."""
+        """The file of a path with another root: in a container, or of a Go or Java package."""
         parts = [part for part in path.replace("\\", "/").split("/") if part]
         is_go = path.endswith(".go") and not os.path.isabs(path)
         for first in range(len(parts) - (not is_go)):
@@ -260,7 +260,7 @@ class _Paths:
         return None if is_outside or not os.path.isfile(real) else inside.replace(os.sep, "/")
 
     def bytes_of_lines(self, span: Span) -> tuple[int, int]:
-        """Where the lines of a span begin and end in the file as it is now; 0 if nobody knows."""
+        """The byte range of a span's lines in the current file; 0, 0 if unknown."""
         if span.start_line is None:
             return 0, 0
         starts = self._starts(span.path)
@@ -270,7 +270,7 @@ class _Paths:
         return starts[span.start_line - 1], starts[last]
 
     def _starts(self, path: str) -> list[int]:
-        """Where each line of a file begins, and where the last one ends."""
+        """The offset of each line of a file, and the end of the last line."""
         if path not in self._lines:
             content = b""
             with contextlib.suppress(OSError):

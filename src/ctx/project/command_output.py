@@ -1,7 +1,7 @@
-"""What a command printed, as much as is kept of it.
+"""Reads the output of a command and keeps a bounded part of it.
 
-Output may be endless, and no text at all. It is read as it comes, and what is kept of it is
-bounded: its beginning and its end, and the first lines that tell of an error.
+Output may be endless or binary. It is read as a stream; the beginning, the end and the first lines
+with an error are kept.
 """
 
 import re
@@ -16,7 +16,7 @@ _MOST_BYTES = 1024 * 1024
 _MOST_UNCUT = 100_000
 _MOST_TELLING = 20
 
-# Colours and the movements of a cursor say nothing about what was printed.
+# Colours and cursor movements are removed.
 _STEERING = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
     rb"|[\x00-\x08\x0b\x0c\x0e-\x1f]"
@@ -35,15 +35,15 @@ _INSIDE_KEY = re.compile(rb"[\s>|#*+-]*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z-]{4,12}: [
 
 
 class CommandOutput(NamedTuple):
-    """What is left of the output of a command."""
+    """The kept part of the output of a command."""
 
     head: tuple[str, ...]
     tail: tuple[str, ...]
     telling: tuple[str, ...]
-    """The first lines that tell of an error, wherever they stood."""
+    """The first lines with an error, wherever they are."""
     lines: int
     uncut: tuple[str, ...]
-    """More of it and in longer lines: not to be kept, but to find out what tools reported."""
+    """More and longer lines, for parsing diagnostics; they are not stored."""
 
     @property
     def cut(self) -> int:
@@ -55,7 +55,7 @@ class CommandOutput(NamedTuple):
         return "\n".join([*self.head, *gap, *self.tail])
 
     def with_lines(self, shown: Callable[[str], str]) -> "CommandOutput":
-        """The same with each line that is kept as it is to be shown."""
+        """A copy with a function applied to each kept line."""
         head, tail, telling = (
             tuple(map(shown, part)) for part in (self.head, self.tail, self.telling)
         )
@@ -63,13 +63,13 @@ class CommandOutput(NamedTuple):
 
 
 def read(output: Iterable[bytes], most_lines: int) -> CommandOutput:
-    """Read all of an output, and keep as much of it as is wanted."""
+    """Read a whole output and keep up to `most_lines` lines."""
     reading = _Reading(most_lines)
     rest = b""
     for part in output:
         *whole, rest = (rest + part).split(b"\n")
         reading.take(whole)
-        # A line without end, such as a binary file, must not fill the memory.
+        # An endless line, such as a binary file, must not fill the memory.
         rest = rest[:_LONGEST_UNCUT]
     if rest:
         reading.take([rest])
@@ -77,7 +77,7 @@ def read(output: Iterable[bytes], most_lines: int) -> CommandOutput:
 
 
 class _Reading:
-    """What is kept while lines come in. Only what is kept is looked at closely."""
+    """Collects lines. Only kept lines are decoded."""
 
     def __init__(self, most_lines: int) -> None:
         self._kept = _Ends(most_lines)
@@ -100,7 +100,7 @@ class _Reading:
         self._uncut.take([line[:_LONGEST_UNCUT] for line in lines])
 
     def _without_keys(self, lines: list[bytes]) -> list[bytes]:
-        """Without the inside of private keys: after a cut nobody would know what they are."""
+        """Blank the body of private keys: redaction does not recognise a key that was cut."""
         found = []
         for line in lines:
             self._in_key = self._in_key and _INSIDE_KEY.fullmatch(line) is not None
@@ -116,7 +116,7 @@ class _Reading:
 
 
 class _Ends:
-    """The first and the last of many lines: at most so many, and hardly more than a megabyte."""
+    """The first and the last of many lines, up to a number of lines and about a megabyte."""
 
     def __init__(self, most_lines: int) -> None:
         self._most_first = most_lines // 2
@@ -145,18 +145,18 @@ class _Ends:
 
 
 def _may_have_error(text: bytes) -> bool:
-    """Whether it is worth a closer look; most output is not."""
+    """Whether a text may contain an error line; a fast check that most output fails."""
     lower = text.lower()
     return any(word in lower for word in _HINTS)
 
 
 def _shown(line: bytes) -> str:
-    """A line as a terminal would show it, cut where it is too long to be read."""
+    """A line as a terminal shows it, cut if it is too long."""
     seen = _visible(line)
     text = seen[:_LONGEST_LINE].decode("utf-8", "replace")
     return text if len(seen) <= _LONGEST_LINE else f"{text} …"
 
 
 def _visible(line: bytes) -> bytes:
-    # A progress bar writes over itself: what it said last is what was to be seen.
+    # A progress bar overwrites itself: the last text is the visible one.
     return _STEERING.sub(b"", line.rstrip(b"\r")).rpartition(b"\r")[2]

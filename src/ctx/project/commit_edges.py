@@ -1,8 +1,8 @@
-"""The relations that a commit brings, put together: one edge each, the surest.
+"""The edge batches of a commit: edges of memory and edges read from files.
 
-What memory relates stands in the commit beside the records that say the same, in a form that does
-not need the rest of the graph: who looks at one commit sees what it relates, and why. What was read
-out of files is there because somebody asked for it; the mass of it stays in the index of the code.
+A commit holds its edges in addition to the records, in a form that does not need the rest of the
+graph: one commit shows what it relates, and why. Edges from files are included only for files that
+were added; all others stay in the code index.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from ctx.objects.work import Step
 from ctx.project import staging
 
 SURE = 600
-"""In per mille. What is less certain stays a record alone."""
+"""In per mille. Less certain edges are stored as records only."""
 
 _TOOLS = {"cargo": EvidenceTool.CARGO, "parser": EvidenceTool.PARSER}
 _PEOPLE = frozenset({"cli", "narrative"})
@@ -28,7 +28,7 @@ _MOST_NAMED = 8
 
 
 def edges_of_records(graph: Graph, said: Sequence[Record]) -> Object | None:
-    """The edges that some records leave behind; None where there are none."""
+    """The edges that exist after these records; None if there are none."""
     found: dict[tuple[str, str], Record] = {}
     for record in said:
         if record.kind == "edge.put":
@@ -67,11 +67,11 @@ def _certainty(record: Record) -> int:
     return value if isinstance(value, int) and 0 <= value <= model.CERTAIN else 0
 
 
-# What was read out of files
+# Edges from files
 
 
 def batches_of_files(repository: Repository, steps: Sequence[Step]) -> Iterator[EdgeBatch]:
-    """The batches that came with files, newest first."""
+    """The edge batches of added files, newest first."""
     for step in steps:
         if step.work.step_kind is StepKind.FILE_READ:
             values = (decode(repository.everything.read(id)) for id in step.work.payload)
@@ -79,7 +79,7 @@ def batches_of_files(repository: Repository, steps: Sequence[Step]) -> Iterator[
 
 
 def edges_of_files(repository: Repository, steps: Sequence[Step]) -> Object | None:
-    """What a chain read out of files, as far as they still are what they were then."""
+    """The edges from files of a chain, as far as the files have not changed since."""
     batches = list(batches_of_files(repository, steps))
     if not batches:
         return None
@@ -96,7 +96,7 @@ def edges_of_files(repository: Repository, steps: Sequence[Step]) -> Object | No
 
 
 def summary_lines(edges: Object | None) -> list[str]:
-    """The same in lines for people: what each file is and defines, and how much is known of it."""
+    """One line for each file: its module, what it defines, and the number of edges."""
     batch = decode(edges) if edges else None
     if not isinstance(batch, EdgeBatch):
         return []

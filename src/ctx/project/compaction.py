@@ -1,8 +1,7 @@
 """Compaction: a session's chain of steps becomes one canonical commit.
 
-The order is what makes it safe: every object the commit needs is durable in `.ctx/objects/`
-before the commit becomes a head, and the chain is let go in the same breath (see
-`Repository.publish`).
+The order makes it safe: every object the commit needs is durable in `.ctx/objects/` before the
+commit becomes a head, and the chain is released in the same step (see `Repository.publish`).
 """
 
 import contextlib
@@ -43,18 +42,18 @@ _NOTHING = ChangeLines((), (), (), 0)
 
 
 class CompactionOptions(NamedTuple):
-    """What a commit should be like."""
+    """The options of a commit."""
 
     session: SessionId
     message: str | None
-    """None: words that say what is in it; where a commit is amended, its own."""
+    """None: a generated message; with `amend`, the message of the amended commit."""
     author: str
     amend: bool = False
     narrative: bool = True
     active: Sequence[str] = ()
-    """Documents that are kept with it whether or not they changed."""
+    """Documents that are included even if they did not change."""
     of_others: Collection[str] = ()
-    """Documents that belong to what other sessions have staged."""
+    """Documents of nodes that other sessions have staged."""
 
 
 class CompactionResult(NamedTuple):
@@ -63,33 +62,33 @@ class CompactionResult(NamedTuple):
     id: ObjectId
     commit: Commit
     files: Mapping[str, ObjectId]
-    """What changed in the tree: path to blob."""
+    """The changed files of the tree: path to blob."""
     documents: Sequence[snapshots.Snapshot]
     skipped: Sequence[snapshots.Skipped]
     steps: int
     records: int
     changes: ChangeLines
     log: str | None
-    """The file in the narrative that tells of it."""
+    """Its log file in the narrative."""
     unread: int
-    """How many records of the history before it came while what it says was staged."""
+    """How many conflicting records arrived while its records were staged."""
 
 
 class _Staged(NamedTuple):
-    """What a chain holds."""
+    """The contents of a chain."""
 
     steps: Sequence[Step]
     batch: Object | None
     records: Sequence[Record]
     blobs: Sequence[ObjectId]
     flushed: Mapping[str, NarrativeRef]
-    """Documents that were kept while the session went on, and are gone from the folder since."""
+    """Documents that the session stored and that were deleted since."""
     survey: tool_snapshots.ToolSnapshots
-    """What tools said about the code."""
+    """Snapshots of cargo and of the code."""
     extracted: Object | None
-    """The edges that were read out of files."""
+    """Edges from files."""
     reports: reported_diagnostics.ReportedDiagnostics
-    """What compilers and tests reported."""
+    """Diagnostics of compilers and tests."""
 
 
 def commit(
@@ -98,10 +97,10 @@ def commit(
     graph: Graph | None = None,
     known: Mapping[str, ObjectId] | None = None,
 ) -> CompactionResult | None:
-    """Turn what is staged, and what changed in the narrative, into a commit.
+    """Turn a chain and the changed narrative documents into a commit.
 
-    None where there is nothing to commit. The caller holds the lock. `graph` is what the records
-    make; `known` are the snapshots of documents in history, where they need not be looked for.
+    None if there is nothing to commit. The caller holds the lock. `graph` is the current graph;
+    `known` are the snapshots of documents in history, if the caller has them.
     """
     heads = repository.current()
     head_ids = [head.id for head in heads]
@@ -142,7 +141,7 @@ def commit(
         survey = tool_snapshots.objects_for_commit(repository, staged.survey, head_ids)
         old = [*files.values(), *staged.blobs, *staged.reports.texts, *flushed, *survey]
         _keep_all(repository, old, [*contents, *objects, *new_trees, made], head_ids)
-        # Besides the heads it replaces, the commit clears away those that were overtaken before.
+        # Besides its parents, the commit replaces heads that are ancestors of others.
         overtaken = set(repository.named_heads()).difference(head_ids)
         repository.publish(
             made.id,
@@ -166,7 +165,7 @@ def commit(
 def _staged(
     repository: Repository, steps: Sequence[Step], unseen: Set[str], unread: Sequence[str]
 ) -> _Staged:
-    """What the steps hold, merged, in the order in which it was said, but for what is `unseen`."""
+    """The contents of the steps, merged in order, without `unseen` records."""
     reader = repository.everything
     found = [
         id
@@ -197,14 +196,14 @@ def _staged(
 def _without_files(
     flushed: Mapping[str, NarrativeRef], hidden: Sequence[Record]
 ) -> dict[str, NarrativeRef]:
-    """Documents but for those of nodes that nobody is to see."""
-    told = [record.body.get("metadata") or {} for record in hidden if record.kind == "node.put"]
-    files = {each.get("file") for each in told}
+    """The documents without those of hidden nodes."""
+    metadata = [record.body.get("metadata") or {} for record in hidden if record.kind == "node.put"]
+    files = {values.get("file") for values in metadata}
     return {path: ref for path, ref in flushed.items() if path not in files}
 
 
 def gone(repository: Repository, steps: Sequence[Step]) -> dict[str, NarrativeRef]:
-    """What was flushed of documents that are not there any more, the newest of each."""
+    """The newest stored version of each deleted document."""
     every = {ref.path: ref for step in reversed(steps) for ref in step.work.narrative_refs}
     folder = repository.project.narrative
     return {
@@ -221,7 +220,7 @@ def _logged(
     staged: _Staged,
     known: Mapping[str, ObjectId] | None,
 ) -> Iterator[str | None]:
-    """Write down what is about to be committed; where it is not, the file goes again."""
+    """Write the log entry of the commit; remove it if the commit fails."""
     sections = [
         ("Changes", told.lines),
         ("Decisions", told.decisions),
@@ -238,13 +237,13 @@ def _logged(
     entry = log.Entry(title, now, wish.author, wish.session, wish.message or "", lines)
     folder = repository.project.narrative
     said = log.render(entry)
-    # Two branches may commit the same files in one minute: only the same text has the same name.
+    # Two branches may commit in the same minute: only equal texts may have the same name.
     names = (naming.token(f"{number} {staged.steps[0].id} {said}") for number in count())
     paths = (naming.log_path(now, name) for name in names)
     path = next(each for each in paths if not os.path.lexists(f"{folder}/{each}"))
     body = log.render(entry._replace(at_ms=0)).partition("\n-->")[2]
     for left in set(log.paths(folder)) - set(known) if known is not None else ():
-        # A compaction that was stopped has left its entry: it is the same one.
+        # An interrupted compaction left the same entry.
         text = scan.read(folder, left) or b""
         if text.decode("utf-8", "replace").endswith(body):
             disk.discard(f"{folder}/{left}")
@@ -258,14 +257,14 @@ def _logged(
 
 
 def _amended(repository: Repository, heads: Sequence[Head]) -> Head:
-    """The commit that `--amend` means: the one made here last, or the only head."""
+    """The commit that `--amend` replaces: the last one made here, or the only head."""
     last = repository.refs.read(refs.MAIN)
     meant = [head for head in heads if head.id == last] or heads
     if len(meant) != 1:
         raise UsageError(
             f"There are {len(meant)} heads and none of them was made here last, "
             "so it is not clear which commit to amend.",
-            hint="Commit without --amend: the new commit joins them.",
+            hint="Commit without --amend: the new commit merges them.",
         )
     if codec.is_newer(repository.objects.read(meant[0].id).payload):
         raise NewerFormat(f"Commit {short(meant[0].id)} was written by a newer ctx.")
@@ -279,8 +278,8 @@ def _tree(
     base: Sequence[Head],
     steps: Iterable[Step],
 ) -> tuple[ObjectId, Mapping[str, ObjectId], list[Object]]:
-    """The new root, the paths that differ from what the base heads hold, and the new trees."""
-    # Not what lies in staging of other branches: it is not there for others.
+    """The new root, the changed files, and the new trees."""
+    # Objects staged on other branches are not available to others, so only committed ones are read.
     reader = repository.objects
     staged = {path: file.blob_id for path, file in staging.files(repository, steps).items()}
     present = trees.Present(reader, base)
@@ -350,17 +349,17 @@ def _keep_all(
     new: Sequence[Object],
     heads: Sequence[ObjectId],
 ) -> None:
-    """Let the objects hold everything that a commit brings: what was staged, and what is new."""
+    """Write everything that a commit needs to the objects: staged and new objects."""
     _keep_blobs(repository, staged, heads)
     _keep(repository, new, heads)
     if repository.project.checkout is not None:
-        # Until somebody adds them, git takes all of these for files that nobody needs.
+        # Until they are added, `git clean` removes these files, so a copy is kept.
         brought = [*staged, *(each.id for each in new)]
         repository.staged.name_too(brought, repository.objects)
 
 
 def _keep_blobs(repository: Repository, ids: Iterable[ObjectId], heads: Sequence[ObjectId]) -> None:
-    """Move file contents from staging to the objects, in parts that fit into memory."""
+    """Move file contents from staging to the objects, in batches that fit into memory."""
     batch: list[Object] = []
     pending = 0
     for id in sorted(set(ids)):

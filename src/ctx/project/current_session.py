@@ -1,6 +1,6 @@
-"""Which session commands join where nothing else says so: the one that the file STAGE names.
+"""The session that commands join by default: the one that the file STAGE names.
 
-`ctx stage start` alone writes it. Every command reads it, so it loads nothing.
+Only `ctx stage start` writes it. Every command reads it, so this module imports little.
 """
 
 import os
@@ -17,7 +17,7 @@ _LARGEST = 1024
 class CurrentSession(NamedTuple):
     session: SessionId | None
     problem: str = ""
-    """Why the file names no session, where there is one."""
+    """Why the file names no session, if it exists."""
 
 
 def read(project: Project) -> CurrentSession:
@@ -34,7 +34,7 @@ def read(project: Project) -> CurrentSession:
 
 
 def join(project: Project, session: SessionId) -> None:
-    """Let commands join a session from now on."""
+    """Make a session the current one."""
     with disk.explained("writing which session commands join"):
         disk.make_folder(os.path.dirname(project.stage))
         interrupts.defer()
@@ -42,7 +42,7 @@ def join(project: Project, session: SessionId) -> None:
 
 
 def leave(project: Project, session: SessionId | None) -> bool:
-    """Let commands no longer join a session; None: whatever the file says. Whether they did."""
+    """End a current session, or any if it is None; whether there was one."""
     found = read(project)
     is_meant = found.session == session if session else bool(found.session or found.problem)
     if is_meant:

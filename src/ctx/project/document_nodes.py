@@ -1,10 +1,10 @@
-"""What documents say, for the graph of a project.
+"""The nodes of documents.
 
-A task and a decision are nodes, and files that people edit. The file is the truth for the words: as
-long as it is there, the node says what it says, with the tags and mentions that stand in its
-comment. None of this is recorded. It follows from the files, which travel with the code.
+Tasks and decisions are nodes and files that people edit. The file is the source of truth for the
+text: while it exists, the node has its content, and the tags and mentions of its comment. None of
+this is recorded, because the files travel with the code.
 
-A document that somebody wrote by hand is a node too, under an id that follows from its path.
+A document that was written by hand is a node too, with an id derived from its path.
 """
 
 import os
@@ -27,14 +27,14 @@ ACTION = "narrative"
 
 _TYPES = {"decision": "decision", "task": "task"}
 _EPOCH = "1970-01-01T00:00:00Z"
-# What was written so shortly before it was looked at may be written again unnoticed.
+# A file that was written this recently may change again without a new time stamp.
 _RACY_NS = 2_000_000_000
 
 
 def read(
     project: layout.Project, connection: Connection, path: str, seen: Fingerprint
 ) -> IndexedDocument | None:
-    """What a document says; None where it cannot be read."""
+    """The records of a document; None if it cannot be read."""
     data = scan.read(project.narrative, path)
     if data is None:
         return None
@@ -53,9 +53,9 @@ def understood(
     seen: Fingerprint,
     is_there: Callable[[str], bool],
 ) -> IndexedDocument:
-    """What the bytes of a document say, be it the one there is or one of before.
+    """The records of a document with this content, current or old.
 
-    `is_there` tells whether there is a document of a name.
+    `is_there` returns whether a document exists.
     """
     node_id = owner(connection, path)
     if node_id is None and roles.place(path).role not in _TYPES:
@@ -68,10 +68,10 @@ def understood(
 def _claimed(
     connection: Connection, path: str, data: bytes, is_there: Callable[[str], bool]
 ) -> NodeId | None:
-    """The node that a document names as its own, where nobody has recorded which one it is.
+    """The node that a document itself names, if no record assigns one.
 
-    That is so where only the file has come here, and where it was renamed. A node that has another
-    document, or none, is not its own.
+    This happens if only the file was copied here, or if it was renamed. A node that was recorded
+    without a document, or with another one that exists, is not accepted.
     """
     named = documents.entry(data.decode("utf-8", "replace"), "node")
     if not ids.is_ulid(named):
@@ -83,7 +83,7 @@ def _claimed(
     ]
     if any(not isinstance(file, str) or is_there(file) for file in files):
         return None
-    # Whoever copies a document, as the beginning of another one, means another node.
+    # A copy of a document is a new node.
     rows = connection.execute(
         "SELECT path FROM documents WHERE node_id = ? AND path <> ?", (named, path)
     )
@@ -93,7 +93,7 @@ def _claimed(
 
 
 def content_of(data: bytes) -> str:
-    """What the node of a document says."""
+    """The content of a document's node."""
     return documents.content(_parsed(data)).strip()
 
 
@@ -102,7 +102,7 @@ def _parsed(data: bytes) -> documents.Document:
 
 
 def owner(connection: Connection, path: str) -> NodeId | None:
-    """The node that a document belongs to, as the records say."""
+    """The node that a document belongs to according to the records."""
     row = connection.execute(
         "SELECT subject FROM records INDEXED BY idx_records_file WHERE kind = 'node.put'"
         " AND json_extract(body, '$.metadata.file') = ? AND stamp < ?"
@@ -113,7 +113,7 @@ def owner(connection: Connection, path: str) -> NodeId | None:
 
 
 class _Saying:
-    """One document as records."""
+    """The records of one document."""
 
     def __init__(self, path: str, node_id: NodeId | None, claimed: NodeId | None) -> None:
         self._path = path
@@ -149,9 +149,9 @@ class _Saying:
             try:
                 found[model.tag(word)] = None
             except CtxError:
-                # A person's file is not refused for a word that cannot be a tag.
+                # An invalid tag in a person's file is skipped.
                 continue
-        # Nothing is pinned by itself: the file may be a stranger's.
+        # A document cannot pin its node: the file may be a stranger's.
         is_pinned = model.PINNED in found
         found.pop(model.PINNED, None)
         is_decision = not self._is_recorded and self._type == "decision"
@@ -182,7 +182,7 @@ class _Saying:
             )
 
     def _named(self, word: str) -> NodeId | None:
-        """The node that a mention names by its id, which may be here later."""
+        """The node that a mention names by id; it need not exist yet."""
         return NodeId(Ulid(word.upper())) if ids.is_ulid(word.upper()) else None
 
     def _record(
@@ -204,7 +204,7 @@ class _Saying:
 
 
 def digest(content: str) -> str:
-    """Tells whether a document says what it said."""
+    """A hash that shows whether a document has changed."""
     import hashlib
 
     return hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=12).hexdigest()

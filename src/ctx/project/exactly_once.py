@@ -1,8 +1,8 @@
-"""A change to a project's memory that is done for a command of an agent: once.
+"""A change to a project's memory for a command of an agent, made exactly once.
 
-In the user store, a change and the claim that it is done are one transaction. A project's memory is
-elsewhere, so there the change itself is the claim: its id follows from the command's. Whoever comes
-again, also after a crash in between, finds the change done.
+In the user store, a change and the claim of its command are one transaction. A project's memory is
+another store, so there the change itself is the claim: its id is derived from the command's id. A
+second attempt, even after a crash, finds the change.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from ctx.sqlite.connection import transaction
 
 @contextmanager
 def changing_once(beside: ProjectMemory, user: Graph, action: str, who: Who) -> Iterator[Change]:
-    """Make a change in a project; where it is for a command, unless that was done before."""
+    """Make a change in a project. A change for a command is made only once."""
     claim = who.once
     if claim is None:
         with beside.changing(action, who) as change:

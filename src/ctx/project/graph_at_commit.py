@@ -1,8 +1,7 @@
-"""A project's memory as a commit has it: what the records up to there say, and the documents as
-they were kept there.
+"""A project's graph as of a commit: the records up to it and the documents that it contains.
 
-It is made from the present one, in memory, in proportion to the difference. A document that was
-removed later speaks as it did when it was kept last: history does not say when it went.
+It is made in memory from the current index, at a cost proportional to the difference. A document
+that was deleted later has its last committed content: history does not record the deletion.
 """
 
 import sqlite3
@@ -23,7 +22,7 @@ _NO_FILE = Fingerprint(0, 0, 0)
 
 @contextmanager
 def graph_at(memory: ProjectMemory, commits: tuple[ObjectId, ...]) -> Iterator[Graph]:
-    """The graph of some commits together, with nothing that is staged."""
+    """The graph of some commits together, without staged records."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         memory.graph.connection.backup(connection)
         connection.execute("PRAGMA foreign_keys = ON")
@@ -34,7 +33,7 @@ def graph_at(memory: ProjectMemory, commits: tuple[ObjectId, ...]) -> Iterator[G
             copy.bring(ProjectState(commits, (), replaced(memory.project)))
             kept = dict(copy.last_snapshots())
             for path, blob in kept.items():
-                # What is not here, as in a shallow clone, says nothing.
+                # A blob may be missing, as in a shallow clone.
                 with suppress(CtxError):
                     data = memory.repository.everything.read(ObjectId(blob)).payload
                     said = document_nodes.understood(

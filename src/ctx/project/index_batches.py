@@ -1,6 +1,6 @@
-"""Which batches an index holds: putting records in, and taking them out again.
+"""Adds batches of records to a project index and removes them.
 
-A record that several batches hold is there until the last of them goes.
+A record that is in several batches stays until the last of them is removed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,18 +12,18 @@ from ctx.memory.records import Record
 
 
 class BatchOwner(NamedTuple):
-    """Who holds a batch."""
+    """The commit or session that a batch belongs to."""
 
     commit: str | None
     session: str | None
     heads: str = ""
-    """Where a session staged it: the heads there were, which it knows of."""
+    """If it is staged: the heads at that time."""
 
 
 def put_in(
     connection: Connection, batch_id: str, by: BatchOwner, said: Sequence[tuple[Record, str]]
 ) -> list[Record]:
-    """Insert the records of a batch, with their bodies as text; those that were not there."""
+    """Insert the records of a batch, with their bodies as text; returns the new ones."""
     number = add_batch(connection, batch_id, by)
     new = records.insert_batch(connection, said, number)
     if len(new) < len(said):
@@ -35,7 +35,7 @@ def put_in(
 
 
 def holds_exactly(connection: Connection, batch_id: str, said: Sequence[Record]) -> bool:
-    """Whether a batch is there and says just this; one that says nothing need not be there."""
+    """Whether a batch has exactly these records; an empty batch need not exist."""
     row = connection.execute("SELECT number FROM batches WHERE id = ?", (batch_id,)).fetchone()
     there = records.of_batch(connection, row[0]) if row else []
     return sorted(there, key=_id) == sorted(said, key=_id)
@@ -54,7 +54,7 @@ def add_batch(connection: Connection, batch_id: str, by: BatchOwner) -> int:
 
 
 def take_out(connection: Connection, batch_ids: Iterable[str]) -> list[Record]:
-    """Remove batches; the records that no other batch holds, which are gone then."""
+    """Remove batches; returns the records that no other batch holds."""
     gone: list[Record] = []
     for batch_id in batch_ids:
         row = connection.execute("SELECT number FROM batches WHERE id = ?", (batch_id,)).fetchone()

@@ -1,7 +1,7 @@
-"""From whatever an index holds to what a project is at: an exchange of batches.
+"""Brings a project index up to date by adding and removing batches.
 
-What no longer counts is taken out, what is missing is put in, and what these records speak of is
-made anew. A commit, an abort, another branch and a merge are the same exchange with other sets.
+Batches that no longer count are removed, missing ones are added, and the rows that their records
+are about are recomputed. A commit, an abort, a checkout and a merge differ only in the batches.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class IndexSync:
-    """From whatever an index holds to what a project is at."""
+    """Brings an index from any state to the project's current state."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class IndexSync:
 
     def run(self) -> None:
         if project_index_state.replaced_in(self._connection) != self._now.replaced:
-            # Something was scrubbed. What was put in may be what is gone now.
+            # Something was scrubbed: the index may hold the original text.
             self._connection.execute("DELETE FROM commits")
             self._connection.execute("DELETE FROM snapshots")
             _empty(self._connection)
@@ -55,7 +55,7 @@ class IndexSync:
         note(self._connection, "damaged", "\n".join(damaged))
 
     def _follow_history(self) -> None:
-        """Let `commits` be those that the heads reach."""
+        """Update the table `commits` to the commits that the heads reach."""
         from ctx.objects import commits
         from ctx.objects.model import Commit
         from ctx.objects.store import read_typed
@@ -93,7 +93,7 @@ class IndexSync:
         self._damaged.update(walked.damaged)
 
     def _committed(self) -> dict[str, BatchOwner]:
-        """The batches of history. One that several commits name came with the oldest."""
+        """The batches of history. A batch that several commits name belongs to the oldest."""
         rows = self._connection.execute(
             "SELECT id, batches FROM commits WHERE batches <> '' ORDER BY timestamp_unix DESC, id"
         )
@@ -102,7 +102,7 @@ class IndexSync:
         }
 
     def _staged(self, committed: Mapping[str, BatchOwner]) -> dict[str, BatchOwner]:
-        """The batches of sessions that began in this history; the others are parked."""
+        """The batches of sessions that began in this history; other sessions are parked."""
         from ctx.errors import CtxError
         from ctx.objects import work
 
@@ -113,7 +113,7 @@ class IndexSync:
             try:
                 steps = work.chain(self._repository.everything, tip)
             except CtxError:
-                # A chain that is damaged is for `ctx stage recover`; it must not hide the rest.
+                # `ctx stage recover` handles a damaged chain; it must not hide the rest.
                 steps = []
             parked = not steps or not here.issuperset(steps[0].work.bases)
             self._connection.execute(
@@ -127,25 +127,25 @@ class IndexSync:
         return found
 
     def _reached(self) -> set[str]:
-        """The commits that are here, as `commits.contain` has it: also where they cannot be read,
-        or others took their place."""
+        """The commits in this history, like `commits.contain`: including unreadable and replaced
+        ones."""
         found: set[str] = set(self._now.heads)
         for row in self._connection.execute("SELECT id, parents, replaced FROM commits"):
             found.update(" ".join(row).split())
         return found
 
     def _exchange(self, wanted: Mapping[str, BatchOwner]) -> None:
-        """Take out what is not wanted and put in what is missing."""
+        """Remove batches that are not wanted and add missing ones."""
         if _noted(self._connection, "torn"):
             _empty(self._connection)
         if self._put_and_take(wanted):
-            # Somebody gave two records one id. Which of them counts must not depend on the way
-            # that was gone, so it is gone from the beginning, as long as both are there.
+            # Two records have the same id. Which of them wins must not depend on the order of
+            # updates, so the index is rebuilt as long as both exist.
             _empty(self._connection)
             self._put_and_take(wanted)
 
     def _put_and_take(self, wanted: Mapping[str, BatchOwner]) -> bool:
-        """Whether there are two records of one id, which was not known."""
+        """Whether two records with the same id were found that were not known before."""
         rows = self._connection.execute(
             "SELECT id, commit_id, session, heads FROM batches"
         ).fetchall()
@@ -156,7 +156,7 @@ class IndexSync:
         is_new = said_before.fetchone() is None
         came: list[Record] = []
         is_torn = False
-        # The same order for the same batches, whatever order they were found in.
+        # Sorted, so that the result does not depend on the order of discovery.
         for done, batch_id in enumerate(sorted(wanted)):
             self._tick(done, len(wanted))
             if batch_id not in known:
@@ -192,9 +192,9 @@ class IndexSync:
         return False
 
     def _read(self, batch_id: str) -> tuple[list[tuple[Record, str]], tuple[str, ...]]:
-        """What a batch says, and what its writer had not read.
+        """The records of a batch, and the ids of records that its author had not read.
 
-        A step's payload has other objects too: they say nothing here.
+        Other objects in a step's payload have no records.
         """
         from ctx.errors import ObjectNotFound
         from ctx.objects.model import RecordBatch
@@ -211,13 +211,13 @@ class IndexSync:
         except ObjectNotFound:
             self._missing.add(batch_id)
         except DAMAGE:
-            # `ctx debug verify` names it. What else is there must not be out of reach for it.
+            # `ctx debug verify` reports it. The other batches must stay readable.
             self._damaged.add(batch_id)
         return [], ()
 
 
 def heads_text(heads: Iterable[str]) -> str:
-    """Heads as text: the same for the same heads."""
+    """Heads as canonical text."""
     return " ".join(sorted(heads))
 
 
@@ -226,7 +226,7 @@ def parents_of(connection: Connection) -> dict[str, list[str]]:
 
 
 class CommitHistory:
-    """The commits that heads reach. Those that an index knows are not read again."""
+    """The commits that heads reach. Commits that an index knows are not read again."""
 
     def __init__(self, repository: "Repository", known: Mapping[str, list[str]]) -> None:
         self._objects = repository.objects
@@ -264,7 +264,7 @@ class CommitHistory:
 def _contradicts(
     connection: Connection, said: Sequence[tuple[Record, str]], new: Sequence[Record]
 ) -> bool:
-    """Whether a record that was there already says something else under the same id."""
+    """Whether an existing record has the same id but different values."""
     if len(new) == len(said):
         return False
     came = {record.id for record in new}
@@ -273,7 +273,7 @@ def _contradicts(
 
 
 def _empty(connection: Connection) -> None:
-    """Forget everything but the history."""
+    """Delete everything except the history."""
     for table in ("edges", "outside", "tags", "nodes", "views", "repeated", "batches", "documents"):
         connection.execute(f"DELETE FROM {table}")
     connection.execute("DELETE FROM records WHERE stamp > 0")
@@ -285,5 +285,5 @@ def _noted(connection: Connection, name: str) -> str:
 
 
 def note(connection: Connection, name: str, value: str) -> None:
-    """Write down something about the index itself."""
+    """Store a value about the index itself."""
     connection.execute("INSERT OR REPLACE INTO present VALUES (?, ?)", (name, value))

@@ -1,16 +1,15 @@
-"""The index of a project: the graph that its records make, as tables.
+"""The project index: the graph of a project as tables.
 
-It is derived. Its tables are those of the user store's graph, and a few more that say what it was
-made of: every record names its batch, every batch the commit or the session that holds it. So a
-batch can be put in and taken out, and an index of one set of heads becomes that of another in
-proportion to the difference.
+It is derived. It has the tables of the user store's graph and a few more: every record has its
+batch, and every batch its commit or session. So batches can be added and removed, and the cost of
+moving an index to other heads is proportional to the difference.
 
-There is one index for each set of heads, cached under a key of them. What is staged lies in the
-same file: it comes with a step, and goes with a commit, an abort, or another branch. What documents
-say lies there too, as records that no clock can overtake.
+There is one index for each set of heads, cached under a key of them. The same file holds staged
+records, which come with a step and go with a commit, an abort or a checkout, and the records of
+documents, whose stamps are later than those of any clock.
 
-Whether an index is what the project is at is told by the names of files alone: a command that only
-reads loads nothing of the object store.
+File names alone show whether an index is up to date, so a command that only reads does not load
+the object store.
 """
 
 import os
@@ -114,18 +113,18 @@ CREATE INDEX idx_records_file ON records(json_extract(body, '$.metadata.file'))
 
 
 class IndexedDocument(NamedTuple):
-    """What a document says, for the graph."""
+    """The records of a document."""
 
     fingerprint: Fingerprint
     records: Sequence[Record]
     node_id: str | None = None
-    """The node that it belongs to, as the records say."""
+    """The node that it belongs to, according to the records."""
     blob_id: str = ""
-    """What a commit would keep of it."""
+    """The blob that a commit would store."""
 
 
 class Index:
-    """The index of what a project is at, open for writing."""
+    """A project index that is open for writing."""
 
     def __init__(self, connection: Connection, repository: "Repository", path: str) -> None:
         self.connection = connection
@@ -133,23 +132,23 @@ class Index:
         self.path = path
 
     def changed_documents(self, seen: Mapping[str, Fingerprint]) -> set[str]:
-        """The documents that are not what the index has of them; also those that are gone."""
+        """The documents that differ from the index, including deleted ones."""
         known = documents_of(self.connection)
         return {path for path in {**known, **seen} if known.get(path) != seen.get(path)}
 
     def bring(self, now: ProjectState) -> bool:
-        """Make it what the project is at; whether anything was to do. Inside a transaction."""
+        """Bring it up to date, inside a transaction; whether anything changed."""
         if holds(self.connection, self._repository.project, now):
             return False
         IndexSync(self.connection, self._repository, now).run()
         return True
 
     def owners(self) -> dict[str, str | None]:
-        """The documents, and the nodes that they belonged to when they were put in."""
+        """The documents and the nodes that they belonged to when they were added."""
         return dict(self.connection.execute("SELECT path, node_id FROM documents").fetchall())
 
     def put_document(self, path: str, document: IndexedDocument | None) -> None:
-        """What a document says now; None where there is none any more. Inside a transaction."""
+        """Update a document, inside a transaction; None if it was deleted."""
         name = f"narrative {path}"
         self.connection.execute("DELETE FROM documents WHERE path = ?", (path,))
         if document is not None:
@@ -160,18 +159,18 @@ class Index:
         after = document.records if document else ()
         if not index_batches.holds_exactly(self.connection, name, after):
             gone = index_batches.take_out(self.connection, [name])
-            told = [(record, records.as_json(record.body)) for record in after]
+            rows = [(record, records.as_json(record.body)) for record in after]
             came = (
                 index_batches.put_in(
-                    self.connection, name, index_batches.BatchOwner(None, None), told
+                    self.connection, name, index_batches.BatchOwner(None, None), rows
                 )
-                if told
+                if rows
                 else []
             )
             index_batches.materialise(self.connection, [*gone, *came])
 
     def staged(self, batch_id: ObjectId, said: Sequence[Record], session: SessionId) -> None:
-        """Note that records which were applied already are those of a batch. In a transaction."""
+        """Assign records that were applied already to a batch, inside a transaction."""
         heads = heads_text(self._repository.tips())
         number = index_batches.add_batch(
             self.connection, batch_id, index_batches.BatchOwner(None, session, heads)
@@ -181,7 +180,7 @@ class Index:
         )
 
     def settle(self, now: ProjectState) -> None:
-        """Note that everything up to here is in the index. Inside a transaction."""
+        """Mark the index as up to date, inside a transaction."""
         note(self.connection, "state", now.as_text)
         known = dict(self.connection.execute("SELECT session, parked FROM chains"))
         self.connection.execute("DELETE FROM chains")
@@ -191,9 +190,9 @@ class Index:
         )
 
     def last_snapshots(self) -> list[tuple[str, str]]:
-        """The documents that history has, and the newest blob of each last.
+        """The documents in history with their blobs, the newest blob of each last.
 
-        Of commits of one second, the one that builds on the other is the newer.
+        Of two commits in the same second, the descendant is newer.
         """
         newest_first = enumerate(history.commits(self.connection))
         ages = {commit: age for age, commit in newest_first}
@@ -203,7 +202,7 @@ class Index:
 
 
 def open_index(repository: "Repository", now: ProjectState) -> Index:
-    """The index of some heads, open for writing; what it lacks is for `bring` to put in."""
+    """Open the index of some heads for writing; `bring` then brings it up to date."""
     path = path_for(repository.project, now)
     for _ in range(3):
         with disk.explained("opening the index"):
@@ -212,7 +211,7 @@ def open_index(repository: "Repository", now: ProjectState) -> Index:
             connection = _connected(path, now)
         if connection is not None:
             return Index(connection, repository, path)
-        # It is damaged, another version made it, or it holds what was scrubbed since.
+        # It is damaged, of another version, or holds scrubbed text.
         discard(path)
     raise disk.failure("opening the index", OSError("it cannot be made"))
 
@@ -229,7 +228,7 @@ def _connected(path: str, now: ProjectState) -> Connection | None:
 
 
 def in_memory(repository: "Repository", now: ProjectState) -> Index:
-    """The same where nothing can be written: it is not kept."""
+    """An index in memory, for a place where nothing can be written."""
     connection = sqlite3.connect(MEMORY, isolation_level=None)
     _fill(connection, repository, now)
     connection.execute("PRAGMA foreign_keys = ON")
@@ -237,7 +236,7 @@ def in_memory(repository: "Repository", now: ProjectState) -> Index:
 
 
 def empty(repository: "Repository") -> Index:
-    """An index of nothing, which is not kept."""
+    """An empty index in memory."""
     connection = sqlite3.connect(MEMORY, isolation_level=None)
     with transaction(connection):
         _create(connection)
@@ -302,10 +301,10 @@ def _make(
         finally:
             os.close(fd)
         if os.path.isdir(folder) and not os.path.exists(path):
-            # Another index of these heads is there.
+            # Another index of these heads exists.
             os.replace(file, path)
         else:
-            # Where somebody else was faster, theirs is as good.
+            # If another process was faster, its index is just as good.
             with suppress(OSError):
                 os.rename(building, folder)
     finally:
@@ -313,7 +312,7 @@ def _make(
 
 
 def _sweep(project: Project) -> None:
-    """Remove what a killed process left of an index an hour ago."""
+    """Remove incomplete indexes that killed processes left, once they are an hour old."""
     for name in disk.names(project.indexes):
         folder = os.path.join(project.indexes, name)
         if name.endswith(disk.TEMPORARY_SUFFIX):
@@ -323,7 +322,7 @@ def _sweep(project: Project) -> None:
 
 
 def _unsafe(path: str) -> Connection:
-    """A connection to a file that nobody else knows: after a crash, nobody will miss it."""
+    """A connection to a private file that may be lost in a crash."""
     connection = connect(path, "mode=rw")
     connection.execute("PRAGMA journal_mode = MEMORY")
     connection.execute("PRAGMA synchronous = OFF")
@@ -331,7 +330,7 @@ def _unsafe(path: str) -> Connection:
 
 
 def _copy(source: str, path: str, repository: "Repository", now: ProjectState) -> bool:
-    """Make an index out of another one; whether that one was sound enough for it."""
+    """Make an index from a copy of another one; False if that one is damaged."""
     try:
         with closing(_unsafe(path)) as connection:
             with closing(connect_for_reading(source)) as known:
@@ -351,11 +350,11 @@ def _fill(
     now: ProjectState,
     tick: clock.Tick = clock.no_tick,
 ) -> None:
-    """Make an index out of nothing but objects."""
+    """Build an index from objects alone."""
     with transaction(connection):
         _create(connection)
         IndexSync(connection, repository, now, tick).run()
-    # Readers do not wait for writers then, nor the other way round.
+    # With WAL, readers and writers do not wait for each other.
     connection.execute("PRAGMA journal_mode = WAL")
 
 
@@ -366,7 +365,7 @@ def _create(connection: Connection) -> None:
         migrate(connection)
     for table in _PERSONAL:
         connection.execute(f"DROP TABLE {table}")
-    # A project has the view `default` only if somebody gave it one.
+    # A project has a view `default` only if a record creates it.
     connection.execute("DELETE FROM records")
     connection.execute("DELETE FROM views")
     execute_script(connection, _SCHEMA)
@@ -374,7 +373,7 @@ def _create(connection: Connection) -> None:
 
 
 def _nearest(repository: "Repository", now: ProjectState) -> str | None:
-    """The cached index from which the way to these heads is shortest."""
+    """The cached index that differs least from these heads."""
     project = repository.project
     found: dict[str, dict[str, list[str]]] = {}
     for name in disk.names(project.indexes):

@@ -1,6 +1,7 @@
-"""What a project is at, as the names of files say it, and whether an index is at the same.
+"""The current state of a project by its file names, and whether an index matches it.
 
-Hooks load this module: it reads names and a few small files, and loads nothing of the object store.
+Hooks load this module, so it reads names and a few small files and does not import the object
+store.
 """
 
 import json
@@ -23,22 +24,22 @@ FILE = "store.db"
 
 
 class ProjectState(NamedTuple):
-    """What a project is at."""
+    """The heads and staged chains of a project."""
 
     heads: tuple[ObjectId, ...]
     chains: tuple[tuple[SessionId, ObjectId], ...]
-    """The sessions with staged work, and their last steps."""
+    """The sessions with staged work and their last steps."""
     replaced: str = ""
-    """What tells which objects were scrubbed; empty where none was."""
+    """A digest of the scrubbed objects; empty if there are none."""
 
     @property
     def as_text(self) -> str:
-        """The same as text that can be compared."""
+        """The state as text, for comparison."""
         return json.dumps(self)
 
 
 class Fingerprint(NamedTuple):
-    """What tells that a document is what it was, without reading it."""
+    """File metadata that shows whether a document has changed."""
 
     mtime_ns: int
     size: int
@@ -56,12 +57,12 @@ def state(project: Project) -> ProjectState:
 
 
 def replaced(project: Project) -> str:
-    """One word for the names of what was scrubbed: another word where there are others."""
+    """A digest of the names of scrubbed objects."""
     names = disk.names(project.replaced)
     if not names:
         return ""
     try:
-        # A hook asks too, and hashlib with all its hashes costs more than the rest of it.
+        # Hooks call this, and importing hashlib costs more than everything else here.
         from _blake2 import blake2b
     except ImportError:
         from hashlib import blake2b
@@ -70,7 +71,7 @@ def replaced(project: Project) -> str:
 
 
 def replaced_in(connection: Connection) -> str:
-    """The same as it was when an index was made."""
+    """The digest from the time when the index was made."""
     row = connection.execute("SELECT value FROM present WHERE name = 'replaced'").fetchone()
     return row[0] if row else ""
 
@@ -79,17 +80,17 @@ def _tip(pointers: Refs, name: str) -> ObjectId | None:
     try:
         return pointers.read(name)
     except DeserializationFailed:
-        # A ref that is damaged is for `ctx stage recover`; it must not hide the rest.
+        # `ctx stage recover` handles a damaged ref; it must not hide the rest.
         return None
 
 
 def path_for(project: Project, now: ProjectState) -> str:
-    """Where the index of a set of heads lies."""
+    """The path of the index for these heads."""
     return os.path.join(project.index_of(now.heads), FILE)
 
 
 def is_index(connection: Connection) -> bool:
-    """Whether a database is an index that this version made."""
+    """Whether a database is an index of this version."""
     found = [
         connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("application_id", "user_version")
@@ -98,7 +99,7 @@ def is_index(connection: Connection) -> bool:
 
 
 def holds(connection: Connection, project: Project, now: ProjectState) -> bool:
-    """Whether an index was made of these heads and chains, and lacks nothing that is there now."""
+    """Whether an index matches these heads and chains and lacks no object that exists now."""
     known = dict(connection.execute("SELECT name, value FROM present"))
     if known.get("state") != now.as_text:
         return False
@@ -109,7 +110,7 @@ def holds(connection: Connection, project: Project, now: ProjectState) -> bool:
 
 
 def damage_line(project: Project, damaged: str) -> str:
-    """An object that cannot be read, and what tells whether its file is still the same."""
+    """The id, size and time of an unreadable object: shows whether its file has changed."""
     try:
         found = os.stat(_object(project, damaged), follow_symlinks=False)
     except OSError:
@@ -118,7 +119,7 @@ def damage_line(project: Project, damaged: str) -> str:
 
 
 def count_damaged(connection: Connection) -> int:
-    """How many objects could not be read when an index was made."""
+    """How many objects were unreadable when the index was made."""
     return len(_lines_of_damage(dict(connection.execute("SELECT name, value FROM present"))))
 
 
@@ -133,7 +134,7 @@ def _object(project: Project, id: str) -> str:
 def read_current(
     project: Project, now: ProjectState, documents: Mapping[str, Fingerprint]
 ) -> Connection | None:
-    """The index, if there is one and it is what the project is at."""
+    """The index, if it exists and is up to date."""
     path = path_for(project, now)
     if not os.path.exists(path):
         return None
@@ -148,7 +149,7 @@ def read_current(
 def if_fit(
     connect: Callable[[], Connection], is_fit: Callable[[Connection], bool]
 ) -> Connection | None:
-    """An index, if it is one that this version made, sound, and fit for a purpose."""
+    """An open index, if it is readable, of this version, and passes `is_fit`."""
     connection = None
     try:
         connection = connect()

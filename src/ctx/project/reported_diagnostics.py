@@ -1,7 +1,7 @@
-"""What compilers and tests reported while a session went on, as a commit takes it over.
+"""The diagnostics of compilers and tests that a commit takes over from a session.
 
-The snapshot of a report lies beside the records of the command it came from, and is named by its
-observation. The last one says how the code was when the commit was made.
+The snapshot of a report is stored with the records of its command; the observation names it. The
+last snapshot shows the state of the code at the commit.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,18 +20,18 @@ NAMED_BY = "diagnostics"
 class ReportedDiagnostics(NamedTuple):
     last: ObjectId | None
     texts: tuple[ObjectId, ...]
-    """What the snapshots refer to."""
+    """The blobs that the snapshots refer to."""
 
 
 def last_reported(
     reader: Reader, said: Sequence[Record], kept: Collection[ObjectId]
 ) -> ReportedDiagnostics:
-    """The snapshots that records, in the order in which they were said, name among what is kept."""
+    """The stored snapshots that records, in order, refer to."""
     last: ObjectId | None = None
     texts: list[ObjectId] = []
     for record in said:
-        told = record.body.get("metadata") if record.kind == "node.put" else None
-        name = told.get(NAMED_BY) if isinstance(told, dict) else None
+        metadata = record.body.get("metadata") if record.kind == "node.put" else None
+        name = metadata.get(NAMED_BY) if isinstance(metadata, dict) else None
         if not isinstance(name, str) or name not in kept:
             continue
         value = decode(reader.read(ObjectId(name)))

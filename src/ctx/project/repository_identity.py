@@ -1,7 +1,7 @@
-"""What a repository is known by: the commits that its history begins with, the URL of its remote
-`origin`, and who owns its git folder.
+"""The identity of a repository: its root commits, the URL of its remote `origin`, and the owner of
+its git folder.
 
-A path says where a repository lies; this says which one it is.
+A path shows where a repository is; the identity shows which one it is.
 """
 
 import contextlib
@@ -25,28 +25,28 @@ _NOT_IN_REMOTES = re.compile(r"[^A-Za-z0-9._~/:@+%=&?,\[\]-]")
 
 
 class Identity(NamedTuple):
-    """What a repository is known by."""
+    """The identity of a repository."""
 
     roots: tuple[str, ...]
-    """The commits that its history begins with; none: not known."""
+    """The root commits of its history; empty: not known."""
     remote: str
     owner: int | None
 
 
 class IdentitySnapshot(NamedTuple):
-    """What a repository is known by at one moment, and what tells whether that may have changed."""
+    """The identity at one moment, and data that shows whether it may have changed."""
 
     identity: Identity
     head: str
     """The commit that was checked out; empty: none."""
     stamp: str
-    """What `stamp_of` said."""
+    """The result of `stamp_of`."""
 
 
 def take(project: "Project", *, walking: bool = True) -> IdentitySnapshot:
-    """What a project's repository is known by now, as far as git says so.
+    """The current identity of a project's repository, as far as git reports it.
 
-    Without `walking`, its first commits are not looked for.
+    Without `walking`, the root commits are not searched.
     """
     stamp, head, remote = stamp_of(project), "", ""
     roots: tuple[str, ...] = ()
@@ -58,9 +58,9 @@ def take(project: "Project", *, walking: bool = True) -> IdentitySnapshot:
 
 
 def comparable(url: str) -> str:
-    """A URL of a remote in a form in which two of the same place are equal: `host/path`.
+    """A remote URL in canonical form, `host/path`, so that URLs of the same place are equal.
 
-    How it is reached, as whom and with which password is left out.
+    Scheme, user and password are left out.
     """
     url = url.strip()
     if found := _URL.fullmatch(url):
@@ -81,7 +81,7 @@ def comparable(url: str) -> str:
 
 
 def head_of(project: "Project") -> str:
-    """The commit that is checked out; empty before there is one, and without git."""
+    """The commit that is checked out; empty before the first commit and without git."""
     return git.head_commit(project.checkout) or "" if project.checkout else ""
 
 
@@ -94,7 +94,7 @@ def roots_of(project: "Project", head: str) -> tuple[str, ...]:
 
 
 def differences(known: TrustEntry, now: Identity) -> tuple[str, ...]:
-    """What was known when a project was trusted, and does not hold any more."""
+    """How the identity differs from the trusted one."""
     differs = []
     if known.remote and known.remote != now.remote:
         is_now = f"its remote is now {_quoted(now.remote)}" if now.remote else "it has no remote"
@@ -116,13 +116,13 @@ def owner_differs(known: TrustEntry, owner: int | None) -> str:
 
 
 def _quoted(remote: str) -> str:
-    """A remote as it can be shown: an archive may bring one that says anything."""
+    """A remote that is safe to show: one from an archive may contain any text."""
     safe = _NOT_IN_REMOTES.sub("?", remote)
     return f'"{safe if len(safe) <= _LONGEST_REMOTE else f"{safe[:_LONGEST_REMOTE]}…"}"'
 
 
 def stamp_of(project: "Project") -> str:
-    """Another text where the remote, or how much of history is here, may have changed."""
+    """A text that changes if the remote or the depth of the clone may have changed."""
     if project.checkout is None:
         return ""
     stamps = []

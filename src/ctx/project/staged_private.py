@@ -1,8 +1,7 @@
-"""What is staged in a project and must not become part of a commit, as the index has it.
+"""Finds staged records that must not be committed.
 
-What was said about a node before it was taken to somebody's own store is theirs. It may be spread
-over the chains of several sessions, so that it is looked for in all of them, whichever of them is
-committed.
+The records about a node that was moved to the user store are private. Several sessions may have
+staged them, so all chains are searched, whichever session is committed.
 """
 
 from collections.abc import Iterator
@@ -11,16 +10,16 @@ from typing import NamedTuple
 
 from ctx.memory import inverse_changes, records
 
-# What takes a node to another store says so, or takes back what had brought it here.
+# A node is moved to another store by a move, or by the undo of a move.
 _AWAY = (records.MOVE, inverse_changes.ACTION)
 
 
 def from_others(connection: Connection, session: str) -> set[str]:
-    """The records of what is staged that nobody else is to see when a session is committed.
+    """The staged records to leave out when a session is committed.
 
-    A node of which no commit has a word, and that is gone again, was never there for others:
-    nothing is said about it, nor about edges to it. Of one that was committed before, and that was
-    taken to somebody's own store here, others learn that it is gone, and none of its last words.
+    If a node was never committed and is deleted, all records about it and its edges are left out.
+    If a committed node was moved to the user store here, only its deletion is committed, and none
+    of its last edits.
     """
     found: set[str] = set()
     for node_id in _gone(connection):
@@ -30,7 +29,7 @@ def from_others(connection: Connection, session: str) -> set[str]:
         is_known = any(word.is_committed for word in words if word.kind == "node.put")
         if is_known and not (last and last.takes_away):
             continue
-        # Where another session has made it, that it is gone must be said until that is committed.
+        # If another session has created it, the deletion is needed until that is committed.
         is_elsewhere = any(word.is_staged_beside(session) for word in words)
         tombstone = last if is_known or is_elsewhere else None
         found.update(word.id for word in words if not word.is_committed and word != tombstone)
@@ -45,7 +44,7 @@ class _Word(NamedTuple):
     kind: str
     action: str
     session: str | None
-    """Where it is staged."""
+    """The session that staged it."""
     is_committed: bool
     is_own: bool
     """Whether it is staged, or in a commit that was made here."""
@@ -59,10 +58,10 @@ class _Word(NamedTuple):
 
 
 def _gone(connection: Connection) -> list[str]:
-    """The nodes that something staged speaks of, and that are not there.
+    """The nodes that staged records are about and that do not exist.
 
-    A document that is there belongs to its node, also to one that was deleted: without the records
-    it would be a node of its own. What it says is in the folder for all to see.
+    Nodes with a document are excluded: without their records, the document would become another
+    node. The content of a document is public anyway.
     """
     rows = connection.execute(
         "WITH spoken AS (SELECT r.subject, r.target, r.kind FROM batches AS b"
@@ -77,7 +76,7 @@ def _gone(connection: Connection) -> list[str]:
 
 
 def _words(connection: Connection, node_id: str) -> Iterator[_Word]:
-    """What was recorded about a node, in order. What documents say is nobody's secret."""
+    """The records about a node in order, without those of documents, which are public."""
     rows = connection.execute(
         "SELECT r.id, r.kind, r.action, b.session, b.commit_id IS NOT NULL OR EXISTS ("
         " SELECT 1 FROM repeated AS m JOIN batches AS o ON o.number = m.batch"
@@ -93,7 +92,7 @@ def _words(connection: Connection, node_id: str) -> Iterator[_Word]:
 
 
 def _add_what_takes_back_nothing(connection: Connection, session: str, withheld: set[str]) -> None:
-    """Also that a change was taken back is not said, where nothing is left of the change."""
+    """Also leave out the undo of a change if all records of the change are left out."""
     rows = connection.execute(
         "SELECT r.id, r.subject FROM batches AS b JOIN records AS r ON r.batch = b.number"
         " WHERE b.session = ? AND r.kind = ? ORDER BY r.stamp, r.id",

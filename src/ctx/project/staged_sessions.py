@@ -1,4 +1,4 @@
-"""What is staged, as the index of a project has it: nothing of the object store is read."""
+"""Staged sessions, read from the project index without the object store."""
 
 from sqlite3 import Connection
 from typing import NamedTuple
@@ -12,12 +12,12 @@ class StagedWork(NamedTuple):
 
     session: SessionId
     is_parked: bool
-    """Whether it began in a history that is not here, or cannot be read."""
+    """Whether it began in a history that is not checked out or not readable."""
     records: int
     tokens: int
-    """What its records say, in tokens."""
+    """The size of its records in tokens."""
     began_ms: int | None
-    """When it said the first thing; None where it has said nothing."""
+    """The time of its first record; None if it has none."""
 
 
 def sessions(connection: Connection) -> list[StagedWork]:
@@ -31,7 +31,7 @@ def sessions(connection: Connection) -> list[StagedWork]:
             SessionId(session),
             bool(parked),
             records,
-            # As `tokens.estimate` has it, for text that is mostly ASCII.
+            # Like `tokens.estimate` for text that is mostly ASCII.
             -(-characters * 2 // 7),
             None if stamp is None else stamp_ms(stamp),
         )
@@ -40,7 +40,7 @@ def sessions(connection: Connection) -> list[StagedWork]:
 
 
 def documents_of_others(connection: Connection, session: str) -> set[str]:
-    """The documents of nodes that other sessions have made and nobody has committed yet."""
+    """The documents of nodes that other sessions have created and not committed."""
     rows = connection.execute(
         "SELECT json_extract(r.body, '$.metadata.file') FROM batches AS b"
         " JOIN records AS r ON r.batch = b.number WHERE b.session <> ? AND r.kind = 'node.put'"

@@ -1,4 +1,4 @@
-"""What staged chains are like: whose they are, what is in them, and what has become of them."""
+"""Lists staged chains: their sessions, contents and states."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -26,26 +26,26 @@ class Chain(NamedTuple):
     """A session's staged work."""
 
     session: str
-    """The name under which it is found; of one that was aborted, with a piece of its last step."""
+    """Its name; for an aborted chain, with a part of the id of its last step."""
     state: str
     """active, stale, parked, aborted or damaged."""
     task: str | None = None
-    """What it is about, as far as it says so."""
+    """Its task, if known."""
     steps: int = 0
     records: int = 0
     files: int = 0
     documents: int = 0
     """Narrative documents that were flushed."""
     tokens: int = 0
-    """What its records say, in tokens."""
+    """The size of its records in tokens."""
     began: str | None = None
     last: str | None = None
     reason: str | None = None
-    """Why it was aborted, or what is wrong with it."""
+    """Why it was aborted or is damaged."""
 
 
 def survey(repository: Repository, home: str) -> list[Chain]:
-    """Every chain of this working tree, also those that nobody sees."""
+    """All chains of this working tree, including hidden ones."""
     heads = repository.tips()
     now_s = clock.wall_s()
     found = []
@@ -87,7 +87,7 @@ def has_work(repository: Repository, session: SessionId) -> bool:
 
 
 def records(repository: Repository, steps: Sequence[Step]) -> list[Record]:
-    """What a chain says, in the order in which it was said."""
+    """The records of a chain in order."""
     reader = repository.everything
     return [
         record
@@ -116,7 +116,7 @@ def _described(repository: Repository, shown: str, steps: Sequence[Step]) -> Cha
 
 
 def _task(repository: Repository, steps: Sequence[Step], said: Sequence[Record]) -> str | None:
-    """What a session was begun for, else the task that it spoke of last."""
+    """The task that a session was started for, else the last one it mentions."""
     for text in _texts(repository, steps[-1].work, StepKind.SESSION_START):
         return text
     for record in reversed(said):
@@ -130,7 +130,7 @@ def _reason(repository: Repository, steps: Sequence[Step]) -> str | None:
 
 
 def _texts(repository: Repository, step: WorkCommit, kind: StepKind) -> Iterator[str]:
-    """What a step of a kind says in plain words."""
+    """The text of a step of this kind."""
     for each in step.payload if step.step_kind is kind else ():
         found = repository.everything.read(ObjectId(each))
         if found.kind is Kind.BLOB:

@@ -1,7 +1,7 @@
-"""Sessions whose staged work nobody has gone on with for a while.
+"""Sessions with staged work and no new step for a day or longer.
 
-Every command asks. It reads one small folder, and loads nothing of the object store: when a ref was
-moved last is when its session took its last step.
+Every command checks this, so it reads one small folder and not the object store: the time of a ref
+is the time of the session's last step.
 """
 
 import os
@@ -13,9 +13,9 @@ from ctx.ids import SessionId
 from ctx.layout import Project
 
 STALE_S = 86_400
-"""So long a session is gone on with, and nobody need be told."""
+"""After this time a session is stale, and the user is told."""
 OLD_S = 7 * 86_400
-"""So long it waits to be gone on with."""
+"""After this time a stale session is committed without asking."""
 
 
 class StaleSession(NamedTuple):
@@ -28,7 +28,7 @@ class StaleSession(NamedTuple):
 
 
 def stale(project: Project, home: str, now_s: int) -> list[StaleSession]:
-    """The sessions that have waited for a day or longer, but for those of agents that run."""
+    """The stale sessions, except those of running agents."""
     folder = os.path.join(project.refs, "work")
     try:
         entries = list(os.scandir(folder))

@@ -1,8 +1,7 @@
-"""What tools said about the code while a session went on: the last word of each goes into a commit.
+"""Tool snapshots in a session's chain: the last one of each tool goes into the commit.
 
-A snapshot and the edges that follow from it are one step of the session, and stay together. The
-snapshot of the code is a tree of one object for each file, so that files which did not change are
-the same objects in the next one.
+A snapshot and its edges are one step of the session and stay together. The snapshot of the code is
+a tree with one object for each file, so unchanged files are the same objects in the next one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,24 +16,24 @@ from ctx.objects.work import Step
 
 
 class ToolSnapshots(NamedTuple):
-    """What a commit takes over of a chain, as ids of objects."""
+    """The objects that a commit takes over from a chain."""
 
     cargo: ObjectId | None = None
     edges: tuple[ObjectId, ...] = ()
-    """The batches of edges that came with it."""
+    """The edge batches of the cargo snapshot."""
     code: ObjectId | None = None
-    """The tree of the snapshot of the code."""
+    """The tree of the code snapshot."""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What it is, in words."""
+        """The names of the snapshots."""
         cargo = "the answer of cargo metadata" if self.cargo else ""
         code = "a snapshot of the code" if self.code else ""
         return tuple(filter(None, (cargo, code)))
 
     @property
     def lines(self) -> list[str]:
-        """As it stands among the changes."""
+        """The lines for the changelog."""
         return [f"+ {each}" for each in self.parts]
 
     @property
@@ -43,7 +42,7 @@ class ToolSnapshots(NamedTuple):
 
 
 def last_snapshots(repository: Repository, steps: Sequence[Step]) -> ToolSnapshots:
-    """What the steps of a chain, newest first, have found out last."""
+    """The last snapshots in the steps of a chain, which are ordered newest first."""
     found = ToolSnapshots()
     for step in steps:
         if step.work.step_kind is not StepKind.COMMAND_RUN:
@@ -64,7 +63,7 @@ def last_snapshots(repository: Repository, steps: Sequence[Step]) -> ToolSnapsho
 def objects_for_commit(
     repository: Repository, found: ToolSnapshots, heads: Sequence[ObjectId]
 ) -> Iterator[ObjectId]:
-    """The objects that a commit brings with what it takes over."""
+    """The objects that a commit needs for its snapshots."""
     yield from found.edges
     if found.cargo:
         yield found.cargo
@@ -81,7 +80,7 @@ def objects_for_commit(
 def last_cargo(
     repository: Repository, steps: Sequence[Step], heads: Sequence[ObjectId]
 ) -> ObjectId | None:
-    """The newest snapshot of the cargo workspaces: staged in this chain, else committed."""
+    """The newest cargo snapshot: staged in this chain, else committed."""
     staged = last_snapshots(repository, steps).cargo
     return staged or _first(commit.cargo_snapshot for commit in _history(repository, heads))
 
@@ -89,7 +88,7 @@ def last_cargo(
 def last_code(
     repository: Repository, steps: Sequence[Step], heads: Sequence[ObjectId]
 ) -> ObjectId | None:
-    """The newest snapshot of the code: staged in this chain, else committed."""
+    """The newest code snapshot: staged in this chain, else committed."""
     return last_snapshots(repository, steps).code or last_committed_code(repository, heads)
 
 

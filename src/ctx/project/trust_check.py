@@ -1,13 +1,12 @@
-"""Whether a project is the one that was trusted: its repository at its path.
+"""Checks whether a project is the trusted one: the same repository at the same path.
 
-A repository is known by the commits that its history begins with, the URL of its remote `origin`,
-and who owns its git folder. What was known when it was trusted must still hold. What was not known
-then (nothing was committed yet, there was no remote, the clone is shallow) is not compared, and
-written down as soon as it is known: so trust only ever narrows.
+A repository is identified by its root commits, the URL of its remote `origin`, and the owner of its
+git folder. What was known when it was trusted must still match. What was unknown then (no commit,
+no remote, a shallow clone) is not compared, and is stored once it is known: trust only narrows.
 
-To walk to the first commits takes long. The file with the marker also names the last commits that
-were checked: one of those needs no process, and one that descends from the last of them a quick
-one. Where another repository lies at the path, the file is removed, so that hooks agree.
+Walking to the root commits is slow. The marker file also lists the last checked commits: one of
+those needs no process, and a descendant of the last one a fast one. If another repository is at the
+path, the file is removed, so that hooks do not trust it either.
 """
 
 import contextlib
@@ -28,18 +27,18 @@ if TYPE_CHECKING:
 
 BROKEN = f"{trust_list.NAME}.broken"
 NOTICE = f"{trust_list.NAME}.adopted"
-"""The file that says how many entries were given an identity, until somebody was told."""
+"""The file with the number of entries that got an identity, until the user was told."""
 
 _WAIT_S = 10.0
 _KEPT_HEADS = 8
 
 
 class Verdict(NamedTuple):
-    """Whether a project store is trusted, and what is not as it was when it was trusted."""
+    """Whether a project store is trusted, and what has changed since it was trusted."""
 
     is_trusted: bool
     differs: tuple[str, ...] = ()
-    """Clauses such as `its remote is now "a", was "b"`; none where it was never trusted."""
+    """Clauses such as `its remote is now "a", was "b"`; empty if it was never trusted."""
 
     @property
     def reason(self) -> str:
@@ -62,7 +61,7 @@ NEVER_TRUSTED = Verdict(False)
 def verify(home: str, project: "Project") -> Verdict:
     """Whether this is the repository that was trusted at this path.
 
-    One that was cloned again gets its marker back; another one loses it.
+    A new clone of the same repository gets its marker back; another repository loses it.
     """
     known = trust_list.find(home, project)
     if known is not None and not known.marker:
@@ -71,7 +70,7 @@ def verify(home: str, project: "Project") -> Verdict:
     if known is None:
         return NEVER_TRUSTED
     if not known.marker:
-        # The list cannot be written here; it is what it was.
+        # The list cannot be written, so it is unchanged.
         return TRUSTED
     kept = trust_list.read_key(project, known.key)
     if kept.get("marker") != known.marker:
@@ -82,12 +81,12 @@ def verify(home: str, project: "Project") -> Verdict:
     try:
         return _with_marker(home, project, known, kept)
     except GitFailure:
-        # Without git nothing can be compared: it is as trusted as a hook takes it.
+        # Without git nothing can be compared: the marker alone decides, as in a hook.
         return TRUSTED
 
 
 def _with_marker(home: str, project: "Project", known: TrustEntry, kept: dict[str, Any]) -> Verdict:
-    """A project that has the marker: what may have changed since it was looked at last."""
+    """Check a project with the marker for changes since the last check."""
     stamp, head = repository_identity.stamp_of(project), repository_identity.head_of(project)
     heads = [each for each in _list(kept.get("heads")) if isinstance(each, str)]
     is_same_config = kept.get("stamp") == stamp
@@ -103,7 +102,7 @@ def _with_marker(home: str, project: "Project", known: TrustEntry, kept: dict[st
     if differs := repository_identity.differences(known, snapshot.identity):
         return _refused(home, project, known, differs, snapshot)
     _learn(home, known, snapshot.identity)
-    # Those that were checked when less was known do not count any more.
+    # Commits that were checked when less was known do not count.
     checked = [each for each in heads if each != head] if known.roots else []
     with contextlib.suppress(OSError):
         _write_key(project, known, [*checked[1 - _KEPT_HEADS :], head], stamp)
@@ -113,9 +112,9 @@ def _with_marker(home: str, project: "Project", known: TrustEntry, kept: dict[st
 def _without_marker(
     home: str, project: "Project", known: TrustEntry, kept: dict[str, Any]
 ) -> Verdict:
-    """A project at a trusted path that does not have the marker: it may be the same repository,
-    cloned again."""
-    # A commit's name stands for all that led to it: a history that was refused is not walked again.
+    """Check a project at a trusted path without the marker: it may be a new clone of the same
+    repository."""
+    # A commit id stands for its whole history: a refused history is not walked again.
     is_refused = bool(known.roots) and kept.get("refused") == _refusal(project)
     snapshot = repository_identity.take(project, walking=not is_refused)
     if differs := repository_identity.differences(known, snapshot.identity):
@@ -139,7 +138,7 @@ _OLD_INDEXES = "the indexes that lie in its git folder cannot be removed"
 
 
 def trusted_project(home: str, folder: str) -> "Project | None":
-    """The project here whose store may be used: it is there, and trusted."""
+    """The project here, if it has a trusted store."""
     project = layout.find_project(folder, home)
     return project if project and verify(home, project).is_trusted else None
 
@@ -174,7 +173,7 @@ def trust_project(home: str, project: "Project", who: str, at: str) -> bool:
 
 
 def revoke(home: str, project: "Project") -> bool:
-    """Trust a project no longer; whether it was trusted."""
+    """Revoke the trust of a project; whether it was trusted."""
     keys = {trust_list.key_of(project), trust_list.folder_of(project)}
     for key in keys:
         with contextlib.suppress(OSError):
@@ -183,7 +182,7 @@ def revoke(home: str, project: "Project") -> bool:
 
 
 def revoke_folder(home: str, root: str) -> bool:
-    """The same for a project that may be gone: what stands in its place later is another one."""
+    """Revoke the trust of a folder whose project may be gone."""
     keys = {trusted.key for trusted in trust_list.everything(home) if trusted.root == root}
     return _remove(home, keys)
 
@@ -192,7 +191,7 @@ def _remove(home: str, keys: set[str]) -> bool:
     if keys.isdisjoint(trust_list.read_list(home) or {}):
         return False
     with _locked(home, "ctx trust --revoke"), disk.explained("writing down what is trusted"):
-        # A list that broke in the meantime trusts nobody, and stays as it is.
+        # A list that became unreadable in the meantime is left as it is.
         entries = trust_list.read_list(home) or {}
         left = {key: entry for key, entry in entries.items() if key not in keys}
         if left != entries:
@@ -202,9 +201,9 @@ def _remove(home: str, keys: set[str]) -> bool:
 
 
 def adopt(home: str, here: "Project | None" = None) -> None:
-    """Give entries of a ctx that knew only paths the identity that their projects have now.
+    """Add the current identity to entries of an old ctx that stored only paths.
 
-    One whose folder is gone gets a marker that nothing has: what comes to its path is another one.
+    An entry whose folder is gone gets a marker that matches nothing.
     """
     found: dict[str, tuple[Project | None, IdentitySnapshot]] = {}
     for known in trust_list.everything(home):
@@ -221,7 +220,7 @@ def adopt(home: str, here: "Project | None" = None) -> None:
             found[known.key] = (None, IdentitySnapshot(Identity((), "", None), "", ""))
     if not found:
         return
-    # Where it cannot be written the entries are what they were, and the next process tries again.
+    # If the list cannot be written, the next process tries again.
     with (
         contextlib.suppress(DiskFailure, LockConflict),
         _locked(home, "ctx trust"),
@@ -244,25 +243,25 @@ def adopt(home: str, here: "Project | None" = None) -> None:
 
 
 def take_notice(home: str) -> int:
-    """How many entries were given an identity since somebody was told; 0 the next time."""
+    """How many entries got an identity since the last call."""
     path = os.path.join(home, NOTICE)
     try:
-        told = int(disk.read_plain(path, 100))
+        count = int(disk.read_plain(path, 100))
         os.unlink(path)
     except (OSError, ValueError):
         return 0
-    return told
+    return count
 
 
 def _at(home: str, known: TrustEntry) -> "Project | None":
-    """The project that an entry is about, if it is still there."""
+    """The project of an entry, if it still exists."""
     project = layout.find_project(known.root, home)
     keys = (trust_list.key_of(project), trust_list.folder_of(project)) if project else ()
     return project if known.key in keys else None
 
 
 def _learn(home: str, known: TrustEntry, now: Identity) -> None:
-    """Write down what was not known before, so that it must hold from now on."""
+    """Store parts of the identity that were unknown before, so that they must match later."""
     roots, remote = known.roots or now.roots, known.remote or now.remote
     if (roots, remote) == (known.roots, known.remote):
         return
@@ -287,12 +286,12 @@ def _refused(
     differs: tuple[str, ...],
     snapshot: "IdentitySnapshot | None" = None,
 ) -> Verdict:
-    """Take the marker away, so that hooks agree. That a history begins with other commits is kept
-    in its place: to find it out takes long."""
+    """Remove the marker, so that hooks do not trust it either. If the root commits differ, that is
+    stored in its place, because finding it out is slow."""
     path = trust_list.key_file(project, known.key)
     with contextlib.suppress(DiskFailure, LockConflict, OSError), _locked(home, "ctx trust"):
         if trust_list.find(home, project) != known:
-            # It was trusted anew meanwhile, as what it is now.
+            # It was trusted again in the meantime.
             pass
         elif snapshot and roots_differ(known) in differs:
             _write(path, {"refused": f"{snapshot.head} {snapshot.stamp}"})
@@ -310,7 +309,7 @@ def _refusal(project: "Project") -> str:
 
 
 def _discard_indexes(project: "Project", key: str) -> None:
-    """Remove the indexes of memory in every working tree; that of the code is no memory."""
+    """Remove the memory indexes of every working tree, but not the code index."""
     import shutil
 
     local = project.local
@@ -335,7 +334,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _with_entry(entries: dict[str, Any], known: TrustEntry) -> dict[str, Any]:
-    """The list with an entry in it, and whatever else a newer ctx has written there."""
+    """The list with an entry added; fields of a newer ctx are kept."""
     before = entries.get(known.key)
     entry = {name: value for name, value in known._asdict().items() if name != "key"}
     return {**entries, known.key: {**(before if isinstance(before, dict) else {}), **entry}}
@@ -352,13 +351,13 @@ def _write(path: str, value: dict[str, Any]) -> None:
 
 
 def _write_list(home: str, entries: dict[str, Any]) -> None:
-    # A path may be any bytes: what is no text is escaped, and comes back as it was.
+    # A path may be any bytes: what is not text is escaped and restored when read.
     text = json.dumps(entries, indent=2, sort_keys=True)
     disk.replace(trust_list.path_of(home), f"{text}\n".encode())
 
 
 def _locked(home: str, doing: str) -> "AbstractContextManager[None]":
-    """One writer at a time, so that nobody's trust is lost."""
+    """A lock for one writer at a time, so that no entry is lost."""
     from ctx import locks
 
     return locks.held(f"{trust_list.path_of(home)}.lock", doing, _WAIT_S)

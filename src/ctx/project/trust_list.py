@@ -1,19 +1,18 @@
-"""Which project stores a person trusts, in `CTX_HOME/trusted.json`, as far as hooks ask.
+"""The list of trusted project stores, `CTX_HOME/trusted.json`, as hooks read it.
 
-A cloned repository is a stranger: until it is trusted, hooks say of its memory only that it
-exists. Trust is given to a repository at a path, and so to all of its working trees: the name under
-which it is kept is the git folder that they share. It must be that folder which knows the working
-tree: a `.git` that came out of an archive can point to any repository, and would be trusted
-like that one. Where it does not, and outside of git, trust is for the one folder.
+Until a cloned repository is trusted, hooks only report that it has memory. Trust belongs to a
+repository at a path and covers all of its working trees: the key is their common git folder. That
+folder must list the working tree, because a `.git` file from an archive can point to any repository
+and would inherit its trust. If it does not, and outside of git, trust covers only the one folder.
 
-The path alone is not enough: something else may be cloned there later. `ctx trust` puts a random
-marker into the list and into a file in the git folder, which no clone and no archive brings along.
-A hook compares the two and who owns the folder, which takes no process. Whether it is still the
-same repository (`project/trust_check.py`) is for processes that have the time to ask git; they
-remove the file where it is not.
+The path alone is not enough: something else may be cloned there later. `ctx trust` writes a random
+marker to the list and to a file in the git folder, which no clone and no archive contains. A hook
+compares the markers and the owner of the folder without starting a process. Processes that have
+time to run git check whether it is still the same repository (`project/trust_check.py`); if not,
+they remove the file.
 
-A list that cannot be read trusts nobody. Hooks load this module: it imports little, and they
-only read.
+A list that cannot be read trusts nobody. Hooks load this module, so it imports little and only
+reads.
 """
 
 import json
@@ -36,7 +35,7 @@ _LARGEST_KEY = 64 * 1024
 
 
 class TrustEntry(NamedTuple):
-    """A project store that is trusted, and what its repository is known by."""
+    """A trusted project store and the identity of its repository."""
 
     key: str
     root: str
@@ -45,9 +44,9 @@ class TrustEntry(NamedTuple):
     identity: str
     """Who trusts it, as git names them."""
     marker: str = ""
-    """What the file in the git folder holds; empty in an entry of a ctx that knew only paths."""
+    """The marker in the git folder; empty in an entry of an old ctx that stored only paths."""
     roots: tuple[str, ...] = ()
-    """The commits that its history begins with; none: not known."""
+    """The root commits of its history; empty: not known."""
     remote: str = ""
     """The URL of `origin`, as `repository_identity.comparable` writes it; empty: not known."""
     owner: int | None = None
@@ -55,28 +54,28 @@ class TrustEntry(NamedTuple):
 
 
 def is_trusted(home: str, project: "Project") -> bool:
-    """Whether a project is trusted, as far as plain files say so."""
+    """Whether a project is trusted according to plain files."""
     known = find(home, project)
     if known is None:
         return False
     if not known.marker:
-        # Nobody has had the time yet to find out what its repository is known by.
+        # The identity of its repository has not been determined yet.
         return True
     is_same_owner = known.owner in (None, owner_of(project))
     return is_same_owner and read_key(project, known.key).get("marker") == known.marker
 
 
 def find(home: str, project: "Project") -> TrustEntry | None:
-    """The entry of a project; None where there is none.
+    """The entry of a project; None if there is none.
 
-    It may have been trusted before it became a git repository, then as a folder.
+    A project that was trusted before it became a git repository has the entry of a folder.
     """
     entries = _understood(read_list(home) or {})
     return entries.get(key_of(project)) or entries.get(folder_of(project))
 
 
 def everything(home: str) -> list[TrustEntry]:
-    """All that is trusted, by the folder."""
+    """All entries, sorted by folder."""
     known = _understood(read_list(home) or {})
     return sorted(known.values(), key=lambda trusted: (trusted.root, trusted.key))
 
@@ -91,7 +90,7 @@ def path_of(home: str) -> str:
 
 
 def key_of(project: "Project") -> str:
-    """Under which name a project is trusted. No real path has `//` in it."""
+    """The key of a project in the list. No real path contains `//`."""
     checkout = project.checkout
     if checkout is None or not _is_at_home(checkout):
         return folder_of(project)
@@ -105,10 +104,9 @@ def folder_of(project: "Project") -> str:
 
 
 def _is_at_home(checkout: "Checkout") -> bool:
-    """Whether a working tree belongs to its repository also as the repository sees it.
+    """Whether the repository also lists this working tree as its own.
 
-    The first working tree holds the git folder itself. Of a further one, the git folder knows
-    where it lies.
+    The main working tree contains the git folder. For a linked one, the git folder stores its path.
     """
     link = os.path.join(checkout.top, ".git")
     if checkout.git_dir == checkout.common_dir:
@@ -125,7 +123,7 @@ def _is_at_home(checkout: "Checkout") -> bool:
 
 
 def key_file(project: "Project", key: str) -> str:
-    """Where the marker lies that tells the trusted repository from another one at its path."""
+    """The file with the marker, which distinguishes the trusted repository from another one."""
     if key == folder_of(project):
         return os.path.join(project.store, "local", "trust.json")
     assert project.checkout is not None
@@ -135,7 +133,7 @@ def key_file(project: "Project", key: str) -> str:
 
 
 def read_key(project: "Project", key: str) -> "dict[str, Any]":
-    """What that file says; nothing where there is none, or it cannot be read."""
+    """The contents of that file; empty if it is missing or unreadable."""
     try:
         found = json.loads(disk.read_plain(key_file(project, key), _LARGEST_KEY))
     except (OSError, ValueError, RecursionError):
@@ -152,7 +150,7 @@ def owner_of(project: "Project") -> int | None:
 
 
 def read_list(home: str) -> "dict[str, Any] | None":
-    """The list as it is written, with whatever a newer ctx keeps in it; None: there is none."""
+    """The raw list, including fields of a newer ctx; None if it is missing or unreadable."""
     try:
         data = disk.read_plain(path_of(home), _LARGEST)
         entries = json.loads(data)
@@ -162,7 +160,7 @@ def read_list(home: str) -> "dict[str, Any] | None":
 
 
 def _understood(entries: "dict[str, Any]") -> dict[str, TrustEntry]:
-    """The entries that can be understood. One that cannot be trusts nobody, and is kept."""
+    """The valid entries. An invalid one is kept in the file but grants no trust."""
     found = {}
     for key, entry in entries.items():
         if not isinstance(entry, dict):
