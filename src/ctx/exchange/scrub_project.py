@@ -9,20 +9,30 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
+
+import msgspec
 
 from ctx import clock, disk, git
+from ctx.errors import CtxError
 from ctx.exchange import scrub_files
 from ctx.exchange.scrub_files import RemainingPlace, ScrubbedPlace, holds, plain_files
-from ctx.exchange.scrubbed_objects import rewritten
+from ctx.exchange.scrub_store import changed_record
 from ctx.layout import CONFIG_NAME, INDEX_KEY
-from ctx.objects import scrub
+from ctx.objects import codec, scrub
 from ctx.objects.repository import Repository
 from ctx.objects.staged import StagedStore
-from ctx.objects.store import Object
+from ctx.objects.store import Kind, Object, blob, from_payload
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard
 
 _SHOWN = 5
+_RECORD_LENGTH = 11
+_FIXED = frozenset(
+    {"session_id", "kind", "step_kind", "role", "stream", "label", "tool", "language", "severity"}
+)
+"""Fields that are not free text, or that identify the object."""
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 class ScrubbedProject:
@@ -73,7 +83,7 @@ class ScrubbedProject:
                 yield ScrubbedPlace(self._shown(store.folder), len(held.objects), "rewritten")
 
     def _rewritten(self, found: Object) -> Object | None:
-        return rewritten(found, self._needle)
+        return rewritten_object(found, self._needle)
 
     def _derived(self, *, acting: bool, any_found: bool) -> Iterator[ScrubbedPlace]:
         """Delete memory indexes if memory contains the text, and the code index if it does."""
@@ -193,3 +203,65 @@ def _remove(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         discard(path)
+
+
+def rewritten_object(found: Object, needle: Needle) -> Object | None:
+    """The object without the text; None if it does not contain it."""
+    if found.kind is Kind.BLOB:
+        text = found.payload.decode("utf-8", "surrogateescape")
+        after = needle.scrubbed(text)
+        return blob(after.encode("utf-8", "surrogateescape")) if after != text else None
+    try:
+        name, version, fields = msgspec.msgpack.decode(found.payload)
+        changed = _scrubbed_fields(name, fields, needle)
+        if changed == fields:
+            return None
+        payload = _ENCODER.encode((name, version, changed))
+        before, after_value = codec.decode(found.payload), codec.decode(payload)
+    except (msgspec.MsgspecError, CtxError, UnicodeError, RecursionError, ValueError, TypeError):
+        return None
+    # The text may be a word of the format itself.
+    return from_payload(Kind.TYPED, payload) if type(before) is type(after_value) else None
+
+
+def _scrubbed_fields(name: str, fields: Any, needle: Needle) -> Any:
+    if name == "record_batch" and isinstance(fields, dict):
+        said = fields.get("records", ())
+        return {**fields, "records": [_scrubbed_record(each, needle) for each in said]}
+    if name == "tree" and isinstance(fields, dict):
+        return {**fields, "entries": _renamed_entries(fields.get("entries", ()), needle)}
+    return _scrubbed_value(fields, needle)
+
+
+def _scrubbed_record(record: Any, needle: Needle) -> Any:
+    if isinstance(record, list) and len(record) >= _RECORD_LENGTH:
+        texts = [each for n, each in enumerate(record[:_RECORD_LENGTH]) if n not in (1, 7)]
+        if all(isinstance(each, str) for each in texts):
+            return changed_record(record, needle) or record
+    # Readers skip an invalid record, but it is kept, so it is scrubbed too.
+    return _scrubbed_value(record, needle)
+
+
+def _renamed_entries(entries: Any, needle: Needle) -> Any:
+    """The entries of a tree under their new names, sorted and without duplicates."""
+    named: dict[str, Any] = {}
+    for entry in entries:
+        name = after = needle.name(entry["name"])
+        number = 1
+        while after in named:
+            number += 1
+            after = f"{name}-{number}"
+        named[after] = {**entry, "name": after}
+    return [named[name] for name in sorted(named)]
+
+
+def _scrubbed_value(value: Any, needle: Needle, key: str = "") -> Any:
+    match value:
+        case str() if key not in _FIXED:
+            return needle.name(value) if key == "path" else needle.scrubbed(value)
+        case list():
+            return [_scrubbed_value(each, needle, key) for each in value]
+        case dict():
+            return {name: _scrubbed_value(each, needle, str(name)) for name, each in value.items()}
+        case _:
+            return value
