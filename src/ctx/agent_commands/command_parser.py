@@ -1,12 +1,12 @@
-"""What an agent asks of its memory, in the words of its reply.
+"""Parses the `<ctx:…>` commands in an agent's reply.
 
     <ctx:remember type="fact" tags="tier:reference">content</ctx:remember>      a Command
-    <ctx:rember type="fact">content</ctx:rember>                                a Wrong
+    <ctx:rember type="fact">content</ctx:rember>                                a CommandProblem
     `<ctx:status/>`, the <ctx: prefix, <ctx:…>                                  nothing
 
-An agent writes markup as a person would, and now and then gets it wrong. So whatever has one
-certain meaning is read: either kind of quotes, a word without any, `/>` or a closing. The rest is
-told back with the right form, and does not stand in the way of what stands beside it.
+Agents sometimes write markup incorrectly, so everything with one clear meaning is accepted: both
+kinds of quotes, a word without quotes, `/>` or a closing tag. Everything else is reported back with
+the correct form and does not affect the other commands.
 """
 
 import re
@@ -32,34 +32,34 @@ _NO_SENTENCE_END = re.compile(
     r"(?:\.\.|(?<!\w)(?:\w|\d+|(?:\w\.)+\w|eg|ie|cf|vs|viz|ex|etc|incl|esp|approx|resp|bzw|vgl)\.)\Z",
     re.IGNORECASE,
 )
-"""Abbreviations, numbers and dots that announce something."""
+"""Abbreviations, numbers and ellipses."""
 
 
 class Command(NamedTuple):
     name: str
     attributes: Mapping[str, str]
-    """Those that are given, checked; lists have commas and no spaces. A `tier` is among the
-    `tags`, and a `link` has its `type` in any case."""
+    """The checked attributes; lists have commas and no spaces. A `tier` is part of the `tags`, and
+    a `link` always has a `type`."""
     content: str
-    """As it is written, without the white space around it. Empty for commands without any."""
+    """The content as written, stripped. Empty for commands without content."""
     position: int
-    """Its place among everything found, right or wrong, counted from 0. It tells the commands of
-    one message apart, also when the message is read again."""
+    """Its index among all commands and problems of the message, from 0. It identifies a command,
+    also when the message is read again."""
 
 
 class CommandProblem(NamedTuple):
-    """What was meant as a command and cannot be carried out."""
+    """Text that was meant as a command but is invalid."""
 
     written: str
     """Its beginning, in one line."""
     problem: str
     right: str
-    """What such a command looks like."""
+    """The correct form of such a command."""
     position: int
 
 
 def parse(text: str) -> list[Command | CommandProblem]:
-    """Everything in a message that was meant as a command, in order."""
+    """All commands and problems of a message, in order."""
     return [
         _read(text, each.opening, each.closing, position)
         for position, each in enumerate(_meant_elements(text))
@@ -67,7 +67,7 @@ def parse(text: str) -> list[Command | CommandProblem]:
 
 
 def spans(text: str) -> list[Span]:
-    """Where in a message everything stands that was meant as a command, with its content."""
+    """The spans of all commands and problems of a message, with their content."""
     return [(each.opening.start, each.end) for each in _meant_elements(text)]
 
 
@@ -75,9 +75,9 @@ class _Element(NamedTuple):
     opening: OpeningTag
     closing: Span | None
     is_placed: bool
-    """Whether it stands where a command can stand."""
+    """Whether a command can be at this place."""
     leads_out: bool
-    """Whether it ends behind its paragraph."""
+    """Whether it ends after its paragraph."""
 
     @property
     def start(self) -> int:
@@ -89,11 +89,11 @@ class _Element(NamedTuple):
 
 
 def _meant_elements(text: str) -> list[_Element]:
-    """The elements that are commands: at the beginning of a line, behind a sentence or behind
-    another command, and not quoted. What is inside of an element is none, whatever it is.
+    """The elements that are commands: at the start of a line, after a sentence or after another
+    command, and not quoted. Elements inside another element are not commands.
 
-    Behind an element that leads out of its paragraph, the text is read as if the element were a
-    word. Where it turns out to be quoted, that was wrong, and the text is read again.
+    After an element that ends beyond its paragraph, the text is read as if the element were a word.
+    If the element turns out to be quoted, that was wrong, and the text is read again.
     """
     shown: set[int] = set()
     for _ in range(_MOST_READINGS if MARK in text else 0):
@@ -128,11 +128,11 @@ def _elements(text: str, shown: set[int]) -> tuple[list[_Element], QuotedPlaces]
             end = closing[1] if closing else opening.end
             found.append(_Element(opening, closing, is_placed, end > paragraph.end))
             if opening.problem:
-                # Nobody knows where it ends. Its quotes must not quote what is below.
+                # Its end is unknown. Its quotes must not quote the text below.
                 line_end = text.find("\n", opening.end, paragraph.end)
                 return paragraph.end if line_end < 0 else line_end
             if not is_placed:
-                # It only quotes, and what it quotes is read as any other text.
+                # It is only quoted, so its content is read like any other text.
                 quotations.add(start, end)
                 return opening.end
             return end
@@ -151,11 +151,11 @@ def _ends_sentence(text: str, start: int, end: int) -> bool:
 
 
 Reader = Callable[[str], str]
-"""From a value as it is written to the one that is meant; `UsageError` where there is none."""
+"""Parses an attribute value; raises `UsageError` if it is invalid."""
 
 
 def _ids(value: str) -> str:
-    """Ids, also as contexts show them: `[fact:01HQ1A2B3C4D]`."""
+    """Ids, also in the form that contexts show: `[fact:01HQ1A2B3C4D]`."""
     words = (word.strip("[]`").rpartition(":")[2] for word in re.split(r"[,\s]+", value))
     found = ",".join(filter(None, words))
     if not found:
@@ -224,7 +224,7 @@ _FORMS = {
 
 
 def _is_meant(text: str, opening: OpeningTag) -> bool:
-    """Half an opening is a mistake where it has values, or stands alone. Otherwise it is prose."""
+    """An incomplete tag is a mistake if it has values or is alone in its line, else it is prose."""
     return not opening.problem or (
         opening.name in _FORMS
         and (
@@ -240,7 +240,7 @@ def _may_have_content(opening: OpeningTag) -> bool:
 
 
 def _begins_content(opening: OpeningTag) -> bool:
-    """Whether it is right, so that a closing must follow."""
+    """Whether the opening tag is valid, so that a closing tag must follow."""
     if opening.problem or opening.is_all:
         return False
     try:
@@ -253,7 +253,7 @@ def _begins_content(opening: OpeningTag) -> bool:
 def _read(
     text: str, opening: OpeningTag, closing: Span | None, position: int
 ) -> Command | CommandProblem:
-    """What an opening and its closing say.
+    """Parse an opening tag and its closing tag.
 
     Commands inside the content are content: examples, or a mistake that must do no harm.
     """
@@ -275,7 +275,7 @@ def _read(
 
 
 def _checked(opening: OpeningTag) -> dict[str, str]:
-    """The attributes as they are meant."""
+    """The parsed and checked attributes."""
     name = opening.name
     if opening.problem:
         raise UsageError(opening.problem)
@@ -297,7 +297,7 @@ def _checked(opening: OpeningTag) -> dict[str, str]:
 
 
 def _checked_attributes(opening: OpeningTag, readers: Mapping[str, Reader]) -> dict[str, str]:
-    """The attributes as they are written, each once."""
+    """The attributes as written, without duplicates."""
     found: dict[str, str] = {}
     for name, value in opening.attributes:
         if name not in readers:
@@ -307,7 +307,7 @@ def _checked_attributes(opening: OpeningTag, readers: Mapping[str, Reader]) -> d
             raise UsageError(f"`{name}` is given twice.")
         if value is None and readers[name] is not _yes_or_no:
             raise UsageError(f"`{name}` has no value.")
-        # As in HTML: a switch is on if it is there.
+        # As in HTML, a boolean attribute is true if it is present.
         found[name] = "true" if value is None else value.strip()
     return found
 
@@ -315,7 +315,7 @@ def _checked_attributes(opening: OpeningTag, readers: Mapping[str, Reader]) -> d
 def _beginning(text: str, opening: OpeningTag, closing: Span | None) -> str:
     written = text[opening.start : opening.start + 4 * LONGEST_WRITTEN]
     if opening.problem:
-        # Nobody knows where it ends, so its line is shown.
+        # Its end is unknown, so its line is shown.
         written = written.partition("\n")[0]
     else:
         written = written[: (closing[1] if closing else opening.end) - opening.start]
@@ -324,7 +324,7 @@ def _beginning(text: str, opening: OpeningTag, closing: Span | None) -> str:
 
 
 def _instead(word: str, known: tuple[str, ...]) -> str:
-    """How a sentence about a word that is unknown ends."""
+    """The end of a sentence about an unknown word: a suggestion or the known words."""
     near = _nearest(word, known)
     return f"; did you mean `{near}`?" if near else f"; there are `{'`, `'.join(known)}`."
 
@@ -337,12 +337,12 @@ def _nearest(word: str, known: tuple[str, ...]) -> str | None:
 
 
 def right_form(name: str) -> str:
-    """What a command of this name looks like."""
+    """The correct form of a command."""
     return _FORMS[name].right
 
 
 def written(command: Command) -> str:
-    """The beginning of a command in one line, as it could have been written."""
+    """The beginning of a command in one line."""
     values = {name: text.replace('"', "&quot;") for name, text in command.attributes.items()}
     given = "".join(f' {name}="{value}"' for name, value in values.items())
     content = " ".join(command.content.split())
