@@ -1,7 +1,7 @@
-"""From a query, a scope and the time to one SQL statement.
+"""Compiles a query, a scope and the time to one SQL statement.
 
-SQLite would choose a plan by guessing, or by statistics that may be missing or old. Here the plan
-is written down instead, so that it is the same for every store:
+SQLite chooses a plan by guessing, or by statistics that may be missing or old. The statements fix
+the plan instead, so that it is the same for every store:
 
 1. The *candidates*: ids in descending order, out of indexes alone. A tag and a type are read in
    this order; `UNION`, `INTERSECT` and `EXCEPT` merge such streams without storing anything, so
@@ -40,7 +40,7 @@ from ctx.memory.query.query_parser import And, Expression, Not, Or, Query
 from ctx.memory.query.time_filters import TimeFilter
 
 MOST_WORDS = 32
-"""Of a longer question the first words count."""
+"""The maximum number of words of a question; later words are ignored."""
 
 _SUPERSEDED = HasFilter("superseded")
 _TRUE = And(())
@@ -68,10 +68,10 @@ _ROW = "nodes AS r INDEXED BY idx_nodes_row ON r.id = n.id"
 
 
 class Scope(NamedTuple):
-    """What can be seen, besides what the query says."""
+    """What is visible, in addition to the query's own filters."""
 
     include_superseded: bool = False
-    """Also what is superseded. A query that says `has:superseded` sees it anyway."""
+    """Whether superseded nodes are visible. With `has:superseded` they always are."""
     project: str | None = None
     """Without the nodes of other projects. A node is of all the projects that it is tagged with;
     one without such a tag is everyone's."""
@@ -85,19 +85,19 @@ class SqlStatement(NamedTuple):
 
 
 class SearchWords(NamedTuple):
-    """Which words of a question a node must have."""
+    """The words of a question that a node must have."""
 
     groups: tuple[tuple[str, ...], ...]
-    """What may stand for each word, as `terms.alternatives` says."""
+    """The alternatives of each word, from `terms.alternatives`."""
     any_of_them: bool = False
     newest: int | None = None
-    """Of the nodes that have them, only so many are ranked: the newest."""
+    """Only this many matching nodes are ranked, the newest ones."""
     beginnings: bool = False
-    """Whether words that begin like them are enough."""
+    """Whether the words are prefixes."""
 
     @property
     def expression(self) -> str:
-        """As FTS5 reads it. An empty phrase is in no text."""
+        """The FTS5 expression. An empty phrase matches nothing."""
         star = "*" if self.beginnings else ""
         words = (
             " OR ".join(
@@ -119,7 +119,7 @@ def words_of(query: Query) -> SearchWords:
 def compile_query(
     query: Query, scope: Scope, now_ms: int, words: SearchWords | None = None
 ) -> SqlStatement:
-    """The ids of the nodes that match, the newest first; of a text, ids and ranks, the best first.
+    """The ids of the matching nodes, newest first; for a text, ids and ranks, best first.
 
     Without being told which, all words of a text are wanted. Nodes of the same rank come in no
     order: to compare their ids, SQLite would have to read all of them.
@@ -130,7 +130,7 @@ def compile_query(
 
 
 def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> SqlStatement | None:
-    """The same for the nodes of filters with one tier; None where no node can match.
+    """The matching nodes of one tier, for a query of filters; None if no node can match.
 
     Whoever reads one tier after the other knows which nodes had a stronger one already. Without
     a tier it is about the nodes in none of the three that a view is made of.
@@ -156,7 +156,7 @@ def compile_count(
     *,
     left_out: bool = False,
 ) -> SqlStatement:
-    """How many match; with `left_out`, how many are not seen because of the scope's project."""
+    """The number of matches; with `left_out`, of those that the scope's project hides."""
     expression = _visible(query, scope._replace(project=None) if left_out else scope)
     if left_out:
         expression = And((expression, OtherNameFilter(PROJECT, scope.project or "")))
@@ -177,7 +177,7 @@ def compile_count(
 
 
 def compile_among(query: Query, scope: Scope, now_ms: int, node_ids: Sequence[str]) -> SqlStatement:
-    """Those of some nodes that can be seen and for which the filters hold, whatever they say."""
+    """Which of these nodes are visible and match the filters; the words are ignored."""
     seen = condition(_simplified(_visible(query, scope)), now_ms)
     places = ", ".join("?" * len(node_ids))
     return SqlStatement(
@@ -192,7 +192,7 @@ def _visible(query: Query, scope: Scope) -> Expression:
 
 
 def _limits(query: Query, scope: Scope) -> list[Expression]:
-    """What the scope asks of every node."""
+    """The conditions of the scope."""
     limits: list[Expression] = []
     if not scope.include_superseded and not _names_superseded(query.tree or _TRUE):
         limits.append(Not(_SUPERSEDED))
@@ -256,7 +256,7 @@ def _is_false(expression: Expression) -> bool:
 def _filter_statement(
     expression: Expression, now_ms: int, *, counted: bool = False
 ) -> SqlStatement:
-    """The ids for which a simplified expression is true; in any order if they are counted."""
+    """The ids that match a simplified expression; unordered if they are counted."""
     parts = expression.parts if isinstance(expression, And) else (expression,)
     candidates, rest = _candidates(parts, now_ms)
     if candidates is None:
@@ -273,7 +273,7 @@ def _filter_statement(
 
 
 def _filtered(candidates: SqlFragment, rest: Sequence[Expression], now_ms: int) -> SqlFragment:
-    """The candidates that fulfil the rest, in the same order."""
+    """The candidates that match the rest, in the same order."""
     where = condition(And(tuple(rest)), now_ms, row="r")
     row = f" CROSS JOIN {_ROW}" if any(map(conditions.reads_row, rest)) else ""
     return SqlFragment(
@@ -285,7 +285,7 @@ def _filtered(candidates: SqlFragment, rest: Sequence[Expression], now_ms: int) 
 def _candidates(
     parts: Sequence[Expression], now_ms: int
 ) -> tuple[SqlFragment | None, list[Expression]]:
-    """The candidates for a conjunction, and the parts that they do not answer for."""
+    """The candidates for a conjunction, and the parts that are still to be checked."""
     sizes = [_size(part, now_ms) for part in parts]
     if any(isinstance(part, TagFilter) and not part.tag.startswith(_EVERYWHERE) for part in parts):
         # What was made lately may be everything; what has such a tag hardly ever is.
@@ -313,7 +313,7 @@ def _candidates(
 
 
 def _size(expression: Expression, now_ms: int) -> int | None:
-    """How few candidates an expression gives; None where it gives none."""
+    """The rank of an expression by its number of candidates; None if it cannot list any."""
     match expression:
         case TimeFilter():
             return _NARROW_TIME if _is_narrow(expression, now_ms) else None

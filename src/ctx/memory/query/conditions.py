@@ -1,4 +1,4 @@
-"""What each filter is in SQL: a condition on the node `n`, and a list of the ids that fulfil it."""
+"""The filters in SQL: a condition on the node `n`, and a list of the matching ids."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -34,7 +34,7 @@ _HAS = {
 
 
 class SqlFragment(NamedTuple):
-    """A part of a statement, and the values for its question marks."""
+    """A part of a statement and its parameters."""
 
     sql: str
     parameters: tuple[str | int, ...] = ()
@@ -126,7 +126,7 @@ def _between(column: str, time: TimeFilter, now_ms: int) -> SqlFragment:
 
 
 def reads_row(expression: Expression) -> bool:
-    """Whether the condition is about more of the node than its id."""
+    """Whether the condition needs columns other than the id."""
     match expression:
         case And(parts) | Or(parts):
             return any(map(reads_row, parts))
@@ -202,7 +202,7 @@ def ids(given: Filter, now_ms: int) -> SqlFragment:
 
 
 def _at_path(pattern: str) -> SqlFragment:
-    """The nodes about a path, and those that mention them."""
+    """The nodes of a path, and those that mention them."""
     path = "json_extract(metadata, '$.path')"
     wanted = pattern.removeprefix("./").rstrip("/") if pattern != "." else "*"
     fixed = min((wanted.find(sign) for sign in "*?[" if sign in wanted), default=len(wanted))

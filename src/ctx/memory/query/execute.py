@@ -1,4 +1,4 @@
-"""Run a query: the ids that match, how many there are, and the ids by tier."""
+"""Runs a query: the matching ids, their number, and the ids by tier."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,18 +22,18 @@ from ctx.memory.query.compile import (
 from ctx.memory.query.query_parser import Query
 
 MOST_RANKED = 8_000
-"""Nodes that are ranked where nothing but common words narrows the answer."""
+"""The number of nodes that are ranked if a query has only common words."""
 
 TIERS = (model.PINNED, model.WORKING, model.REFERENCE)
 
 
 class Matches(NamedTuple):
     ids: Iterator[NodeId]
-    """Read as they are asked for."""
+    """Read lazily."""
     partial: bool
-    """Whether no node has all the words, so that these have only some of them."""
+    """Whether no node has all the words, so that these match only some of them."""
     beginnings: bool = False
-    """Whether no node has any of them, so that these have words that begin so."""
+    """Whether no node has any of the words, so that these match by prefix."""
 
 
 def matching(
@@ -110,7 +110,7 @@ def _ranked(connection: Connection, statement: SqlStatement) -> Iterator[tuple[f
 
 
 def _once(node_ids: Iterable[NodeId]) -> Iterator[NodeId]:
-    """Each node once: what stands for a thing in the code may be in several stores."""
+    """Each node once: several stores may have the same anchor."""
     seen: set[NodeId] = set()
     for node_id in node_ids:
         if node_id not in seen:
@@ -126,7 +126,7 @@ def count(
     *,
     beginnings: bool = False,
 ) -> int:
-    """How many nodes `matching` gives without a limit."""
+    """The number of nodes that `matching` returns without a limit."""
     if query.mode == "filters":
         return _count(connections, compile_count(query, scope, now_ms))
     for words in _attempts(connections, query, scope, beginnings=beginnings):
@@ -138,7 +138,7 @@ def count(
 def left_out_by_scope(
     connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
 ) -> int:
-    """How many nodes the answer would have without the scope's project that it now has not."""
+    """How many matches the scope's project hides."""
     if scope.project is None or query.names_project:
         return 0
     if query.mode == "filters":
@@ -179,7 +179,7 @@ def in_tiers(
 def _merged(
     connections: Sequence[Connection], statement: SqlStatement
 ) -> Iterator[tuple[Any, ...]]:
-    """What each of them finds, in the order that each has it: the newest first."""
+    """The rows of all connections, merged newest first."""
     if len(connections) == 1:
         return _run(connections[0], statement)
     found = (_run(connection, statement) for connection in connections)
@@ -206,7 +206,7 @@ def _ranked_in_tiers(
 
 
 def with_tiers(statement: SqlStatement) -> SqlStatement:
-    """The same with one more column: the tiers of the node, if it has any."""
+    """The statement with an additional column for the node's tiers."""
     tiers = "SELECT group_concat(tag) FROM tags WHERE node_id = found.id"
     return SqlStatement(
         f"SELECT found.*, ({tiers} AND tag >= 'tier:' AND tag < 'tier;')"

@@ -1,4 +1,4 @@
-"""The filters: what each name takes, and the value that it becomes."""
+"""The filters of the query language and their values."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -41,13 +41,13 @@ class HasFilter(NamedTuple):
 
 
 class LinkedFrom(NamedTuple):
-    """With an edge from a node whose id begins so."""
+    """With an edge from a node with this id prefix."""
 
     prefix: str
 
 
 class LinkedTo(NamedTuple):
-    """With an edge to a node whose id begins so."""
+    """With an edge to a node with this id prefix."""
 
     prefix: str
 
@@ -65,7 +65,7 @@ class IdFilter(NamedTuple):
 
 
 class OtherNameFilter(NamedTuple):
-    """Tagged in a namespace, but not with this name. No text says it: the scope of a query does."""
+    """Tagged in a namespace, but not with this name. Only the scope of a query uses it."""
 
     namespace: str
     name: str
@@ -89,7 +89,7 @@ Filter = (
 
 
 def read(text: str, token: Token) -> Filter:
-    """The filter that stands at a place of a query, checked."""
+    """Parse and check the filter of a token."""
     if token.name not in FILTERS:
         raise _unknown(text, token)
     if not token.is_closed:

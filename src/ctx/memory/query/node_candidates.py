@@ -1,8 +1,8 @@
-"""The nodes that may answer a question, and what is known of their words.
+"""Finds the nodes that may answer a question, and the data to rank them.
 
-A question is answered by comparing a few hundred nodes well, rather than all of them roughly. This
-module finds those few hundred in the tables, and reads what comparing takes: how rare a word is,
-what a node says, and what was said beside it. Comparing is the business of whoever asks.
+A question is answered by comparing a few hundred nodes well rather than all of them roughly. This
+module finds them and reads what ranking needs: how rare a word is, the text of a node, and its
+neighbours in the session. The caller ranks them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,11 +16,11 @@ from ctx.memory.query.compile import Scope, SearchWords, compile_among, compile_
 from ctx.memory.query.query_parser import Query
 
 MOST_MATCHES = execute.MOST_RANKED
-"""Nodes that have one of the words, among which the best are looked for. To rank more of them takes
-longer than anybody waits, and words that so many have tell little."""
+"""The maximum number of matches to rank. Ranking more takes too long, and words that so many nodes
+have are not informative."""
 
 LONGEST_TEXT = 60_000
-"""Characters of a node's words that are compared."""
+"""The maximum number of characters of a node's words to compare."""
 
 _PART = 400
 _SHORTEST_MISSPELT = 4
@@ -29,11 +29,11 @@ _MANY_NODES = 20_000
 
 
 class NodeText(NamedTuple):
-    """What a node says."""
+    """The text of a node."""
 
     id: NodeId
     terms: str
-    """Its words as `ctx.terms` gives them, with spaces between."""
+    """Its words from `ctx.terms`, separated by spaces."""
     session: str
     """The tag of the session that it came from; empty where it has none."""
     created_at: str
@@ -41,7 +41,7 @@ class NodeText(NamedTuple):
 
 
 class NodeVocabulary:
-    """How many nodes have a word, in several stores."""
+    """How many nodes have a word, over several stores."""
 
     def __init__(self, connections: Sequence[Connection]) -> None:
         self._connections = connections
@@ -56,15 +56,15 @@ class NodeVocabulary:
             self.nodes += connection.execute("SELECT count(*) FROM nodes_fts_docsize").fetchone()[0]
 
     def count(self, term: str) -> int:
-        """How many nodes have it; one that search looks for as a beginning counts as rare."""
+        """How many nodes have a word; a prefix counts as rare."""
         sql = "SELECT doc FROM temp.node_words WHERE term = ? AND col = 'terms'"
         found = (connection.execute(sql, (term,)).fetchone() for connection in self._connections)
         return sum(row[0] for row in found if row)
 
     def alike(self, term: str) -> list[str]:
-        """The words one slip of the keyboard away from one that nobody wrote down.
+        """The words at one typing error from an unknown word.
 
-        People rarely mistype how a word begins; without that rule `mango` would be `mongo`.
+        People rarely mistype the beginning of a word; without that rule `mango` matches `mongo`.
         """
         if len(term) < _SHORTEST_MISSPELT or not (term.isascii() and term.isalpha()):
             return []
@@ -80,7 +80,7 @@ class NodeVocabulary:
 
 
 def _is_slip(typed: str, meant: str) -> bool:
-    """Whether one letter is missing, too many, wrong, or changed places with the next one."""
+    """Whether one letter is missing, extra, wrong, or swapped with the next one."""
     if abs(len(typed) - len(meant)) > 1 or typed == meant:
         return False
     at = next((at for at, (a, b) in enumerate(zip(typed, meant)) if a != b), None)  # noqa: B905
@@ -102,9 +102,9 @@ def best_by_terms(
     terms: Iterable[str],
     limit: int,
 ) -> list[NodeId]:
-    """Of the nodes that have one of the terms, those that are the best by them alone.
+    """The best nodes by these terms alone, among those that have one of them.
 
-    Where nothing narrows what has a common word, the newest of it are ranked.
+    If no filter narrows the matches, only the newest are ranked.
     """
     is_wide = query.tree is None and scope.project is None and scope.task is None
     newest = MOST_MATCHES if is_wide else None
@@ -124,7 +124,7 @@ def visible_nodes(
     now_ms: int,
     node_ids: Collection[NodeId],
 ) -> set[NodeId]:
-    """Those of the nodes for which the filters of a question hold, and that its scope may see."""
+    """Which of these nodes match the filters of a question and are in its scope."""
     found: set[NodeId] = set()
     for part in _parts(node_ids):
         statement = compile_among(query, scope, now_ms, part)
@@ -135,7 +135,7 @@ def visible_nodes(
 
 
 def texts(connections: Sequence[Connection], node_ids: Collection[NodeId]) -> Iterator[NodeText]:
-    """What the nodes say, each once, in no order."""
+    """The texts of the nodes, each once, unordered."""
     seen: set[NodeId] = set()
     for connection in connections:
         for part in _parts(node_ids):
@@ -155,7 +155,7 @@ def texts(connections: Sequence[Connection], node_ids: Collection[NodeId]) -> It
 def session_neighbours(
     connections: Sequence[Connection], sessions: Mapping[NodeId, str], reach: int
 ) -> dict[NodeId, list[tuple[NodeId, int]]]:
-    """What came just before and just after each node in its session, and how far away it is."""
+    """The neighbours of each node in its session, with their distance."""
     found: dict[NodeId, list[tuple[NodeId, int]]] = {}
     before = "SELECT node_id FROM tags WHERE tag = ? AND node_id < ? ORDER BY node_id DESC LIMIT ?"
     after = "SELECT node_id FROM tags WHERE tag = ? AND node_id > ? ORDER BY node_id LIMIT ?"

@@ -1,17 +1,16 @@
-"""A query of a view as statements that can be run without this package.
+"""Precompiled queries of views, which hooks run without this package.
 
-A hook composes a context in milliseconds: it must neither parse nor compile. So the statements of
-a view's query lie beside the query, as JSON:
+A hook composes a context in milliseconds, so it must not parse or compile. The statements of a
+view's query are stored with it as JSON:
 
     {"filters": {"": [["tier:pinned", "SELECT …", ["tier:pinned", ["project"]]], …], "task": […]}}
 
-There is a list without a task, and one with it. Both know their project, if only to leave out
-what belongs to one. A statement gives the
-ids of one tier; where the query has words, ids, ranks and tiers, and the first statement that
-finds anything is the answer. What is only known later stands in brackets: `["project"]`,
-`["task"]`, and `["ago", 86400000, "~"]` for a time that long ago with a `~` behind it.
+There is one list without a task and one with it; both take the project. A statement returns the ids
+of one tier. For a query with words it returns ids, ranks and tiers, and the first statement with a
+result is the answer. Parameters that are only known later are lists: `["project"]`, `["task"]`, and
+`["ago", 86400000, "~"]` for a time that long ago followed by `~`.
 
-Whoever changes what a query is compiled to adds a migration that prepares all views anew.
+A change of what a query compiles to needs a migration that prepares all views again.
 """
 
 from sqlite3 import Connection
@@ -28,12 +27,12 @@ from ctx.memory.query.time_filters import TimeFilter
 # No tag has this character in it.
 _LATER = "\0"
 _SCOPES = {"": Scope(project=_LATER), "task": Scope(project=_LATER, task=_LATER)}
-# A moment that no query names: a time that is counted back from it can be told from a date.
+# A time that no query uses: it distinguishes ages, which are counted back from it, from dates.
 _THEN_MS = 32_535_215_999_000 - 123_457_000
 
 
 def prepared(query: str) -> str | None:
-    """The statements of a query as JSON; None where it makes no sense any more."""
+    """The statements of a query as JSON; None if it is invalid."""
     try:
         asked = parse(query)
     except CtxError:
@@ -50,7 +49,7 @@ def prepared(query: str) -> str | None:
 
 
 def prepare_views(connection: Connection) -> None:
-    """Prepare all views anew."""
+    """Prepare all views again."""
     for name, query in connection.execute("SELECT name, query FROM views").fetchall():
         connection.execute("UPDATE views SET compiled = ? WHERE name = ?", (prepared(query), name))
 
@@ -79,7 +78,7 @@ def _ages(expression: Expression | None) -> set[int]:
 
 
 def _open(value: str | int, ages: dict[str, int]) -> Any:
-    """A value of a statement, or what stands for one that is only known later."""
+    """A parameter, or the placeholder of one that is only known later."""
     match value:
         case "project:\0":
             return ["project"]

@@ -1,4 +1,4 @@
-"""From tokens to a tree of filters, or to words and the filters that must hold beside them.
+"""Parses tokens to a tree of filters, or to words with filters that must match.
 
 The parser keeps its own stacks instead of calling itself: parentheses may be nested as deeply as
 someone likes. What takes turns in truth is bounded, because the stack of SQLite's parser is.
@@ -14,20 +14,20 @@ from ctx.memory.query.syntax import FILTERS, Token, invalid, tokens
 
 MOST_FILTERS = 500
 DEEPEST = 12
-"""How often `AND` and `OR` may take turns. Parentheses that change nothing do not count."""
+"""The maximum depth of alternating `AND` and `OR`. Redundant parentheses do not count."""
 
 _PRECEDENCE = {"(": 0, "or": 1, "and": 2, "not": 3}
 _SPLIT_UP = "Ask in several steps."
 
 
 class And(NamedTuple):
-    """All of them; without any it is true."""
+    """All parts must match; true without parts."""
 
     parts: tuple["Expression", ...]
 
 
 class Or(NamedTuple):
-    """One of them; without any it is false."""
+    """One part must match; false without parts."""
 
     parts: tuple["Expression", ...]
 
@@ -43,13 +43,13 @@ class Query(NamedTuple):
     text: str
     mode: Literal["filters", "text"]
     tree: Expression | None
-    """None where there are words alone."""
+    """None if there are only words."""
     words: str
-    """What is left of the text without its filters; empty where there are filters alone."""
+    """The text without its filters; empty if there are only filters."""
     names_project: bool
-    """Whether it asks for projects itself, so that no other is left out of the answer."""
+    """Whether it filters by project itself, so that the scope's project does not apply."""
     names_task: bool = False
-    """The same for tasks."""
+    """Whether it filters by task itself."""
 
 
 class _Operand(NamedTuple):
@@ -70,7 +70,7 @@ def parse(text: str) -> Query:
 
 
 def parse_words(words: str, beside: Sequence[str] = ()) -> Query:
-    """A search for all of these words, whatever they look like, beside filters that must hold."""
+    """A search for these words, taken literally, with filters that must match."""
     found = [(text, token) for text in beside for token in tokens(text)]
     parts = tuple(filters.read(text, token) for text, token in found)
     beside_them = [token for _, token in found]
@@ -193,7 +193,7 @@ def _tree(text: str, found: Sequence[Token]) -> Expression:
 
 
 def _join(text: str, operands: list[_Operand], operators: list[Token], kind: str) -> None:
-    """Give the operators that bind at least as tightly as `kind` their operands."""
+    """Apply the operators that bind at least as tightly as `kind`."""
     while operators and _PRECEDENCE[operators[-1].kind] >= _PRECEDENCE[kind]:
         operator = operators.pop()
         right = operands.pop()
@@ -219,7 +219,7 @@ def _join(text: str, operands: list[_Operand], operators: list[Token], kind: str
 
 
 def _incomplete(text: str, previous: Token | None, token: Token | None) -> QueryInvalid:
-    """The error where a filter should stand between two tokens and does not."""
+    """The error for a missing filter between two tokens."""
     if previous is not None and previous.kind != "(":
         word = text[previous.start : previous.end].upper()
         sentence = f"`{word}` has nothing after it."

@@ -1,7 +1,7 @@
-"""How long ago, or when: what `created:`, `updated:` and `--since` take.
+"""Ages and dates: the values of `created:`, `updated:` and `--since`.
 
-Times are compared as text, which works because all of them are written in one form. So a day is
-everything from its own text to that text with a `~` behind it, and a second is the same.
+Times are compared as text, which works because all of them have the same format. A day is the range
+from its own text to that text plus `~`, and so is a second.
 """
 
 from typing import Literal, NamedTuple
@@ -14,7 +14,7 @@ Comparison = Literal["=", ">", ">=", "<", "<="]
 
 HINT = "Write an age, such as 30min, 24h, 7d, 2w, 3mo or 1y, or a date, such as 2024-01-31."
 
-# The longer come first: the first that fits is the one that was meant.
+# Longer ones first: the first match wins.
 _COMPARISONS: tuple[Comparison, ...] = (">=", "<=", ">", "<", "=")
 _SECOND = 1000
 _DAY = 86400 * _SECOND
@@ -32,17 +32,17 @@ _MOST_DIGITS = 9
 
 
 class TimeFilter(NamedTuple):
-    """A filter on one of a node's two times."""
+    """A filter on `created_at` or `updated_at`."""
 
     column: Column
     comparison: Comparison
     age_ms: int | None
-    """Counted back from now; None where there is a date."""
+    """The age in milliseconds; None for a date."""
     date: str
-    """A day or a second, as far as the times of nodes are written."""
+    """A day or a second, in the format of node times."""
 
     def bounds(self, now_ms: int) -> tuple[str | None, str | None]:
-        """From this text on, and before that text."""
+        """The inclusive lower bound and the exclusive upper bound, as text."""
         start = clock.iso(now_ms - self.age_ms) if self.age_ms is not None else self.date
         end = start + "~"
         match self.comparison:
@@ -65,13 +65,13 @@ def read(column: Column, text: str) -> TimeFilter:
 
 
 def comparison(text: str) -> tuple[Comparison, str]:
-    """The sign that a value begins with, and what follows it; no sign is `=`."""
+    """The comparison that a value starts with, and the rest; the default is `=`."""
     sign = next((sign for sign in _COMPARISONS if text.startswith(sign)), None)
     return sign or "=", text.removeprefix(sign or "")
 
 
 def moment(text: str, now_ms: int) -> int:
-    """The time that someone means by `24h` or by a date, in milliseconds."""
+    """The time that `24h` or a date stands for, in milliseconds."""
     age_ms = _age_ms(text)
     return now_ms - age_ms if age_ms is not None else clock.parse_iso(_date(text)) or 0
 
