@@ -1,4 +1,4 @@
-"""A graph as one JSON document, and back.
+"""Exports a graph as one JSON document, and parses such documents.
 
     {"format": "ctx-graph", "version": 1,
     "nodes": [
@@ -6,12 +6,12 @@
      "created_at": …, "updated_at": …, "metadata": {…}},
     …
 
-The same graph gives the same bytes: everything is sorted, and nothing says when or where it was
-written. Each node, edge and view has a line of its own, so that two documents can be compared
-line by line. `tagged_at` stands in a node only for tags that came later than the node.
+Equal graphs give equal bytes: everything is sorted, and the time and place of the export are not
+included. Each node, edge and view is on its own line, so that documents can be compared line by
+line. `tagged_at` lists only tags that were added later than the node.
 
-The Go program of the same name exports nodes, edges and tags in much the same way; its documents
-are read too, as leniently as its database.
+The Go program of the same name exports nodes, edges and tags in a similar format; its documents are
+parsed too, as leniently as its database.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class GraphDocument(NamedTuple):
     items: list[Item]
     """Nodes, then edges, then views."""
     is_ours: bool
-    """Written by `ctx export` of this program, so that everything in it must make sense."""
+    """Whether `ctx export` of this program wrote it, so that everything in it must be valid."""
 
 
 class ExportCounts(NamedTuple):
@@ -52,15 +52,15 @@ class ExportCounts(NamedTuple):
 def write(
     graph: Graph, chosen: Sequence[NodeId] | None, out: Callable[[str], object]
 ) -> ExportCounts:
-    """The whole graph, or some nodes and the edges between them, handed on line by line."""
+    """Write the whole graph, or some nodes and the edges between them, line by line."""
     among = None if chosen is None else frozenset(chosen)
     out(f'{{"format": "{FORMAT}", "version": {VERSION},\n"nodes": [')
     nodes = _listed(_node_lines(graph, chosen, among), out)
     out('],\n"edges": [')
     edges = _listed(_edge_lines(graph, among), out)
     out('],\n"views": [')
-    told = graph.views() if among is None else ()
-    views = _listed((_line(view._asdict()) for view in told), out)
+    exported = graph.views() if among is None else ()
+    views = _listed((_line(view._asdict()) for view in exported), out)
     out("]}\n")
     return ExportCounts(nodes, edges, views)
 
@@ -142,7 +142,7 @@ def _line(value: Mapping[str, Any]) -> str:
 
 
 def parse(text: str) -> GraphDocument:
-    """What a document says. All of it is looked at before anything is done with it."""
+    """Parse a document. All of it is checked before anything is imported."""
     found = _parsed(text)
     if found.get("format") == FORMAT:
         version = found.get("version")
@@ -175,7 +175,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _ours(found: Mapping[str, Any]) -> GraphDocument:
@@ -239,7 +239,7 @@ def _node(each: Mapping[str, Any], at: str) -> Draft:
 
 
 def _replacement(each: Mapping[str, Any], at: str) -> Edge | None:
-    """The edge that `superseded_by` of a node follows from, which a document should have too."""
+    """The edge for a node's `superseded_by`, which the document should also contain."""
     if each.get("superseded_by") is None:
         return None
     newer, older = (NodeId(_ulid(each, name, at)) for name in ("superseded_by", "id"))
@@ -310,7 +310,7 @@ def _wrong(what: str) -> ContentRefused:
 
 
 def require_no_conflict(graph: Graph, items: Iterable[Item]) -> None:
-    """Raise if an item says something else than what is here under the same name."""
+    """Raise if an item differs from the existing one with the same name."""
     found: list[str] = []
     count = 0
     for item in items:
@@ -347,7 +347,7 @@ def _conflict(graph: Graph, item: Item) -> str | None:
         edge = graph.edge(item.from_id, item.to_id, item.type)
         said = foreign_items.cleaned_value(dict(item.metadata))[0]
         if edge and said and edge.metadata != said:
-            return f"edge {item.from_id} {item.type} {item.to_id}: what it rests on"
+            return f"edge {item.from_id} {item.type} {item.to_id}: evidence"
     if isinstance(item, View):
         view = next((each for each in graph.views() if each.name == item.name), None)
         same = view is None or (view.query, view.budget) == (item.query, item.budget)
@@ -357,7 +357,7 @@ def _conflict(graph: Graph, item: Item) -> str | None:
 
 
 def _go_items(found: Mapping[str, Any]) -> Iterator[Item]:
-    """The Go program's export: tags stand in the nodes, in a list of their own, or in both."""
+    """The Go program's export: tags are in the nodes, in a separate list, or in both."""
     listed: dict[str, dict[str, object]] = {}
     for _, each in _lenient(found, "tags"):
         tags = listed.setdefault(foreign_items.text(each.get("node_id")), {})

@@ -1,17 +1,17 @@
-"""Takes in what comes from elsewhere: what is new is added, what changed is merged.
+"""Imports items from other sources: new items are added, changed ones are merged.
 
-Of a node that is here already, the source's last word is known: the records of earlier imports
-say it. Only what the source has changed since then is a change; what a person has changed here
-meanwhile stays, unless the source's is newer. Tags and edges are united. What was deleted or
-removed here does not come back, unless it was an import that was undone.
+For an existing node, the records of earlier imports show its last state in the source. Only what
+the source has changed since then is applied; local edits stay unless the source is newer. Tags and
+edges are united. What was deleted here is not imported again, unless it was an import that was
+undone.
 
-An id that comes without a time is given one: of when the thing was made, else of the import. It
-is known again by the rest of it, so that the next import finds the same node.
+An id without a time gets one: the time when the item was made, else the time of the import. The
+rest of the id identifies the node at the next import.
 
-What a page says no more is archived: its nodes are kept, and no context holds them unasked.
+Nodes whose text was removed from their page are archived: they are kept, but no context shows them.
 
-Items are written down in parts, so that a large source need not fit into memory; it is still one
-change, and one transaction.
+Items are written in batches, so that a large source need not fit into memory; it is still one
+change and one transaction.
 """
 
 import os
@@ -48,10 +48,10 @@ from ctx.memory.query.query_parser import parse
 from ctx.memory.records import Record
 
 ACTION = "import"
-"""The verb of the changes that are made here; by it, earlier ones are known."""
+"""The action of import changes; it identifies earlier imports."""
 
 MOST_NEW = 1000
-"""How many of the new nodes are named."""
+"""The maximum number of new nodes to list."""
 
 _PART = 500
 _IN_CONTEXT = frozenset({model.WORKING, model.REFERENCE})
@@ -59,44 +59,44 @@ _FIELDS = {"type": "node_type", "content": "content", "summary": "summary"}
 
 
 class ImportCounts(NamedTuple):
-    """What became of the items."""
+    """The results of an import."""
 
     added: Mapping[str, int]
     """New nodes, by type."""
     updated: int
     unchanged: int
     kept: int
-    """Nodes that are newer here than in the source, and stay as they are."""
+    """Nodes that are newer here than in the source and stay unchanged."""
     tags: int
-    """Tags that nodes here were given; those of new nodes are not counted."""
+    """Tags added to existing nodes."""
     edges: int
     views: int
     archived: int
-    """Nodes that their pages say no more."""
+    """Nodes whose text was removed from their pages."""
     cleaned: int
-    """Characters that no text may hold, each replaced by U+FFFD."""
+    """Invalid characters that were replaced by U+FFFD."""
 
 
 class ItemImporter:
-    """One import under way, inside the transaction of its change: an error takes all of it back.
+    """A running import, inside the transaction of its change: an error rolls all of it back.
 
-    `expected` is how many items there are, as far as that is known.
+    `expected` is the number of items, if known.
     """
 
     def __init__(self, change: Change, expected: int = 0) -> None:
         self.skipped: list[SkippedItem] = []
         self.new: list[NodeId] = []
-        """The first of the nodes that were not here."""
+        """The first new nodes."""
         self.has_written = False
         self._change = change
         self._graph = change.graph
         self._added: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
-        # What is recorded but not in the tables yet.
+        # Recorded, but not in the tables yet.
         self._recent: set[str] = set()
         self._imports: dict[str, bool] = {}
         self._timed: dict[str, NodeId] | None = None
-        # Each item a millisecond after the one before it, and none of them in the future.
+        # Each item is a millisecond after the previous one, and none is in the future.
         self._began = clock.now_ms() - expected
         self._position = 0
 
@@ -275,7 +275,7 @@ class ItemImporter:
         return ({**changed, "metadata": keys} if keys else changed), trial.redacted
 
     def _archive(self, page: CompletePage) -> None:
-        """Take what a page says no more out of every context. A pin is a person's, and stays."""
+        """Archive nodes whose text was removed from a page. A pin is a person's and stays."""
         present = {self._id_of(node_id) for node_id in page.node_ids}
         rows = self._graph.connection.execute(
             "SELECT id FROM nodes WHERE json_extract(metadata, '$.path') = ?",
@@ -288,7 +288,7 @@ class ItemImporter:
                 self._counts["archived"] += 1
 
     def _is_wanted(self, node: Node) -> bool:
-        """Whether somebody brought it back after an import had archived it."""
+        """Whether a person restored it after an import had archived it."""
         about = records.about(self._graph.connection, node.id, "tag.add")
         given = [record for record in about if record.key in model.TIERS[1:]]
         archived = any(r.key == model.OFF_CONTEXT and self._is_import(r) for r in given[:-1])
@@ -379,7 +379,7 @@ class ItemImporter:
 
 
 def _place(draft: Draft) -> str:
-    """Where a draft stood in its source, if it came from a page."""
+    """The place of a draft in its page, if it has one."""
     path, line = draft.metadata.get("path"), draft.metadata.get("line")
     return f"{os.path.basename(path)}:{line}" if isinstance(path, str) and line else ""
 
@@ -389,7 +389,7 @@ def _reason(error: CtxError) -> str:
 
 
 def is_untouched(view: View) -> bool:
-    """Whether this is the default view as every store has it from the beginning."""
+    """Whether this is the unchanged default view of every new store."""
     return (
         view.name == DEFAULT_VIEW
         and view.query == DEFAULT_QUERY
@@ -406,20 +406,20 @@ def _view(graph: Graph, name: str) -> View | None:
 
 
 def _is_newer(draft: Draft, node: Node, before: replay.NodeState | None) -> bool:
-    """Whether the source's word counts: it is later, or nobody has said anything here since."""
+    """Whether the source wins: it is newer, or the node was not edited here since."""
     if before is not None and before.updated_at == node.updated_at:
         return True
     return not draft.updated_at or draft.updated_at > node.updated_at
 
 
 def _is_archived(about: Iterable[Record], node: Node) -> bool:
-    """Whether it is out of all contexts only because its page did not say it for a while."""
+    """Whether it is archived only because its page did not contain it for a while."""
     given = [each for each in about if (each.kind, each.key) == ("tag.add", model.OFF_CONTEXT)]
     return model.OFF_CONTEXT in node.tags and bool(given) and given[-1].action == ACTION
 
 
 def _removed(about: Iterable[Record], kind: str, key: str, given_at: str) -> bool:
-    """Whether somebody took away here what the source still has from before."""
+    """Whether a person removed here what the source still has."""
     return any(
         record.kind == kind
         and record.key == key

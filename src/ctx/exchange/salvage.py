@@ -1,4 +1,4 @@
-"""The rows of a damaged store, as far as they can be read: each is known by its shape."""
+"""Reads the rows of a damaged store and recognises their tables by shape."""
 
 import json
 from collections import Counter
@@ -22,7 +22,7 @@ _WIDTHS = {
     "event_log": 7,
     "model_answers": 8,
 }
-"""How many columns these tables have."""
+"""The number of columns of these tables."""
 _REST_OF_A_SESSION = 4
 
 
@@ -39,7 +39,7 @@ class NodeRow(NamedTuple):
 
 
 EdgeEnds = tuple[NodeId, NodeId, str]
-"""What an edge leads from and to, and of which type it is."""
+"""The source, target and type of an edge."""
 
 
 class EdgeRow(NamedTuple):
@@ -56,7 +56,7 @@ class ViewRow(NamedTuple):
 
 
 class SalvagedRows:
-    """The rows of a file that can be read, each under what names it."""
+    """The readable rows of a file, by key."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
@@ -66,7 +66,7 @@ class SalvagedRows:
         self.tags: dict[tuple[NodeId, str], str] = {}
         self.views: dict[str, ViewRow] = {}
         self.pending: dict[str, tuple[str, str]] = {}
-        # What no record speaks of, by its table.
+        # Rows that have no records, by table.
         self.other_rows: dict[str, dict[str, tuple[Value, ...]]] = {
             "commands": {},
             "receipts": {},
@@ -77,7 +77,7 @@ class SalvagedRows:
             "model_answers": {},
         }
         self.unreadable_pages = 0
-        # What the indexes know to be there, whether or not the row itself can be read.
+        # Keys from the indexes, whether or not the rows are readable.
         self.known_stamps: Counter[int] = Counter()
         self.known_nodes: dict[NodeId, str] = {}
         self.known_edges: set[EdgeEnds] = set()
@@ -86,11 +86,11 @@ class SalvagedRows:
 
     @property
     def lost_records(self) -> int:
-        """How many records an index knows that cannot be read."""
+        """How many records are in an index but not readable."""
         return (self.known_stamps - Counter(r.stamp for r in self.records.values())).total()
 
     def take(self, row: Row) -> None:
-        """Know a row by its shape: a page does not say to which table it belongs."""
+        """Add a row by its shape: a page does not name its table."""
         if row.keyed:
             self._take_key(row.values)
         else:
@@ -127,7 +127,7 @@ class SalvagedRows:
                 place = as_node(start), as_node(end), edge_type
                 if is_ulid(id_) and (told := _json(metadata)) is not None:
                     self.edges[place] = EdgeRow(Ulid(id_), at, told)
-            # What it is compiled to comes behind, unless the store is older than that.
+            # Newer stores have another column with the compiled query.
             case (
                 str(name),
                 str(query),
@@ -167,20 +167,20 @@ class SalvagedRows:
 
     def _take_other(self, table: str, values: tuple[Value, ...]) -> None:
         if table == "event_log":
-            # Its rows have numbers, which are not in them.
+            # Its key is the row number, which is not among the values.
             values = (None, *values[1:])
         key = values[: _KEYS.get(table, 1)] if table != "event_log" else values[1:5]
         self.other_rows[table].setdefault("\0".join(map(str, key)), values)
 
     def fill_from(self, backup: Connection) -> int:
-        """Take from a backup what cannot be read; how many records that were."""
+        """Add rows from a backup that are missing; the number of records added."""
         before = len(self.records)
         for _, said in records.by_subject(backup):
             for record in said:
                 self.records.setdefault(record.id, record)
         for table in self.other_rows:
             width = len(backup.execute(f"PRAGMA table_info({table})").fetchall())
-            # One of an older make has fewer columns, or no such table.
+            # An older backup has fewer columns or no such table.
             if width == _WIDTHS[table]:
                 for row in backup.execute(f"SELECT * FROM {table}"):
                     self._take_other(table, row)
@@ -236,7 +236,7 @@ class SalvagedRows:
 
 
 def salvage(path: str, tick: clock.Tick = clock.no_tick) -> SalvagedRows:
-    """Everything that can be read in the file of a store, and in its log."""
+    """All readable rows of a store's file and its write-ahead log."""
     found = SalvagedRows()
     with pages_of(path) as pages:
         for row in pages.rows(tick):
@@ -246,7 +246,7 @@ def salvage(path: str, tick: clock.Tick = clock.no_tick) -> SalvagedRows:
 
 
 def _fits(kind: str, key: str, target: str | None) -> bool:
-    """Whether the parts of a record go together, where more than one says the same."""
+    """Whether kind, key and target of a record are consistent."""
     edge_type, _, to_id = key.partition(" ")
     return not kind.startswith("edge.") or (edge_type in EDGE_TYPES and to_id == target)
 

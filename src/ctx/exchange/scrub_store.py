@@ -1,4 +1,4 @@
-"""Taking something out of the database of a store, with every trace of it.
+"""Removes a text from the database of the user store, including all copies of it.
 
 The records are changed, which nothing else ever does, and the tables are made anew wherever those
 records speak of. What no record speaks of is changed where it lies. Then the index of words is
@@ -23,22 +23,22 @@ from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import transaction
 
 _FIXED = ("type", "created_at", "updated_at", "id", "over", "outside", "budget", "file")
-"""Fields of a record's body that are no text."""
+"""Fields of a record's body that are not free text."""
 _NAMES = frozenset({"project", "folder", "repository", "branch", "transcript", "path", "tool"})
-"""Columns with names and paths, in which brackets have no place."""
+"""Columns with names and paths, which must not contain brackets."""
 _PATIENCE_S = 10.0
 _TURN_MS = 100
 _PART = 500
 
 
 class _Table(NamedTuple):
-    """A table that no record speaks of, and what is in it."""
+    """A table whose rows have no records."""
 
     key: tuple[str, ...]
     texts: tuple[str, ...] = ()
     json: tuple[str, ...] = ()
     inner_keys: bool = False
-    """Whether the names inside of its JSON are somebody's own."""
+    """Whether the keys of its JSON are user text."""
 
 
 _TOLD = {
@@ -66,7 +66,7 @@ _DERIVED = {
 
 
 def find(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tick) -> Counter[str]:
-    """How many rows hold it, by their table."""
+    """How many rows contain it, by table."""
     found: Counter[str] = Counter()
     found["records"] = sum(1 for _ in _records(connection, needle, tick))
     for table, what in _tables(connection):
@@ -77,7 +77,7 @@ def find(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tic
 
 
 def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tick) -> Counter[str]:
-    """Take it out of every row; how many were changed, by their table.
+    """Remove it from every row; the number of changed rows, by table.
 
     All rows at once or none. What is in free pages and in the log is for `wipe`.
     """
@@ -108,7 +108,7 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
                 "UPDATE OR REPLACE tags SET tag = ? WHERE node_id = ? AND tag = ?",
                 (needle.name(tag), node_id, tag),
             )
-        # A context that is ready would not be what the records say any more.
+        # Cached contexts may contain it.
         connection.execute("DELETE FROM contexts")
         index_words(connection)
         # Whoever has read it before, and is about to write, is to know.
@@ -117,7 +117,7 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
 
 
 def wipe(connection: Connection) -> bool:
-    """Write the file anew and empty its log; whether nobody kept us from it.
+    """Rewrite the file and empty its write-ahead log; False if another process prevented it.
 
     Somebody who reads keeps the log as it is for as long as that takes.
     """
@@ -143,14 +143,14 @@ def wipe(connection: Connection) -> bool:
 
 
 def scrub_copy(connection: Connection, needle: Needle) -> Counter[str]:
-    """The same in a backup, which nobody has open."""
+    """Scrub a backup, which no other process has open."""
     found = scrub(connection, needle)
     if not wipe(connection):
         raise DatabaseFailure("Somebody is reading a backup.", hint="Try again.")
     return found
 
 
-# What holds it
+# Matching rows
 
 
 def changed_record(record: Sequence[Any], needle: Needle) -> Sequence[Any] | None:
@@ -172,7 +172,7 @@ def changed_record(record: Sequence[Any], needle: Needle) -> Sequence[Any] | Non
 def _records(
     connection: Connection, needle: Needle, tick: clock.Tick
 ) -> Iterator[tuple[Record, Record]]:
-    """The records that hold it, as they are and as they are to be."""
+    """The records that contain it, before and after."""
     total = connection.execute("SELECT count(*) FROM records").fetchone()[0]
     rows = connection.execute(
         "SELECT id, stamp, change, action, kind, subject, key, target, body, session, author"
@@ -194,7 +194,7 @@ def _record(row: Sequence[Any]) -> Record:
 
 
 def _body(text: str, needle: Needle) -> str:
-    """The body of a record, as JSON says it."""
+    """The scrubbed body of a record."""
     try:
         said = json.loads(text)
     except (ValueError, RecursionError):
@@ -207,7 +207,7 @@ def _body(text: str, needle: Needle) -> str:
             continue
         if name == "metadata" and isinstance(value, dict):
             after[name] = needle.scrubbed_json({"": value}, keys=True)[""]
-            # The document of a node is found under this name.
+            # This name identifies the document of a node.
             if isinstance(file := value.get("file"), str):
                 after[name]["file"] = needle.name(file)
         elif name == "task" and isinstance(value, str):
@@ -218,7 +218,7 @@ def _body(text: str, needle: Needle) -> str:
 
 
 def _tables(connection: Connection) -> Iterator[tuple[str, _Table]]:
-    """The tables there are: a backup may be of an older make."""
+    """The existing tables: a backup may have an older schema."""
     for table, what in {**_TOLD, **_DERIVED}.items():
         columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         if columns.issuperset(what.key):
@@ -229,7 +229,7 @@ def _tables(connection: Connection) -> Iterator[tuple[str, _Table]]:
 def _rows(
     connection: Connection, needle: Needle, table: str, what: _Table
 ) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-    """The rows that hold it: what names each, and its columns as they are to be."""
+    """The rows that contain it: their keys and their new columns."""
     columns = (*what.texts, *what.json)
     query = f"SELECT {', '.join((*what.key, *columns))} FROM {table}"
     for row in connection.execute(query):

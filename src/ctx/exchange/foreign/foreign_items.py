@@ -1,4 +1,4 @@
-"""What every reader hands on, and how it takes text, times and lists as it finds them."""
+"""The items that readers of other programs' formats return, and parsers for their values."""
 
 import math
 import re
@@ -14,14 +14,14 @@ from ctx.memory.model import Draft, Edge, View
 
 
 class SkippedItem(NamedTuple):
-    """Something that does not come in."""
+    """Something that is not imported."""
 
     what: str
     reason: str
 
 
 class LocatedDraft(NamedTuple):
-    """A draft whose place in the source cannot be told from itself."""
+    """A draft with its place in the source."""
 
     place: str
     """Such as `line 7`."""
@@ -29,11 +29,11 @@ class LocatedDraft(NamedTuple):
 
 
 class CompletePage(NamedTuple):
-    """A page that was read to its end: nodes of it that are not among these, it says no more."""
+    """A page that was read completely: its other nodes were removed from it."""
 
     path: str
     tags: tuple[str, ...]
-    """Those that every node of it was given."""
+    """The tags of all its nodes."""
     node_ids: frozenset[NodeId]
 
 
@@ -41,11 +41,11 @@ Item = Draft | LocatedDraft | CompletePage | Edge | View | SkippedItem
 
 
 class ForeignSource(NamedTuple):
-    """A source that is open."""
+    """An open source."""
 
     program: str
     total: int
-    """How many items there are, as far as can be told beforehand."""
+    """The number of items, as far as it is known in advance."""
     items: Iterator[Item]
 
 
@@ -59,7 +59,7 @@ _UNFIT_IN_TAG = re.compile(r"[\s,\"()'`]+")
 
 
 def text(value: object) -> str:
-    """A database's value as text. What is not UTF-8 stays recognisable as such."""
+    """A database value as text. Invalid UTF-8 is kept as surrogates."""
     if value is None:
         return ""
     if isinstance(value, bytes):
@@ -68,18 +68,15 @@ def text(value: object) -> str:
 
 
 def cleaned(value: str) -> tuple[str, int]:
-    """A text without what no text may hold, and how much of that there was.
-
-    NUL characters, and the halves of characters that bytes which are not UTF-8 turn into.
-    """
+    """A text without NUL characters and surrogates, and the number of replacements."""
     return _UNFIT_IN_TEXT.subn("\ufffd", value)
 
 
 def cleaned_value(value: Any, depth: int = 0) -> tuple[Any, int]:
-    """The same for a value on its way to be JSON, of which nothing very deep is kept.
+    """A value cleaned for JSON, without very deep nesting, and the number of replacements.
 
-    What JSON has no word for is kept as text: bytes, and numbers that are not finite. Those come
-    from `1e999` too, which is JSON when it is read and would be none when it is written.
+    Bytes and numbers that are not finite become text. `1e999`, for example, is valid JSON when it
+    is read but not when it is written.
     """
     if isinstance(value, str):
         return cleaned(value)
@@ -100,9 +97,9 @@ def cleaned_value(value: Any, depth: int = 0) -> tuple[Any, int]:
 
 
 def moment(*values: object) -> int | None:
-    """The first of some values that is a time, in milliseconds since 1970.
+    """The first value that is a time, in milliseconds since 1970.
 
-    Programs write seconds, milliseconds or text; 0 is what they write for none.
+    Programs write seconds, milliseconds or text; 0 means none.
     """
     for value in values:
         # Eight digits may be a date.
@@ -118,7 +115,7 @@ def moment(*values: object) -> int | None:
 
 
 def _epoch(value: float) -> int | None:
-    """Seconds, or thousandths, millionths or billionths of them."""
+    """Milliseconds from seconds, milliseconds, microseconds or nanoseconds."""
     if not abs(value) < _LARGEST_EPOCH_IN_SECONDS * 10**9:
         return None
     if abs(value) < _LARGEST_EPOCH_IN_SECONDS:
@@ -130,15 +127,15 @@ def _epoch(value: float) -> int | None:
 
 
 def iso(ms: int | None) -> str:
-    """A time as we write it; empty where the source knows none."""
+    """A time in our format; empty if the source has none."""
     return "" if ms is None else clock.iso(ms)
 
 
 def derived_id(ms: int | None, *parts: object) -> NodeId:
-    """The id of what another program calls by these parts.
+    """The id of an item that another program identifies by these parts.
 
-    Where no time belongs to it, the id has none: `Intake` gives it one, or finds the one that it
-    was given before.
+    An item without a time gets an id without one: `ItemImporter` adds a time, or finds the one
+    that it added before.
     """
     return NodeId(ids.derived_ulid(ms or 0, "\0".join(text(part) for part in parts)))
 
@@ -148,24 +145,24 @@ def is_untimed(node_id: str) -> bool:
 
 
 def untimed(node_id: str) -> str:
-    """The part of an id that says what it names, and not when."""
+    """The part of an id without the time."""
     return node_id[_TIME_LENGTH:]
 
 
 def timed(node_id: str, ms: int) -> NodeId:
-    """The id of the same thing, with a time."""
+    """The same id with a time."""
     return NodeId(ids.Ulid(ids.derived_ulid(ms, "")[:_TIME_LENGTH] + untimed(node_id)))
 
 
 def kept_id(value: str, ms: int | None, *parts: object) -> NodeId:
-    """An id that is one of ours already, else one that is derived from it."""
+    """A value that is already one of our ids, else an id derived from it."""
     upper = value.strip().upper()
     return NodeId(ids.Ulid(upper)) if ids.is_ulid(upper) else derived_id(ms, *parts, value)
 
 
 @lru_cache(maxsize=1 << 12)
 def tag(word: str) -> str | None:
-    """A tag as near to the given one as ours may be; None where nothing is left of it."""
+    """The valid tag closest to a word; None if nothing is left of it."""
     try:
         return model.tag(word)
     except UsageError:
@@ -180,13 +177,13 @@ def tag(word: str) -> str | None:
 
 
 def tags(*words: str) -> tuple[str, ...]:
-    """Those of the words that can be tags, each once. `name:` without a value is none."""
+    """The tags made from words, without duplicates and without `name:` that has no value."""
     found = (tag(word) for word in words if not word.rstrip().endswith(":"))
     return tuple(dict.fromkeys(word for word in found if word))
 
 
 def listed(value: object) -> list[Any]:
-    """A list that was written as JSON; a text that is no JSON is a list of itself."""
+    """Parse a JSON list; other text becomes a list of one."""
     written = text(value).strip()
     if not written:
         return []
@@ -197,7 +194,7 @@ def listed(value: object) -> list[Any]:
 
 
 def words(value: object) -> list[str]:
-    """The same as texts; what is no text stays JSON."""
+    """Parse a JSON list of texts; other values stay JSON."""
     import json
 
     found = (
@@ -209,7 +206,7 @@ def words(value: object) -> list[str]:
 
 
 def json_value(written: str | bytes) -> Any:
-    """What a JSON text says; None where it is none, or none that can be kept."""
+    """Parse JSON; None if it is invalid."""
     import json
 
     try:
@@ -219,12 +216,12 @@ def json_value(written: str | bytes) -> Any:
 
 
 def _refuse_constant(name: str) -> None:
-    """NaN and its like are no JSON, and would make ours unreadable for others."""
+    """NaN and Infinity are not valid JSON and would make our output unreadable."""
     raise ValueError(name)
 
 
 def node_type(word: str) -> tuple[str, dict[str, str]]:
-    """The nearest of our types, and, where it is another word, the metadata that keeps it."""
+    """The closest of our types, and metadata with the original type if it differs."""
     plain = word.strip().lower().replace("_", "-").replace(" ", "-")
     if plain in model.NODE_TYPES:
         return plain, {}
