@@ -104,14 +104,10 @@ def sessions(connection: Connection) -> list[str]:
 
 
 def _of_batches(connection: Connection, numbers: Iterable[int]) -> list[Record]:
-    found = {
-        record.id: record
-        for number in numbers
-        for record in (*records.of_batch(connection, number), *_repeated(connection, number))
-    }
+    found: dict[str, Record] = {}
+    for number in numbers:
+        rows = connection.execute("SELECT record FROM repeated WHERE batch = ?", (number,))
+        repeated = records.named(connection, [row[0] for row in rows])
+        batch = records.of_batch(connection, number)
+        found.update((record.id, record) for record in (*batch, *repeated))
     return sorted(found.values(), key=lambda record: record.order)
-
-
-def _repeated(connection: Connection, number: int) -> list[Record]:
-    rows = connection.execute("SELECT record FROM repeated WHERE batch = ?", (number,))
-    return records.named(connection, [row[0] for row in rows])

@@ -73,13 +73,11 @@ def describe_change(graph: Graph, change: str) -> ChangeSummary:
     at = clock.iso(clock.stamp_ms(first.stamp))
     undone = is_undone(graph, change)
     what = records.describe(first, first.subject)
-    if first.kind == "node.delete" and (state := _deleted(graph, first)):
-        what = f"deleted: {' '.join(state.content.split())[:60]}"
+    if first.kind == "node.delete":
+        state = replay.node(records.about(graph.connection, first.subject, "node."))
+        if state is not None:
+            what = f"deleted: {' '.join(state.content.split())[:60]}"
     return ChangeSummary(change, at, first.action, first.session, first.author, count, undone, what)
-
-
-def _deleted(graph: Graph, record: Record) -> replay.NodeState | None:
-    return replay.node(records.about(graph.connection, record.subject, "node."))
 
 
 def is_undone(graph: Graph, change: str, *, as_if: str | None = None) -> bool:

@@ -28,7 +28,8 @@ _BODY = msgspec.json.Decoder(dict[str, Any])
 
 def encode_batch(written: Sequence[Record], blobs: Iterable[ObjectId] = ()) -> Object:
     """The batch of records that were written together."""
-    packed = tuple(msgspec.Raw(_ENCODER.encode(_packed(record))) for record in written)
+    rows = ((*record[:8], records.as_json(record.body), *record[9:]) for record in written)
+    packed = tuple(msgspec.Raw(_ENCODER.encode(row)) for row in rows)
     return typed(RecordBatch(packed, blobs=tuple(sorted(set(blobs)))))
 
 
@@ -73,10 +74,6 @@ def decode_batch(batch: RecordBatch) -> list[tuple[Record, str]]:
         if (each := _unpacked(raw)) is not None:
             found.setdefault(each[0].id, each)
     return list(found.values())
-
-
-def _packed(record: Record) -> tuple[Any, ...]:
-    return (*record[:8], records.as_json(record.body), *record[9:])
 
 
 class _Row(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -1,15 +1,15 @@
-"""CLAUDE.md files, and the notes that Claude Code keeps for itself.
+"""Reads CLAUDE.md files and Claude Code's own notes.
 
-What a person wrote for the agent stands in `CLAUDE.md` and `CLAUDE.local.md` of a project and its
-folders, in `.claude/rules/`, and in the folder of Claude Code itself. What the agent wrote down
-by itself lies in `projects/<name>/memory/` there: `MEMORY.md`, which is an index or the notes
-themselves, and one file for each thing.
+Instructions of people are in `CLAUDE.md` and `CLAUDE.local.md` of a project and its folders, in
+`.claude/rules/`, and in Claude Code's own folder. Notes of the agent are in
+`projects/<name>/memory/` of that folder: `MEMORY.md`, which is an index or the notes themselves,
+and one file per topic.
 
-Each section under a heading becomes a node; without headings, each block of text. A note with a
-head of its own (name, description, type) is one node.
+Each section under a heading becomes a node; without headings, each block of text. A note with front
+matter (name, description, type) is one node.
 
-A section is known by its headings, and by what it says where others have the same headings: so
-it stays the same node whatever is written above it.
+A section is identified by its headings, and also by its text if others have the same headings. So
+it stays the same node when text above it changes.
 """
 
 import os
@@ -55,10 +55,10 @@ class MemoryPage(NamedTuple):
 
     path: str
     root: str
-    """The folder that its name is told from, and that what it imports must lie in."""
+    """The folder that its name is relative to, and that its imports must be in."""
     project: str | None
     trusted: bool = False
-    """Named by a person, or in their own folder: it may be a link."""
+    """Whether a person named it or it is in their own folder: then it may be a link."""
     hops: int = 0
 
     @property
@@ -67,19 +67,19 @@ class MemoryPage(NamedTuple):
 
 
 class ClaudeFolders(NamedTuple):
-    """What lies where."""
+    """The folders to search."""
 
     config: str
-    """Where Claude Code keeps its files."""
+    """Claude Code's folder."""
     near: Sequence[str] = ()
-    """Those that notes of the agent may be about."""
+    """Project folders that the agent's notes may be about."""
 
 
 @contextmanager
 def reading(
     paths: Sequence[str], folders: ClaudeFolders, project: str | None = None
 ) -> Iterator[ForeignSource]:
-    """What the files say, and those in folders. `project` names the project they belong to."""
+    """The items of files and folders. `project` overrides the name of their project."""
     found: list[Item] = []
     waiting: list[MemoryPage] = []
     folders = folders._replace(near=[*map(os.path.abspath, paths), *folders.near])
@@ -118,7 +118,7 @@ def _looks_like_claude_codes(folder: str) -> bool:
 
 
 def _page(path: str, folders: ClaudeFolders) -> MemoryPage:
-    """A file that was named: a note of the agent's, or instructions of a project."""
+    """A named file: a note of the agent or instructions of a project."""
     folder = os.path.dirname(path)
     if os.path.basename(folder) == "memory" and _inside_projects(folder):
         project = _noted_project(os.path.dirname(folder), folders)
@@ -152,7 +152,7 @@ def _of_project(folder: str) -> Iterator[MemoryPage | SkippedItem]:
                 shown(here), f"more than {_MOST_FOLDERS:,} folders: give a nearer one"
             )
             return
-        # Only the uppermost folder's own files, where that is everything a person has.
+        # In the home folder, only its own files are read.
         inner = [] if _same(here, home) else sorted(folders)
         folders[:] = [
             name for name in inner if not name.startswith(".") and name not in _PASSED_OVER
@@ -168,7 +168,7 @@ def _of_project(folder: str) -> Iterator[MemoryPage | SkippedItem]:
 
 
 def _below(folder: str, name: str) -> Iterator[str]:
-    """The markdown files under a folder, named from the one that it lies in."""
+    """The Markdown files below a folder, relative to its parent."""
     for here, folders, names in os.walk(os.path.join(folder, name)):
         folders.sort()
         for each in sorted(names):
@@ -177,7 +177,7 @@ def _below(folder: str, name: str) -> Iterator[str]:
 
 
 def _project(folder: str) -> tuple[str, str]:
-    """The name of the project that a folder belongs to, and its uppermost folder."""
+    """The name and root of the project that a folder belongs to."""
     checkout = checkouts.find_checkout(folder)
     if checkout is None:
         return os.path.basename(folder), folder
@@ -191,11 +191,11 @@ def _inside_projects(memory: str) -> bool:
 
 
 def _noted_project(folder: str, folders: ClaudeFolders) -> str:
-    """The project that a folder of Claude Code is about.
+    """The project that a folder of Claude Code belongs to.
 
-    The folder's name is the project's path with every other character a dash, which cannot be
-    read back; but the transcripts in it say where the sessions worked, and a folder that is at
-    hand may be the one.
+    The folder's name is the project's path with dashes for special characters, which cannot be
+    reversed. The transcripts in it contain the working directory; otherwise the known project
+    folders are compared.
     """
     for name in disk.names(folder)[:20]:
         if name.endswith(".jsonl"):
@@ -261,11 +261,11 @@ def _drafts(
 ) -> Iterator[Draft | CompletePage]:
     kind = found.head.get("type") or found.inner_head.get("type")
     project = f"project:{page.project or ''}"
-    # What stands there twice, word for word, is said once.
-    told = list({(each.above, each.body): each for each in sections if each.body}.values())
-    alike = Counter(each.above for each in told)
+    # Identical sections are imported once.
+    distinct = list({(each.above, each.body): each for each in sections if each.body}.values())
+    alike = Counter(section.above for section in distinct)
     node_ids: set[NodeId] = set()
-    for section in told:
+    for section in distinct:
         words = f"{' '.join(section.above)} {found.head.get('name', '')} {kind or ''}"
         is_pattern = kind == "feedback" or bool(_PATTERN_WORDS.search(words))
         metadata: dict[str, Any] = {"path": page.path, "line": section.line}
@@ -285,7 +285,7 @@ def _drafts(
             heading + section.body,
             changed_at,
             changed_at,
-            summary=found.head.get("description") if len(told) == 1 else None,
+            summary=found.head.get("description") if len(distinct) == 1 else None,
             tags=foreign_items.tags(project, f"memory:{kind or ''}", SOURCE, model.REFERENCE),
             metadata=metadata,
         )
@@ -293,7 +293,7 @@ def _drafts(
 
 
 def _without_index(section: MarkdownSection, page: MemoryPage) -> MarkdownSection:
-    """Lines that only point to another note are left out: that note comes by itself."""
+    """A section without lines that only link to another note: that note is read by itself."""
     folder = os.path.dirname(page.path)
 
     def points_elsewhere(line: str) -> bool:
@@ -305,7 +305,7 @@ def _without_index(section: MarkdownSection, page: MemoryPage) -> MarkdownSectio
 
 
 def _only_imports(body: str, page: MemoryPage) -> bool:
-    """Whether a section only names files that are read too: then it says nothing itself."""
+    """Whether a section only names files that are read too."""
     lines = [line for line in body.splitlines() if line.strip()]
     found = [_IMPORT_LINE.fullmatch(line) for line in lines]
     return page.hops < _MOST_HOPS and all(
@@ -315,7 +315,7 @@ def _only_imports(body: str, page: MemoryPage) -> bool:
 
 
 def _imported(page: MemoryPage, body: str, waiting: list[MemoryPage]) -> Iterator[SkippedItem]:
-    """Files that a page names with an @: those beside it are read too, others are only told."""
+    """Queue the files that a page names with `@`; those outside its folder are only reported."""
     for target in dict.fromkeys(_IMPORT.findall(markdown_sections.without_code(body))):
         path = _path_of(target, page)
         if not target.endswith(_TEXT) and not os.path.isfile(path):
@@ -333,7 +333,7 @@ def _imported(page: MemoryPage, body: str, waiting: list[MemoryPage]) -> Iterato
 
 
 def _path_of(target: str, page: MemoryPage) -> str:
-    """Where a file lies that a page names."""
+    """The path of a file that a page names."""
     folder = os.path.dirname(page.path)
     return os.path.normpath(os.path.join(folder, os.path.expanduser(target)))
 

@@ -1,4 +1,4 @@
-"""The database of claude-mem: observations and session summaries, in every generation of it.
+"""Reads the database of claude-mem, in all its schema versions: observations and session summaries.
 
 Its tables grew over time: sessions were `sdk_session_id` before they were `memory_session_id`,
 an observation was one `text` before it had a title, facts and a narrative, and the first
@@ -64,7 +64,7 @@ _PROMPT: dict[str, Sequence[str]] = {
     "created_at": ("created_at",),
 }
 
-# Newest generation first; what the first versions had comes under names of its own.
+# Newest version first; the tables of the first versions have other names.
 _OBSERVATIONS = ("observations", "memories")
 _SUMMARIES = ("session_summaries", "overviews")
 _PROMPTS = "user_prompts"
@@ -117,7 +117,7 @@ def _items(path: str, connection: Connection, tables: Tables, with_prompts: bool
 
 
 class _Sessions:
-    """What claude-mem knows about sessions, for which it has names of its own."""
+    """The sessions of claude-mem, which have ids of their own."""
 
     def __init__(self, connection: Connection, tables: Tables) -> None:
         self._known: dict[str, str] = {}
@@ -137,12 +137,12 @@ class _Sessions:
                 self._projects.setdefault(agents, project)
 
     def name(self, row: Row) -> str:
-        """The name under which the agent knows the session of a row."""
+        """The agent's id of the session of a row."""
         own = _text(row, "session")
         return self._known.get(own, own)
 
     def project(self, name: str) -> str:
-        """The project of a session, by the agent's name of it."""
+        """The project of a session, by the agent's id."""
         return self._projects.get(name, "")
 
 
@@ -231,7 +231,7 @@ def _draft(
 
 
 def _node_id(table: str, row: Row) -> NodeId:
-    """Rows are numbered in each database anew; the session tells two databases apart."""
+    """Row numbers are not unique across databases, so the session is part of the id."""
     return foreign_items.derived_id(_created(row), PROGRAM, table, row["session"], row["id"])
 
 
@@ -273,7 +273,7 @@ def _with_observations(
 
 
 def _by_session(rows: Iterator[Row]) -> Iterator[tuple[bytes, list[Row]]]:
-    """Neighbours of one session together, under its name as SQLite compares it."""
+    """Groups consecutive rows by session id, in SQLite's order."""
     name, together = b"", list[Row]()
     for row in rows:
         own = foreign_items.text(row["session"]).encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Which program a file comes from, by what is in it."""
+"""Detects which program wrote a file, by its contents."""
 
 import os
 from typing import Literal
@@ -17,12 +17,12 @@ _LOOKED_AT = 64 * 1024
 
 
 def kind(path: str) -> Kind:
-    """What a file or a folder is, or an error that says what could be read."""
+    """The format of a file or folder; otherwise an error that lists the supported formats."""
     if os.path.isdir(path):
         return "claude-code"
     foreign_database.require_file(path)
-    # Asked of SQLite before anything else opens the file: closing another handle on a store
-    # that this process has open would drop its locks.
+    # SQLite checks the file before anything else opens it: closing another handle on a store that
+    # this process has open would drop its locks.
     with foreign_database.explained(path):
         is_ours = application_id_of(path) == APPLICATION_ID
     if is_ours:
@@ -45,14 +45,14 @@ def kind(path: str) -> Kind:
 
 
 def of_text(start: bytes, name: str) -> Kind:
-    """What a text is, by its first line and a little more."""
+    """The format of a text, by its first line and a little more."""
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
         first, _, rest = text.partition(b"\n")
         said = foreign_items.json_value(first.strip())
         if not isinstance(said, dict) or "nodes" in said or "format" in said:
             return "graph"
-        # Of many lines, the first may be the one without content.
+        # The first of many lines may have no content.
         return "jsonl" if "content" in said or rest.lstrip().startswith(b"{") else "graph"
     raise ContentRefused(
         f"{name} is none of the files that can be imported.",

@@ -1,4 +1,4 @@
-"""Another program's SQLite file, read without leaving a trace."""
+"""Opens another program's SQLite file without changing anything."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 
 @contextmanager
 def opened(path: str) -> Iterator[Connection]:
-    """The database as it was when it was opened, whatever its program does meanwhile."""
+    """A consistent snapshot of the database, even if its program keeps writing."""
     require_file(path)
     with ExitStack() as closing:
         with explained(path):
@@ -39,7 +39,7 @@ def opened(path: str) -> Iterator[Connection]:
 
 @contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Turn what SQLite says about a stranger's file into a sentence with the next step.
+    """Turn an SQLite error about the file into an error with a hint.
 
     It belongs around each piece of reading and around nothing else: what happens to the store
     in the meantime is another file's trouble.
@@ -54,7 +54,7 @@ def explained(path: str) -> Iterator[None]:
 
 
 def require_file(path: str) -> None:
-    """A person may name a link; a pipe or a folder cannot be read."""
+    """Check that it is a plain file or a link to one."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -68,7 +68,7 @@ def require_file(path: str) -> None:
 
 
 def _connected(path: str, closing: ExitStack) -> Connection:
-    """A connection that changes nothing beside the file either.
+    """A connection that does not create files beside the database either.
 
     With a log beside it, SQLite reads both and writes neither. Without one, it would make the
     log's files for a database in WAL mode; but then nobody has it open, and it can be taken as

@@ -1,4 +1,4 @@
-"""The `store.db` of the Go program of the same name, which lies where ours does.
+"""Reads the `store.db` of the Go program of the same name, which has the same path as ours.
 
 Its tables are those from which ours grew: ids are ULIDs and stay; types, tags, edges and views
 mean the same. Its metadata is a JSON text. Versions differ in columns, which are read by name.
@@ -30,8 +30,8 @@ _DEFAULTS = (model.DEFAULT_QUERY, "tag:tier:pinned OR tag:tier:working")
 
 
 def is_go_store(path: str) -> bool:
-    """Whether a file is such a store. Nothing is changed by asking, and nothing is raised."""
-    # SQLite would throw away the log beside an empty file, and it may be ours.
+    """Whether a file is such a store. Changes nothing and raises nothing."""
+    # SQLite would delete the log beside an empty file, and it may be ours.
     if not size_of(path):
         return False
     try:
@@ -89,7 +89,7 @@ def _rows(
 
 
 def _nodes(connection: Connection, tables: Mapping[str, list[str]]) -> Iterator[Item]:
-    """Nodes with their tags. Both are read in the order of ids, so neither is kept in memory."""
+    """Nodes with their tags. Both are streamed in the order of ids."""
     tags = _rows(connection, "tags", tables, ("node_id", "tag", "created_at"))
     tag = next(tags, None)
     for row in _rows(connection, "nodes", tables, _NODE_COLUMNS):
@@ -103,7 +103,7 @@ def _nodes(connection: Connection, tables: Mapping[str, list[str]]) -> Iterator[
 
 
 def _key(value: object) -> bytes:
-    """As SQLite compares texts, so that both cursors go the same way."""
+    """A sort key in SQLite's text order, so that both cursors advance together."""
     return foreign_items.text(value).encode("utf-8", "surrogateescape")
 
 
@@ -138,14 +138,14 @@ def node(row: Mapping[str, Any], tagged_at: Mapping[str, object]) -> Draft | Ski
 
 
 def replacement(row: Mapping[str, Any]) -> Iterator[Edge | SkippedItem]:
-    """The edge from what took a node's place: older versions have only a column that says so."""
+    """The edge from the superseding node: older versions have only a column for it."""
     if newer := foreign_items.text(row.get("superseded_by")).strip():
         name, at = foreign_items.text(row.get("id")), row.get("updated_at")
         yield edge({"from_id": newer, "to_id": name, "type": "SUPERSEDES", "created_at": at})
 
 
 def _metadata(written: object) -> dict[str, Any]:
-    """An object as it is, or the JSON text of one; anything else is kept as it was written."""
+    """An object, or the JSON text of one; other values are kept as written."""
     if isinstance(written, Mapping):
         return dict(written)
     text = foreign_items.text(written).strip()
@@ -179,7 +179,7 @@ def edge(row: Mapping[str, Any]) -> Edge | SkippedItem:
 def views(rows: Iterable[Mapping[str, Any]]) -> Iterator[Item]:
     for row in rows:
         found = view(row)
-        # What the program itself had put there was nobody's wish, and ours is as good.
+        # The program's own default view is not imported; ours is equivalent.
         if not (isinstance(found, View) and found.name == "default" and found.query in _DEFAULTS):
             yield found
 
@@ -201,7 +201,7 @@ def view(row: Mapping[str, Any]) -> View | SkippedItem:
 
 
 def _node_id(name: str) -> NodeId:
-    """The same for a node and for the edges that end at it: so no time belongs to it."""
+    """The same id for a node and for the edges to it, so it has no time."""
     upper = name.strip().upper()
     return (
         NodeId(ids.Ulid(upper))

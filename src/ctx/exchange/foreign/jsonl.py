@@ -1,4 +1,4 @@
-"""One JSON object a line: what any program can write that has something to remember.
+"""Reads one JSON object per line, a format that any program can write.
 
     {"content": "Deploys run on Fridays", "type": "fact", "tags": ["project:shop"]}
 
@@ -46,7 +46,7 @@ def items(lines: Iterable[bytes]) -> Iterator[Item]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file, of which a very long one is cut off: it is no JSON then."""
+    """The lines of a file. A very long line is cut, so that it is not valid JSON."""
     with disk.explained("reading what to import"):
         while line := file.readline(LONGEST_LINE):
             yield line

@@ -1,4 +1,4 @@
-"""As much of markdown as telling sections apart takes."""
+"""Splits Markdown into front matter and sections."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import NamedTuple
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEAD_LINE = re.compile(r"(\s*)([\w-]+)\s*:(?:\s+(.*))?$")
-# What other programs write into people's files is theirs to keep, and comes in from them.
+# Blocks that other programs write into people's files are skipped; they have their own importers.
 _WRITTEN_BY_PROGRAMS = re.compile(
     r"<claude-mem-context>.*?(?:</claude-mem-context>|\Z)|<!-- ctx:.*?(?:<!-- ctx:end -->|\Z)",
     re.DOTALL,
@@ -16,9 +16,9 @@ _WRITTEN_BY_PROGRAMS = re.compile(
 
 class ParsedMarkdown(NamedTuple):
     head: Mapping[str, str]
-    """What stands between two lines of dashes at the beginning."""
+    """The front matter."""
     inner_head: Mapping[str, str]
-    """What stands there one level deeper."""
+    """The nested values of the front matter."""
     body: str
     first_line: int
     """The number of the body's first line."""
@@ -27,14 +27,14 @@ class ParsedMarkdown(NamedTuple):
 class MarkdownSection(NamedTuple):
     heading: str
     above: tuple[str, ...]
-    """The headings that lead to it, its own the last."""
+    """The enclosing headings, its own last."""
     line: int
     body: str
 
 
 def parse(text: str) -> ParsedMarkdown:
-    """A page's head and body, without what programs wrote there. Line numbers stay."""
-    # Not `splitlines`, which also ends lines at characters that other programs do not.
+    """The front matter and body of a page, without blocks of other programs. Keeps line numbers."""
+    # Not `splitlines`, which also splits at characters that other programs do not.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     head: dict[str, str] = {}
     inner: dict[str, str] = {}
@@ -51,7 +51,7 @@ def parse(text: str) -> ParsedMarkdown:
 
 
 def _head(lines: list[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """`key: value`, one level of nesting, and texts over several lines: no more is used there."""
+    """Parse `key: value`, one level of nesting, and multi-line texts; more is not used."""
     levels: tuple[dict[str, str], dict[str, str]] = ({}, {})
     key, level, indent = "", 0, -1
     for line in lines:
@@ -73,7 +73,7 @@ def _head(lines: list[str]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def sections(parsed: ParsedMarkdown) -> list[MarkdownSection]:
-    """What stands under each heading. Without any heading, each block is a section."""
+    """The text under each heading. Without headings, each block is a section."""
     above: list[tuple[int, str]] = []
     found: list[MarkdownSection] = []
     lines: list[str] = []
@@ -106,7 +106,7 @@ def sections(parsed: ParsedMarkdown) -> list[MarkdownSection]:
 
 
 def _blocks(parsed: ParsedMarkdown) -> list[MarkdownSection]:
-    """Parts between blank lines; a line that ends in a colon leads on to the next part."""
+    """Blocks between blank lines; a line that ends in a colon joins the next block."""
     found: list[MarkdownSection] = []
     lines: list[str] = []
     started = parsed.first_line
@@ -124,13 +124,13 @@ def _blocks(parsed: ParsedMarkdown) -> list[MarkdownSection]:
 
 
 def without_code(body: str) -> str:
-    """A page without its blocks and spans of code, in which nothing has a meaning."""
+    """A page without code blocks and code spans."""
     lines = [line for _, line, is_code in _numbered(ParsedMarkdown({}, {}, body, 1)) if not is_code]
     return re.sub(r"`[^`\n]*`", "", "\n".join(lines))
 
 
 def _numbered(parsed: ParsedMarkdown) -> Iterator[tuple[int, str, bool]]:
-    """The lines with their numbers, and whether they belong to a block of code."""
+    """The lines with their numbers, and whether they are in a code block."""
     fence = ""
     for number, line in enumerate(parsed.body.split("\n"), start=parsed.first_line):
         found = _FENCE.match(line)
