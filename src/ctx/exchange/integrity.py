@@ -88,7 +88,7 @@ def _made_otherwise(copy: Connection, made: Connection) -> Iterator[TableDiffere
 
 def unrecorded(connection: Connection) -> int:
     """How many rows have no record."""
-    told = {
+    recorded = {
         "nodes": "kind = 'node.put' AND subject = nodes.id",
         "tags": "kind = 'tag.add' AND subject = tags.node_id AND key = tags.tag",
         "edges": "kind = 'edge.put' AND subject = from_id AND key = edges.type || ' ' || to_id",
@@ -96,7 +96,7 @@ def unrecorded(connection: Connection) -> int:
         "views": "kind = 'view.put' AND subject = views.name",
     }
     found = 0
-    for table, where in told.items():
+    for table, where in recorded.items():
         found += connection.execute(
             f"SELECT count(*) FROM {table} WHERE NOT EXISTS (SELECT 1 FROM records WHERE {where})"
         ).fetchone()[0]

@@ -112,8 +112,8 @@ class SalvagedRows:
                 self.known_edges.add((as_node(start), as_node(end), edge_type))
             case (str(start), str(end), str(edge_type), str(id_), str(at), str(metadata)):
                 place = as_node(start), as_node(end), edge_type
-                if is_ulid(id_) and (told := _json(metadata)) is not None:
-                    self.outside[place] = EdgeRow(Ulid(id_), at, told)
+                if is_ulid(id_) and (parsed := _json(metadata)) is not None:
+                    self.outside[place] = EdgeRow(Ulid(id_), at, parsed)
             case (str(), str(), str(), str(), str(), str(), int(), None | str(), str()):
                 self._take_other("symbol_changes", values)
 
@@ -125,8 +125,8 @@ class SalvagedRows:
                 self._take_node(values[1:])
             case (str(id_), str(start), str(end), str(edge_type), str(at), str(metadata)):
                 place = as_node(start), as_node(end), edge_type
-                if is_ulid(id_) and (told := _json(metadata)) is not None:
-                    self.edges[place] = EdgeRow(Ulid(id_), at, told)
+                if is_ulid(id_) and (parsed := _json(metadata)) is not None:
+                    self.edges[place] = EdgeRow(Ulid(id_), at, parsed)
             # Newer stores have another column with the compiled query.
             case (
                 str(name),
@@ -228,10 +228,10 @@ class SalvagedRows:
                 str(changed),
                 str(metadata),
                 str(),
-            ) if (told := _json(metadata)) is not None:
+            ) if (parsed := _json(metadata)) is not None:
                 later = as_node(superseded_by) if superseded_by else None
                 self.nodes[as_node(id_)] = NodeRow(
-                    as_node(id_), node_type, content, summary, size, later, made, changed, told
+                    as_node(id_), node_type, content, summary, size, later, made, changed, parsed
                 )
 
 

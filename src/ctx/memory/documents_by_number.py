@@ -27,10 +27,10 @@ def find(connection: Connection, text: str) -> NodeId:
             hint="`ctx list --type=task` and `--type=decision` show what there is.",
         )
     if len(found) > 1:
-        told = "\n".join(f"  {node_id}  {path}" for node_id, path in found.items())
+        detail = "\n".join(f"  {node_id}  {path}" for node_id, path in found.items())
         raise AmbiguousId(
             f"Several documents are called {text[:80]}.",
-            detail=told,
+            detail=detail,
             hint="Give its id, or more of the file's name.",
         )
     return next(iter(found))

@@ -99,15 +99,15 @@ class HookReceipt(NamedTuple):
     """How the context was made: its layers and the time it took."""
 
 
-def read(receipt_id: str, at: str, told: Any) -> HookReceipt:
+def read(receipt_id: str, at: str, data: Any) -> HookReceipt:
     """Parse a receipt that a hook wrote. Raises `ContentRefused` if it is invalid."""
     try:
-        items = tuple(ReceiptItem(*each[:4], *each[5:6]) for each in told["items"])
-        project = None if told["project"] is None else str(told["project"])
-        shape = str(told["session"]), str(told["event"]), at, project, int(told["tokens"])
+        items = tuple(ReceiptItem(*each[:4], *each[5:6]) for each in data["items"])
+        project = None if data["project"] is None else str(data["project"])
+        shape = str(data["session"]), str(data["event"]), at, project, int(data["tokens"])
     except (KeyError, TypeError, ValueError):
         raise ContentRefused("This is not a receipt.") from None
-    made = told.get("context")
+    made = data.get("context")
     return HookReceipt(Receipt(receipt_id, *shape, items), made if isinstance(made, dict) else {})
 
 
@@ -154,7 +154,7 @@ def nodes_given(connection: Connection, session: str, most: int) -> set[str]:
     )
     kept = (json.loads(row[0]) for row in rows)
     return {
-        each[0] for told in kept for each in (told["items"] if isinstance(told, dict) else told)
+        each[0] for data in kept for each in (data["items"] if isinstance(data, dict) else data)
     }
 
 
@@ -226,14 +226,14 @@ def _rows(connection: Connection, where: str, value: str | None, limit: int = 20
     return [Receipt._make((*row[:6], *_read_items(json.loads(row[6])))) for row in rows]
 
 
-def _read_items(told: Any) -> tuple[tuple[ReceiptItem, ...], PackReceipt | None]:
+def _read_items(data: Any) -> tuple[tuple[ReceiptItem, ...], PackReceipt | None]:
     """Parse the items column: a list of nodes, or for a pack an object with the nodes and more."""
-    items, packed = (told["items"], told["packed"]) if isinstance(told, dict) else (told, None)
+    items, packed = (data["items"], data["packed"]) if isinstance(data, dict) else (data, None)
     return tuple(ReceiptItem(*each[:5]) for each in items), _read_pack(packed) if packed else None
 
 
-def _read_pack(told: Sequence[Any]) -> PackReceipt:
-    task, budget, reserved, confidence, code, chunks, left_out, more = told[:8]
+def _read_pack(data: Sequence[Any]) -> PackReceipt:
+    task, budget, reserved, confidence, code, chunks, left_out, more = data[:8]
     return PackReceipt(
         task,
         budget,
@@ -243,12 +243,12 @@ def _read_pack(told: Sequence[Any]) -> PackReceipt:
         tuple(map(_read_chunk, chunks)),
         tuple(LeftOutChunk(*each[:4]) for each in left_out),
         more,
-        *told[8:9],
+        *data[8:9],
     )
 
 
-def _read_chunk(told: Sequence[Any]) -> PackedChunk:
-    title, kind, tokens, score, reasons, via = told[:6]
+def _read_chunk(data: Sequence[Any]) -> PackedChunk:
+    title, kind, tokens, score, reasons, via = data[:6]
     return PackedChunk(
         title, kind, tokens, score, tuple(Reason(*each[:2]) for each in reasons), tuple(via)
     )

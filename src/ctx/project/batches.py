@@ -53,9 +53,9 @@ def merge_batches(
 
 def _without(batch: RecordBatch, withheld: Container[str]) -> RecordBatch | None:
     """The rest of a batch; None if nothing is left."""
-    told = [(raw, _unpacked(raw)) for raw in batch.records] if withheld else []
-    kept = [(raw, each) for raw, each in told if each is None or each[0].id not in withheld]
-    if len(kept) == len(told):
+    decoded = [(raw, _unpacked(raw)) for raw in batch.records] if withheld else []
+    kept = [(raw, each) for raw, each in decoded if each is None or each[0].id not in withheld]
+    if len(kept) == len(decoded):
         return batch
     bodies = [each[1] for _, each in kept if each is not None]
     blobs = tuple(blob for blob in batch.blobs if any(blob in body for body in bodies))
@@ -117,15 +117,15 @@ def _unpacked(raw: msgspec.Raw) -> tuple[Record, str] | None:
     if not (_IDS.fullmatch(row.id + row.change) and row.id > _NO_TIME and 0 < row.stamp < latest()):
         return None
     body = _body(row.body)
-    told = _ShownFields(row.action, row.kind, row.session, row.author)
-    if len("".join(told)) > _LONGEST_NAME or not "".join(told).isprintable():
-        told = _ShownFields(*map(_printable, told))
+    shown = _ShownFields(row.action, row.kind, row.session, row.author)
+    if len("".join(shown)) > _LONGEST_NAME or not "".join(shown).isprintable():
+        shown = _ShownFields(*map(_printable, shown))
     record = Record(
-        Ulid(row.id), row.stamp, Ulid(row.change), told.action, told.kind, row.subject, row.key,
-        row.target, body or {}, told.session, told.author,
+        Ulid(row.id), row.stamp, Ulid(row.change), shown.action, shown.kind, row.subject, row.key,
+        row.target, body or {}, shown.session, shown.author,
     )  # fmt: skip
     if body is None or not valid_records.fits(record):
-        return record._replace(kind=f"?{told.kind}", body={}), "{}"
+        return record._replace(kind=f"?{shown.kind}", body={}), "{}"
     return record, row.body
 
 

@@ -111,13 +111,13 @@ def commit(
     amended = _amended(repository, heads) if wish.amend else None
     base = [amended] if amended else heads
     root, files, new_trees = _tree(repository, base, staged.steps)
-    told = changelog.describe_changes(graph, staged.records, unseen) if graph else _NOTHING
+    described = changelog.describe_changes(graph, staged.records, unseen) if graph else _NOTHING
     if wish.message is None and amended is None:
         wish = wish._replace(
-            message=changelog.default_message(told, len(files), staged.survey.summary)
+            message=changelog.default_message(described, len(files), staged.survey.summary)
         )
-    told = told._replace(lines=(*told.lines, *staged.survey.lines))
-    with _logged(repository, wish, told, files, staged, known) as entry:
+    described = described._replace(lines=(*described.lines, *staged.survey.lines))
+    with _logged(repository, wish, described, files, staged, known) as entry:
         taken, skipped = _documents(repository, wish, head_ids, known)
         kept = taken if wish.narrative else [each for each in taken if each.ref.path == entry]
         reworded = amended is not None and wish.message not in (None, amended.commit.message)
@@ -156,7 +156,7 @@ def commit(
         skipped if wish.narrative else (),
         len(staged.steps),
         len(staged.records),
-        told,
+        described,
         entry,
         len(unread),
     )
@@ -215,18 +215,18 @@ def gone(repository: Repository, steps: Sequence[Step]) -> dict[str, NarrativeRe
 def _logged(
     repository: Repository,
     wish: CompactionOptions,
-    told: ChangeLines,
+    described: ChangeLines,
     files: Mapping[str, ObjectId],
     staged: _Staged,
     known: Mapping[str, ObjectId] | None,
 ) -> Iterator[str | None]:
     """Write the log entry of the commit; remove it if the commit fails."""
     sections = [
-        ("Changes", told.lines),
-        ("Decisions", told.decisions),
+        ("Changes", described.lines),
+        ("Decisions", described.decisions),
         ("Files", sorted(files)),
         ("Code", commit_edges.summary_lines(staged.extracted)),
-        ("Commands", told.commands),
+        ("Commands", described.commands),
     ]
     lines = [(name, part) for name, part in sections if part]
     if not lines:

@@ -61,7 +61,8 @@ def survey(repository: Repository, home: str) -> list[Chain]:
             found.append(Chain(name if is_lost else shown, DAMAGED, reason=error.message))
             continue
         if refs.aborted_name(name):
-            found.append(chain._replace(state=ABORTED, reason=_reason(repository, steps)))
+            reason = next(_texts(repository, steps[0].work, StepKind.NOTE), None)
+            found.append(chain._replace(state=ABORTED, reason=reason))
         elif not commits.contain(repository.objects, heads, steps[0].work.bases):
             found.append(chain._replace(state=PARKED))
         else:
@@ -123,10 +124,6 @@ def _task(repository: Repository, steps: Sequence[Step], said: Sequence[Record])
         if record.kind == "tag.add" and record.key.startswith("task:"):
             return str(record.key).removeprefix("task:")
     return None
-
-
-def _reason(repository: Repository, steps: Sequence[Step]) -> str | None:
-    return next(_texts(repository, steps[0].work, StepKind.NOTE), None)
 
 
 def _texts(repository: Repository, step: WorkCommit, kind: StepKind) -> Iterator[str]:

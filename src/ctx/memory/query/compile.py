@@ -145,7 +145,9 @@ def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> S
         known.update(dict.fromkeys(stronger, False))
         within += [Not(TagFilter(other)) for other in stronger]
     rest = _simplified(_visible(query, scope), known)
-    return None if _is_false(rest) else _filter_statement(_simplified(And((*within, rest))), now_ms)
+    if isinstance(rest, Or) and not rest.parts:
+        return None
+    return _filter_statement(_simplified(And((*within, rest))), now_ms)
 
 
 def compile_count(
@@ -247,10 +249,6 @@ def _simplified(
             return found[0] if len(found) == 1 else kind(tuple(found))
         case _:
             return Not(expression) if negated else expression
-
-
-def _is_false(expression: Expression) -> bool:
-    return isinstance(expression, Or) and not expression.parts
 
 
 def _filter_statement(

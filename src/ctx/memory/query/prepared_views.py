@@ -34,18 +34,18 @@ _THEN_MS = 32_535_215_999_000 - 123_457_000
 def prepared(query: str) -> str | None:
     """The statements of a query as JSON; None if it is invalid."""
     try:
-        asked = parse(query)
+        parsed = parse(query)
     except CtxError:
         return None
-    ages = {clock.iso(_THEN_MS - age): age for age in _ages(asked.tree)}
+    ages = {clock.iso(_THEN_MS - age): age for age in _ages(parsed.tree)}
     statements = {
         name: [
             [tier, statement.sql, [_open(value, ages) for value in statement.parameters]]
-            for tier, statement in _statements(asked, scope)
+            for tier, statement in _statements(parsed, scope)
         ]
         for name, scope in _SCOPES.items()
     }
-    return records.as_json({asked.mode: statements})
+    return records.as_json({parsed.mode: statements})
 
 
 def prepare_views(connection: Connection) -> None:
