@@ -204,7 +204,7 @@ def document(**parts: Any) -> str:
         ("[]", "not a JSON object"),
         ("{}", "no nodes"),
         ('{"nodes": 5}', "no nodes"),
-        ('{"nodes": [NaN]}', "NaN is no number"),
+        ('{"nodes": [NaN]}', "NaN is not a JSON number"),
         ("[" * 100_000, "cannot be used"),
         (document(nodes={}), "nodes is not a list."),
         (document(nodes=[5]), r"nodes\[0\] is not an object."),
