@@ -26,7 +26,7 @@ from ctx.capture import pipeline
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.operations import apply
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Environment, open_memory
@@ -94,7 +94,7 @@ def filled(home: Path, events: list[tuple[str, bytes]]) -> str:
 
 
 def one_row_each(home: str) -> None:
-    with closing(store.open_for_writing(os.path.join(home, "store.db"))) as connection:
+    with closing(user_store.open_for_writing(os.path.join(home, "store.db"))) as connection:
         names = spool.waiting(home)
         for start in range(0, len(names), BATCH):
             with transaction(connection):

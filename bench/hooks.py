@@ -37,7 +37,7 @@ from ctx.agents.registry import HOSTS
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
@@ -102,7 +102,7 @@ class Bench:
             Path(self.event(word)).write_text(f"{json.dumps(told)}\n")
 
     def build(self) -> None:
-        with closing(store.open_for_writing(self.database)) as connection:
+        with closing(user_store.open_for_writing(self.database)) as connection:
             fill(lambda: changing(Graph(connection), "import", Who("bench", "bench")))
 
     def event(self, word: str) -> str:

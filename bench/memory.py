@@ -30,13 +30,13 @@ from bench.timing import Figure, ms
 from ctx import clock, ids
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
-from ctx.memory import model, store, walk
+from ctx.memory import model, user_store, walk
 from ctx.memory.changes import Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Evidence
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import parse, parse_words
+from ctx.memory.query.query_parser import parse, parse_words
 from ctx.operations import compose, status
 from ctx.operations.list import Options as ListOptions
 from ctx.operations.list import list_nodes
@@ -61,7 +61,7 @@ class Question(NamedTuple):
 
 def build(path: str) -> None:
     rng = random.Random(3)
-    graph = Graph(store.open_for_writing(path))
+    graph = Graph(user_store.open_for_writing(path))
     words = vocabulary(rng)
     weights = [1 / (rank + 3) for rank in range(len(words))]
     tiers = [tier for tier, count in TIERS.items() for _ in range(count)]
@@ -243,7 +243,7 @@ def run(path: str) -> None:
     surroundings = Environment(
         os.path.dirname(path), UserStore(os.path.dirname(path)), {}, (), CLI_SESSION, path
     )
-    with closing(store.open_for_reading(path)) as connection:
+    with closing(user_store.open_for_reading(path)) as connection:
         lines = figures(Memory(Graph(connection), None, surroundings, "bench"))
     lines.append(whole_process(path))
     print(f"wall time, medians of {ROUNDS}; now {clock.iso(clock.now_ms())}; {model.DEFAULT_QUERY}")

@@ -35,7 +35,7 @@ from ctx.objects.model import Commit, StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, typed
 from ctx.objects.trees import EMPTY
-from ctx.project import batches, index, present, staging
+from ctx.project import batches, project_index, project_index_state, staging
 from ctx.sqlite.connection import transaction
 from tests.e2e.growing import PROSE, TAGS, grow, opened, size
 
@@ -167,7 +167,7 @@ class History:
 
     def commit(self, parent: ObjectId | None) -> ObjectId:
         numbers = [next(self._numbers) for _ in range(IN_A_COMMIT // EACH)]
-        batch = batches.made([record for number in numbers for record in said(number)])
+        batch = batches.encode_batch([record for number in numbers for record in said(number)])
         made = typed(
             Commit(
                 parents=(parent,) if parent else (),
@@ -188,11 +188,11 @@ class History:
         Path(self.project.heads, head).touch()
 
     def open(self) -> None:
-        now = present.state(self.project)
-        if connection := present.read_current(self.project, now, {}):
+        now = project_index_state.state(self.project)
+        if connection := project_index_state.read_current(self.project, now, {}):
             connection.close()
             return
-        made = index.open_index(self.repository, now)
+        made = project_index.open_index(self.repository, now)
         with closing(made.connection), transaction(made.connection):
             made.bring(now)
 
@@ -209,7 +209,9 @@ class Replay:
         self._history = history
         self._space = space
         history.open()
-        path = present.path_for(history.project, present.state(history.project))
+        path = project_index_state.path_for(
+            history.project, project_index_state.state(history.project)
+        )
         with closing(sqlite3.connect(path)) as connection:
             self._schema = [
                 row[0]

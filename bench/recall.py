@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 from ctx import clock
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.memory.query.parse import parse
+from ctx.memory.query.query_parser import parse
 from ctx.operations import import_, link, recall
 from ctx.operations.compose import Visible, scope_of
 from ctx.packs import node_ranking, node_vectors

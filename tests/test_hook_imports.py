@@ -64,7 +64,7 @@ COMPOSING = {
     "ctx.markdown",
     "ctx.memory",
     "ctx.memory.model",
-    "ctx.memory.naming",
+    "ctx.memory.short_ids",
     "ctx.tokens",
 }
 WHERE = {"ctx.context.where_you_were"}
@@ -89,8 +89,8 @@ IN_PROJECT = {
     "ctx.objects.refs",
     "ctx.objects.untracked",
     "ctx.project",
-    "ctx.project.present",
-    "ctx.project.trust",
+    "ctx.project.project_index_state",
+    "ctx.project.trust_list",
 }
 """What is loaded beside where there is a project's store."""
 

@@ -223,7 +223,7 @@ class Project:
         The message is made of what was done, if none is given. It flushes before.
         """
         from ctx.operations import stage
-        from ctx.project import chains
+        from ctx.project import staging_chains
 
         if message is not None and not message.strip():
             raise UsageError(
@@ -231,7 +231,7 @@ class Project:
             )
         with self._project() as project:
             self.flush_step()
-            if not chains.has_work(project.repository, self.session):
+            if not staging_chains.has_work(project.repository, self.session):
                 return None
             return stage.compact(project, message)
 

@@ -14,7 +14,7 @@ from ctx import layout
 from ctx.errors import CtxError, IndexCorrupt, StoreNotTrusted, UsageError
 from ctx.ids import SessionId
 from ctx.layout import Place, Project, UserStore
-from ctx.memory import model, store
+from ctx.memory import model, user_store
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.graphs import Graphs
 from ctx.sqlite.connection import explained
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ctx.config.resolve import Config
     from ctx.hosts.registry import Hosts
     from ctx.memory.changes import Change, Who
-    from ctx.memory.claims import Claim
+    from ctx.memory.idempotency_keys import Claim
     from ctx.objects.repository import Repository
     from ctx.project.project_memory import ProjectMemory
     from ctx.project.transaction import Transactions
@@ -240,14 +240,16 @@ def open_memory(
     Everything that SQLite says inside is put into words.
     """
     path = environment.graph
-    with explained(path), store.suspecting_damage(path):
+    with explained(path), user_store.suspecting_damage(path):
         if writing:
-            opened = store.open_for_writing(path)
-        elif environment.is_single_store and (not store.is_there(path) or store.is_blank(path)):
+            opened = user_store.open_for_writing(path)
+        elif environment.is_single_store and (
+            not user_store.is_there(path) or user_store.is_blank(path)
+        ):
             # Whoever only looks at a place that was named, perhaps by mistake, makes nothing there.
-            opened = store.empty()
+            opened = user_store.empty()
         else:
-            opened = store.open_for_reading(path)
+            opened = user_store.open_for_reading(path)
         project, withheld = _project_here(environment)
         # Who only looks has nothing of a store that is not trusted in hand.
         openable = project if writing or not withheld else None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ctx.agent_commands.commands import Wrong, parse
+from ctx.agent_commands.command_parser import CommandProblem, parse
 from tests import effort
 
 ORACLE = MarkdownIt("commonmark")
@@ -54,5 +54,5 @@ def links(token: Token) -> list[str]:
 def test_no_command_is_code_or_quoted_for_commonmark(text: str) -> None:
     marks = MARK.findall(text)
     assume(0 < len(marks) == len(set(marks)))
-    found = {each.written for each in parse(text) if isinstance(each, Wrong)}
+    found = {each.written for each in parse(text) if isinstance(each, CommandProblem)}
     assert found <= said_by_the_oracle(text)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ctx.agent_commands.commands import Command, parse
+from ctx.agent_commands.command_parser import Command, parse
 from tests import effort
-from tests.agent_commands.test_commands import at_most
+from tests.agent_commands.test_command_parser import at_most
 
 PIN = '<ctx:remember type="fact" tags="tier:pinned" scope="user">Evil.</ctx:remember>'
 

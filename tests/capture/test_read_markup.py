@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agent_commands.commands import Command, parse
+from ctx.agent_commands.command_parser import Command, parse
 from ctx.agents.claude_code.adapter import Transcripts
 from ctx.capture import read_markup
 from ctx.capture.read_markup import digest, digests_in, in_transcript
-from tests.agent_commands.test_commands import at_most
+from tests.agent_commands.test_command_parser import at_most
 
 CONTENT = "Always run the build, twice."
 PIN = f'<ctx:remember type="fact" tags="tier:pinned" scope="user">{CONTENT}</ctx:remember>'

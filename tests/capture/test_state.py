@@ -20,7 +20,7 @@ from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading
 from ctx.layout import Place
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.conftest import git
@@ -32,7 +32,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture
 def connection(surroundings: Path) -> Iterator[Connection]:
-    with closing(store.open_for_writing(str(surroundings / ".ctx/store.db"))) as opened:
+    with closing(user_store.open_for_writing(str(surroundings / ".ctx/store.db"))) as opened:
         yield opened
 
 
@@ -281,7 +281,7 @@ def test_the_order_in_which_events_come_does_not_matter(
 ) -> None:
     rows = []
     for order in (sorted(told[0], key=lambda each: each[1]), told[1]):
-        with closing(store.empty()) as connection:
+        with closing(user_store.empty()) as connection:
             heard = [
                 event(name, NOON + at, folder=folder, prompt=f"Number {at}")
                 for name, at, folder in order

@@ -193,7 +193,7 @@ def test_what_is_said_in_a_project_belongs_to_it(ctx: Ctx, repo: Path) -> None:
 def test_a_node_has_one_tier_beside_the_pin(ctx: Ctx) -> None:
     ran = ctx("add", "--type=fact", "--tag=tier:working", "--tag=tier:off-context", "x")
     assert ran.code == 2
-    assert "A node has one tier beside the pin." in ran.err
+    assert "A node can have only one tier besides the pin." in ran.err
     assert ctx("add", "--type=fact", "--tag=tier:working", "--tag=tier:pinned", "x").code == 0
     assert "Did you mean `tier:pinned`?" in ctx("add", "--type=fact", "--tag=Tier:Pinned", "x").err
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.project import printed as output
+from ctx.project import command_output as output
 from tests import effort
 from tests.cli.conftest import Piped
 from tests.conftest import Ctx

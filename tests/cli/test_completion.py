@@ -24,7 +24,7 @@ from ctx.cli.completion import SHELLS, script
 from ctx.cli.settings import Settings
 from ctx.cli.shell_words import Typed, insertion, split
 from ctx.config.schema import SETTINGS
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.memory.model import EDGE_TYPES, NODE_TYPES, TIERS
 from tests import effort, installed
 from tests.cli.test_startup import THIRD_PARTY, loaded_by
@@ -42,7 +42,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        store.open_for_writing(str(path)).close()
+        user_store.open_for_writing(str(path)).close()
 
     def execute(self, statement: str, *values: object) -> None:
         with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
@@ -307,7 +307,7 @@ def test_a_store_that_cannot_be_read(
                 connection.execute("PRAGMA application_id = 7")
                 connection.execute("DELETE FROM schema_version")
                 if state == "older":
-                    connection.execute(f"PRAGMA application_id = {store.APPLICATION_ID}")
+                    connection.execute(f"PRAGMA application_id = {user_store.APPLICATION_ID}")
                 connection.commit()
         case "folder":
             path.unlink()

@@ -648,7 +648,7 @@ def test_what_is_too_large_is_left_out(
     found = answer(ctx)
     assert found["added"] == {"fact": 1}
     assert [item["reason"] for item in found["skipped"]] == [
-        "the content has 1,001 characters, and 1,000 are the most"
+        "the content has 1,001 characters; the limit is 1,000"
     ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.operations import backups
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
@@ -92,7 +92,7 @@ def test_with_what_came_since(ctx: Ctx, add: Add, file: Path) -> None:
     made = backups.daily(str(file), 7)
     assert made is not None
     add("--type=fact", "Two.", "--tag=a:b", "--supersedes", one)
-    with closing(store.open_for_writing(str(file))) as connection:
+    with closing(user_store.open_for_writing(str(file))) as connection:
         connection.execute(
             "INSERT INTO event_log (at, type) VALUES ('2026-01-20T10:00:00Z', 'worker.start')"
         )
@@ -101,7 +101,7 @@ def test_with_what_came_since(ctx: Ctx, add: Add, file: Path) -> None:
     assert "3 records that the backup does not have: taken along.\n" in ran.out
     assert ctx("export", "--format=json").out == before
     assert ctx("store", "check").code == 0
-    with closing(store.open_for_reading(str(file))) as connection:
+    with closing(user_store.open_for_reading(str(file))) as connection:
         assert connection.execute("SELECT type FROM event_log").fetchall() == [("worker.start",)]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctx import layout, repository_names
-from ctx.memory import store
+from ctx.memory import user_store
 from tests.cli.conftest import Add, Piped
 from tests.conftest import Ctx, git
 
@@ -15,7 +15,7 @@ WORD = "acme-internal"
 
 
 def rows(path: Path, table: str, column: str) -> list[str]:
-    with closing(store.open_for_reading(str(path))) as connection:
+    with closing(user_store.open_for_reading(str(path))) as connection:
         return [row[0] for row in connection.execute(f"SELECT {column} FROM {table}")]
 
 
@@ -258,7 +258,7 @@ def test_transcripts_are_named(ctx: Ctx, add: Add, folder: Path, file: Path) -> 
     add("--type=fact", "One.")
     transcript = folder / "5dd6.jsonl"
     transcript.write_text(json.dumps({"type": "user", "message": WORD}))
-    with closing(store.open_for_writing(str(file))) as connection:
+    with closing(user_store.open_for_writing(str(file))) as connection:
         connection.execute(
             "INSERT INTO sessions (id, folder, transcript, started_at, last_at, request)"
             " VALUES ('s', '/x', ?, '2026-01-20T10:00:00Z', '2026-01-20T10:00:00Z', ?)",
@@ -289,7 +289,7 @@ def test_files_beside_the_store(ctx: Ctx, add: Add, folder: Path, file: Path) ->
 
 def test_free_pages_are_written_anew(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
     """What was deleted still stands in the file, though no row has it."""
-    with closing(store.open_for_writing(str(file))) as connection:
+    with closing(user_store.open_for_writing(str(file))) as connection:
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute("INSERT INTO pending VALUES ('k', ?, 'x')", (f"{WORD} " * 3000,))
         connection.execute("DELETE FROM pending")
@@ -302,7 +302,7 @@ def test_free_pages_are_written_anew(ctx: Ctx, add: Add, folder: Path, file: Pat
 def test_free_pages_are_written_anew_also_for_rules(ctx: Ctx, add: Add, file: Path) -> None:
     add("--type=fact", "One.")
     token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
-    with closing(store.open_for_writing(str(file))) as connection:
+    with closing(user_store.open_for_writing(str(file))) as connection:
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute("INSERT INTO pending VALUES ('k', ?, 'x')", (f"{token} " * 3000,))
         connection.execute("DELETE FROM pending")

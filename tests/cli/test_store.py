@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.sqlite.connection import transaction
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
@@ -164,7 +164,7 @@ def test_a_backup_is_never_written_over_anything(ctx: Ctx, path: Path, folder: P
 
 
 def test_a_backup_while_others_write_holds_one_moment(ctx: Ctx, path: Path, folder: Path) -> None:
-    with closing(store.open_for_writing(str(path))) as other, transaction(other):
+    with closing(user_store.open_for_writing(str(path))) as other, transaction(other):
         other.execute("DELETE FROM nodes")
         assert ctx("store", "backup", "copy").code == 0
     assert contents(ctx, "--db", "copy") == ALL

@@ -10,7 +10,7 @@ from ctx.config.resolve import load
 from ctx.ids import CLI_SESSION
 from ctx.layout import project_at
 from ctx.memory.changes import Who
-from ctx.project.compaction import Wish
+from ctx.project.compaction import CompactionOptions
 from ctx.project.project_memory import ProjectMemory
 
 WHO = Who(CLI_SESSION, "cli")
@@ -42,7 +42,7 @@ def grow(memory: ProjectMemory, commits: int, nodes: int, begin: int = 0) -> Non
                 if before:
                     change.link(node_id, before, "RELATES_TO", {"tool": "cli"})
                 before = node_id
-        made = memory.commit(Wish(CLI_SESSION, f"Commit {number}", "cli"))
+        made = memory.commit(CompactionOptions(CLI_SESSION, f"Commit {number}", "cli"))
         assert made is not None
 
 

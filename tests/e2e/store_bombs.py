@@ -72,7 +72,7 @@ def long_texts(folder: Path) -> None:
     made = []
     for number in range(15):
         body: dict[str, object] = {"type": "fact", "content": f"{number} " + "word " * (MB // 5)}
-        made.append(batches.made([_record(body) for _ in range(3)]))
+        made.append(batches.encode_batch([_record(body) for _ in range(3)]))
     store.write(made)
     store.head_at(store.commit(record_batches=tuple(each.id for each in made)))
 

@@ -16,7 +16,7 @@ import pytest
 
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.hook_files import live, spool
-from ctx.memory import store
+from ctx.memory import user_store
 from tests import effort
 from tests.capture.conversations import (
     SESSION,
@@ -171,7 +171,7 @@ def state(client: Client) -> dict[str, Any]:
 
     Contexts are not looked at: who does not find one makes it.
     """
-    with closing(store.open_for_reading(f"{client.home}/store.db")) as connection:
+    with closing(user_store.open_for_reading(f"{client.home}/store.db")) as connection:
         contents = dict(connection.execute("SELECT id, content FROM nodes").fetchall())
 
         def plain(text: str) -> str:

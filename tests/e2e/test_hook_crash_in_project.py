@@ -19,7 +19,8 @@ from tests.e2e.test_hook_crash import PROGRAM, Killer, check_spool, remember
 # What is imported only there is imported before the process is forked.
 IN_PROJECT = """
 import ctx.project.transaction, ctx.project.project_memory, ctx.project.compaction
-import ctx.project.index, ctx.project.batches, ctx.memory.materialise, ctx.objects.repository
+import ctx.project.project_index, ctx.project.batches, ctx.memory.materialise
+import ctx.objects.repository
 import ctx.narrative.streams, ctx.narrative.document_names
 """
 NODES = "SELECT id FROM nodes"

@@ -7,7 +7,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from ctx.memory import store
+from ctx.memory import user_store
 from tests import effort
 from tests.conftest import Ctx
 
@@ -97,7 +97,9 @@ def test_sixteen_writers_and_two_readers(ctx: Ctx, folder: Path, surroundings: P
     deleted = {node for (node,) in told["deleted"]}
     updated = {node for (node,) in told["updated"]}
     tagged = {tag for (tag,) in told["tagged"]}
-    with closing(store.open_for_reading(str(surroundings / ".ctx" / "store.db"))) as connection:
+    with closing(
+        user_store.open_for_reading(str(surroundings / ".ctx" / "store.db"))
+    ) as connection:
         rows = connection.execute("SELECT id, content, superseded_by FROM nodes").fetchall()
         nodes = {node: (content, later) for node, content, later in rows}
         tags = {row[0] for row in connection.execute("SELECT tag FROM tags")}

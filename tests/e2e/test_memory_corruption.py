@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.operations import backups
 from tests.conftest import Ctx
 
@@ -128,7 +128,7 @@ def test_an_empty_file_is_a_new_store(ctx: Ctx, path: Path) -> None:
 
 def test_an_empty_file_with_a_log_is_a_damaged_store(ctx: Ctx, path: Path) -> None:
     """SQLite would take it for a new one, and throw the log away."""
-    with closing(store.open_for_writing(str(path))):
+    with closing(user_store.open_for_writing(str(path))):
         assert ctx("add", "--type=fact", "In the log.").code == 0
         log = Path(f"{path}-wal").read_bytes()
     path.write_bytes(b"")
@@ -230,7 +230,7 @@ def test_a_backup_that_is_damaged_too_is_passed_over(ctx: Ctx, path: Path) -> No
 
 def test_a_copy_of_a_store_in_use_is_whole(ctx: Ctx, path: Path, tmp_path: Path) -> None:
     """Copied with its log, as a tool for backups would, even without the shared memory."""
-    with closing(store.open_for_writing(str(path))):
+    with closing(user_store.open_for_writing(str(path))):
         assert ctx("add", "--type=fact", "The last one.").code == 0
         for suffix in ("", "-wal"):
             shutil.copyfile(f"{path}{suffix}", tmp_path / f"copy.db{suffix}")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ctx.cli.main import main
-from ctx.memory import store
+from ctx.memory import user_store
 from tests.conftest import Ctx
 from tests.e2e.forked import Forker, forker
 
@@ -101,7 +101,7 @@ class Lived:
 
 def state(path: Path) -> dict[str, Any]:
     """What a store says, without what differs from run to run: ids and times."""
-    with closing(store.open_for_reading(str(path))) as connection:
+    with closing(user_store.open_for_reading(str(path))) as connection:
         content = dict(connection.execute("SELECT id, content FROM nodes").fetchall())
         tags: dict[str, list[str]] = {}
         for node_id, tag in connection.execute("SELECT node_id, tag FROM tags ORDER BY tag"):
@@ -273,7 +273,7 @@ def test_a_full_database_is_said_and_costs_nothing(
 ) -> None:
     path = copy_of(lived, tmp_path / "copy")
     before = state(path)
-    opened = store.open_for_writing
+    opened = user_store.open_for_writing
 
     def small(name: str) -> sqlite3.Connection:
         connection = opened(name)
@@ -282,7 +282,7 @@ def test_a_full_database_is_said_and_costs_nothing(
         return connection
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "open_for_writing", small)
+        patch.setattr(user_store, "open_for_writing", small)
         ran = ctx("add", "--type=fact", "x" * 100_000, "--db", str(path), "--format", "json")
     assert ran.code == 1
     error = json.loads(ran.err.splitlines()[-1])["error"]

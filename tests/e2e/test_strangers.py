@@ -194,7 +194,7 @@ def told_by_a_stranger(folder: Path, rows: list[tuple[str, str, str, int]]) -> N
 
     repository = Repository(project_at(str(folder)))
     ((old, commit),) = repository.current()
-    batch = batches.made(
+    batch = batches.encode_batch(
         [
             Record(
                 ids.new_ulid(), (clock.now_ms() << clock.COUNTER_BITS) + stamp, Ulid(change),

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ctx.exchange import recovery, salvaged
-from ctx.exchange.recovery import Recovered
+from ctx.exchange import recovery, salvage
+from ctx.exchange.recovery import RecoveryReport
 from ctx.ids import NodeId, derived_ulid
-from ctx.memory import migrations, pending, store
+from ctx.memory import migrations, pending, user_store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from tests.memory.graphs import WHO, all_records, assert_sound, live, tables
@@ -27,7 +27,7 @@ def lived() -> Iterator[Path]:
         path = Path(folder, "store.db")
         chance = random.Random(3)
         kinds = "update delete restore tag link outside supersede view undo".split()
-        with closing(store.open_for_writing(str(path))) as connection:
+        with closing(user_store.open_for_writing(str(path))) as connection:
             connection.execute("PRAGMA synchronous = OFF")
             graph = Graph(connection)
             steps = [("add", 0, 0, chance.randrange(4)) for _ in range(8)]
@@ -100,13 +100,13 @@ def path(lived: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def recovered(path: Path) -> tuple[Recovered, Path]:
+def recovered(path: Path) -> tuple[RecoveryReport, Path]:
     new = path.with_name("new.db")
-    return recovery.make_store(salvaged.salvage(str(path)), str(new)), new
+    return recovery.make_store(salvage.salvage(str(path)), str(new)), new
 
 
 def everything(path: Path) -> tuple[object, ...]:
-    with closing(store.open_for_reading(str(path))) as connection:
+    with closing(user_store.open_for_reading(str(path))) as connection:
         told = (
             *("pending", "commands", "receipts", "events"),
             *("sessions", "symbol_changes", "event_log", "model_answers"),
@@ -115,7 +115,7 @@ def everything(path: Path) -> tuple[object, ...]:
         return tables(connection), all_records(connection), rows
 
 
-def nothing_lost(told: Recovered) -> bool:
+def nothing_lost(told: RecoveryReport) -> bool:
     return not (told.lost_records or told.lost_nodes or told.lost_edges or told.lost_tags)
 
 
@@ -171,14 +171,14 @@ def test_what_only_the_log_has_comes_back_too(lived: Path, tmp_path: Path) -> No
     copy.parent.mkdir()
     whole = tmp_path / "store.db"
     whole.write_bytes(lived.read_bytes())
-    with closing(store.open_for_writing(str(whole))) as connection:
+    with closing(user_store.open_for_writing(str(whole))) as connection:
         with changing(Graph(connection), "add", WHO) as change:
             node_id = change.add_node("fact", "Only in the log.")
         copy.write_bytes(b"\0" * PAGE + whole.read_bytes()[PAGE:])
         copy.with_name("store.db-wal").write_bytes(Path(f"{whole}-wal").read_bytes())
     told, new = recovered(copy)
     assert nothing_lost(told)
-    with closing(store.open_for_reading(str(new))) as connection:
+    with closing(user_store.open_for_reading(str(new))) as connection:
         assert Graph(connection).node(node_id).content == "Only in the log."
 
 
@@ -225,7 +225,7 @@ def test_without_any_table_the_records_are_enough(path: Path) -> None:
 
 
 def test_what_is_lost_is_said(path: Path) -> None:
-    with closing(store.open_for_reading(str(path))) as connection:
+    with closing(user_store.open_for_reading(str(path))) as connection:
         nodes = {row[0] for row in connection.execute("SELECT id FROM nodes")}
         counts = [
             connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
@@ -233,7 +233,7 @@ def test_what_is_lost_is_said(path: Path) -> None:
         ]
     wipe(path, without(path, "records", "nodes")[::2])
     told, new = recovered(path)
-    with closing(store.open_for_reading(str(new))) as connection:
+    with closing(user_store.open_for_reading(str(new))) as connection:
         after = {row[0] for row in connection.execute("SELECT id FROM nodes")}
         assert_sound(connection)
     lost = {node.id for node in told.lost_nodes}
@@ -260,8 +260,8 @@ def test_random_damage_gives_a_sound_store_with_nothing_in_it_that_was_not_there
     path.write_bytes(bytes(data[: chance.choice([None, len(data) // 2])]))
     _, new = recovered(path)
     with (
-        closing(store.open_for_reading(str(new))) as connection,
-        closing(store.open_for_reading(str(lived))) as original,
+        closing(user_store.open_for_reading(str(new))) as connection,
+        closing(user_store.open_for_reading(str(lived))) as original,
     ):
         assert_sound(connection)
         known = {(r.id, r.kind, r.subject, str(r.body)) for r in all_records(original)}

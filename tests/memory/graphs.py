@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ctx.errors import CtxError
 from ctx.exchange import integrity
 from ctx.ids import NodeId, derived_ulid
-from ctx.memory import records, undo
+from ctx.memory import inverse_changes, records
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.migrations import MIGRATIONS
@@ -139,8 +139,8 @@ def _live_through(graph: Graph, change: Change, step: Step, made: list[NodeId]) 
         case "task":
             change.set_current_task(f"current_task:{third}", (None, "a", "b")[second % 3])
         case "undo":
-            past = list(undo.changes(graph))
-            undo.take_back(change, past[first % len(past)].change)
+            past = list(inverse_changes.changes(graph))
+            inverse_changes.take_back(change, past[first % len(past)].change)
         case "together":
             # Several things about the same nodes in one change.
             new = change.add_node("task", "New.")

@@ -4,7 +4,7 @@ import pytest
 
 from ctx import clock
 from ctx.memory import event_log
-from ctx.memory.event_log import CONTEXT, RELEVANT, Entry
+from ctx.memory.event_log import CONTEXT, RELEVANT, EventLogEntry
 from tests.memory import graphs
 
 DAY_MS = 86_400_000
@@ -18,9 +18,9 @@ def test_what_was_added_is_there_the_newest_first(monkeypatch: pytest.MonkeyPatc
             event_log.add(connection, kind, f"s{at}", {"at": at, "text": "更新"}, at, tokens)
         days = [clock.iso(1_768_000_000_000 + at * DAY_MS) for at in range(3)]
         expected = [
-            Entry(days[2], "s2", RELEVANT, {"at": 2, "text": "更新"}, 2, 80),
-            Entry(days[1], "s1", "other", {"at": 1, "text": "更新"}, 1, None),
-            Entry(days[0], "s0", CONTEXT, {"at": 0, "text": "更新"}, 0, 900),
+            EventLogEntry(days[2], "s2", RELEVANT, {"at": 2, "text": "更新"}, 2, 80),
+            EventLogEntry(days[1], "s1", "other", {"at": 1, "text": "更新"}, 1, None),
+            EventLogEntry(days[0], "s0", CONTEXT, {"at": 0, "text": "更新"}, 0, 900),
         ]
         assert event_log.since(connection, "") == expected
         assert event_log.since(connection, days[1]) == expected[:2]
@@ -34,7 +34,7 @@ def test_what_is_old_is_forgotten_and_what_is_damaged_is_passed_over() -> None:
         connection = graph.connection
         event_log.add(connection, CONTEXT, "s", {})
         old = clock.iso(clock.now_ms() - 100 * DAY_MS)
-        event_log.put(connection, Entry(old, "s", CONTEXT, {}, None, None))
+        event_log.put(connection, EventLogEntry(old, "s", CONTEXT, {}, None, None))
         event_log.forget_old(connection)
         connection.execute("UPDATE event_log SET data = '{'")
         assert [each.data for each in event_log.since(connection, "")] == [{}]

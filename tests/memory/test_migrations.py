@@ -11,7 +11,7 @@ import pytest
 
 from ctx import clock
 from ctx.exchange import integrity
-from ctx.memory import migrations, records, store
+from ctx.memory import migrations, records, user_store
 from ctx.memory.migrations import MIGRATIONS
 from ctx.sqlite.connection import execute_script
 from tests.conftest import Ctx
@@ -56,7 +56,7 @@ def old(tmp_path: Path) -> Path:
 def test_a_store_of_every_version_is_read_whole(golden: Path, tmp_path: Path) -> None:
     expected = golden.with_suffix(".txt").read_text()
     copied = shutil.copyfile(golden, tmp_path / "store.db")
-    with closing(store.open_for_reading(str(copied))) as connection:
+    with closing(user_store.open_for_reading(str(copied))) as connection:
         assert make.told(connection) == expected
         with integrity.copied(connection) as copy:
             assert integrity.problems(copy) == []
@@ -83,7 +83,7 @@ def m999_colours(connection: Connection) -> None:
 def test_the_next_version_migrates_it_after_a_backup(
     old: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
-    monkeypatch.setattr(store, "MIGRATIONS", (*MIGRATIONS, m999_colours))
+    monkeypatch.setattr(user_store, "MIGRATIONS", (*MIGRATIONS, m999_colours))
     monkeypatch.setattr(clock, "now_ms", lambda: 1_794_708_660_000)
     with closing(sqlite3.connect(old)) as connection:
         before = list(connection.iterdump())

@@ -13,7 +13,7 @@ import pytest
 
 from ctx.errors import DatabaseFailure, DiskFailure
 from ctx.exchange.foreign import go_ctx
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.memory.graph import Graph
 from ctx.operations.adopt import adopt
 from tests.conftest import Ctx
@@ -22,7 +22,7 @@ from tests.faults import NO_SPACE, Disk, Stopped
 
 
 def ours(path: Path) -> dict[str, str]:
-    with closing(store.open_for_reading(str(path))) as connection:
+    with closing(user_store.open_for_reading(str(path))) as connection:
         nodes = Graph(connection).nodes([FACT, DECISION, OLDER])
         return {node.id: node.content for node in nodes}
 
@@ -86,7 +86,7 @@ def test_a_link_to_it_stays_a_link(tmp_path: Path) -> None:
 
 def test_nothing_of_theirs(tmp_path: Path) -> None:
     assert adopt(str(tmp_path / "store.db")) is None
-    store.open_for_writing(str(tmp_path / "store.db")).close()
+    user_store.open_for_writing(str(tmp_path / "store.db")).close()
     assert adopt(str(tmp_path / "store.db")) is None
 
 

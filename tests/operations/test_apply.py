@@ -573,7 +573,7 @@ def test_what_makes_no_sense_is_refused_and_does_not_stop_the_rest(
         "stop.-": "It names no session.",
         "post-tool-use": "It is no event that ctx knows.",
         "nonsense": "It is no event that ctx knows.",
-        "receipt": "It is no receipt.",
+        "receipt": "This is not a receipt.",
     }
     for number, (kind, data) in enumerate(kinds.items()):
         spool.put(client.home, f"{number:013d}-1-a", kind, data)
@@ -811,7 +811,7 @@ def test_receipts_are_kept_once(client: Client, conversation: Conversation, ctx:
             at,
             "app",
             made.tokens,
-            (receipts.Item(item.id, item.label, item.updated_at, item.tokens),),
+            (receipts.ReceiptItem(item.id, item.label, item.updated_at, item.tokens),),
         )
 
 

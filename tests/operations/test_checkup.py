@@ -12,7 +12,7 @@ from ctx import clock
 from ctx.cli.settings import Settings
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.operations import backups
 from ctx.operations.checkup import Check, check_up
 from ctx.workspace import Environment
@@ -121,7 +121,7 @@ def test_a_database_of_another_program(home: Path, said: Said) -> None:
 def test_a_store_of_another_version(
     home: Path, said: Said, version: int, state: str, words: str
 ) -> None:
-    store.open_for_writing(str(home / "store.db")).close()
+    user_store.open_for_writing(str(home / "store.db")).close()
     with sqlite3.connect(home / "store.db") as connection:
         connection.execute("DELETE FROM schema_version WHERE version > 1")
         connection.execute("UPDATE schema_version SET version = ?", (version,))

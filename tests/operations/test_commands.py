@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctx import ids
-from ctx.agent_commands import commands as grammar
+from ctx.agent_commands import command_parser as grammar
 from ctx.memory import pending
 from ctx.memory.model import Node
 from ctx.operations import add, apply, commands

@@ -12,7 +12,7 @@ from ctx import clock
 from ctx.capture import state
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, ModelFailure
-from ctx.exchange import scrub as scrubbing
+from ctx.exchange import scrub_store as scrubbing
 from ctx.ids import NodeId
 from ctx.llm.ledger import Ledger, Purpose
 from ctx.llm.protocol import Answer, Capabilities, Usage

@@ -10,7 +10,7 @@ from ctx import clock
 from ctx.errors import AmbiguousId, ReceiptNotFound
 from ctx.hook_files import spool
 from ctx.memory.changes import changing
-from ctx.memory.receipts import Item, Receipt
+from ctx.memory.receipts import Receipt, ReceiptItem
 from ctx.operations import add
 from ctx.operations.why import Explained, Given, Receipts, last, why
 from ctx.workspace import Memory
@@ -95,7 +95,7 @@ def test_nodes_as_they_were_and_as_they_are(
                 Given(three[0], three[1], 7, three[2], None, True),
             ),
         )
-        kept = tuple(Item(*item[:4]) for item in items)
+        kept = tuple(ReceiptItem(*item[:4]) for item in items)
         receipt = Receipt(receipt_id, SESSION, "SessionStart", WHEN, "app", 123, kept)
         assert last(memory, 20) == Receipts((receipt,))
 

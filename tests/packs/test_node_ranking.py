@@ -13,7 +13,7 @@ from ctx.memory.graph import Graph
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Evidence
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import parse
+from ctx.memory.query.query_parser import parse
 from ctx.packs import node_ranking
 from ctx.packs.node_ranking import Nearness, RankedNode
 from tests import effort

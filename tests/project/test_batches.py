@@ -64,14 +64,14 @@ def test_what_is_written_is_read_back(steps: list[Step]) -> None:
     with graph() as lived:
         live(lived, steps)
         said = all_records(lived.connection)
-    found = read(batches.made(said))
+    found = read(batches.encode_batch(said))
     for before, after in zip(said, found, strict=True):
         if before.kind == "task.set" or before.body.get("outside"):
             # What somebody works on, or relates to elsewhere, is not for a project to say.
             assert after == before._replace(kind=f"?{before.kind}", body={})
         else:
             assert after == before
-    assert batches.made(said) == batches.made(said)
+    assert batches.encode_batch(said) == batches.encode_batch(said)
 
 
 def test_batches_are_joined_in_their_order_and_say_each_thing_once() -> None:
@@ -79,18 +79,18 @@ def test_batches_are_joined_in_their_order_and_say_each_thing_once() -> None:
     store = InMemoryStore()
     first, second = batch(one, two), batch(two, three)
     store.write([first, second])
-    joined = batches.merged(store, [first.id, second.id])
+    joined = batches.merge_batches(store, [first.id, second.id])
     assert joined == batch(one, two, three)
-    assert batches.merged(store, [first.id]) == first
-    assert batches.merged(store, []) is None
+    assert batches.merge_batches(store, [first.id]) == first
+    assert batches.merge_batches(store, []) is None
 
 
 def test_blobs_of_joined_batches_are_kept() -> None:
     record = Record._make([*row()[:8], {}, "cli", "cli"])
     store = InMemoryStore()
-    first, second = batches.made([record], [BLOB]), batches.made([record])
+    first, second = batches.encode_batch([record], [BLOB]), batches.encode_batch([record])
     store.write([first, second])
-    joined = batches.merged(store, [first.id, second.id])
+    joined = batches.merge_batches(store, [first.id, second.id])
     assert joined == first
 
 
@@ -109,7 +109,7 @@ def test_what_a_newer_version_says_is_kept_and_passed_over() -> None:
     store = InMemoryStore()
     ours = batch(row(id=ids.new_ulid(), body='{"content":"Ours."}'))
     store.write([made, ours])
-    joined = batches.merged(store, [made.id, ours.id])
+    joined = batches.merge_batches(store, [made.id, ours.id])
     assert joined is not None
     kept = msgspec.msgpack.decode(joined.payload)[2]["records"]
     assert kept[:3] == newer
@@ -226,7 +226,7 @@ def test_whatever_is_heard_can_be_answered() -> None:
             with changing(fresh, "update", WHO) as change:
                 change.update_node(NodeId(NODE), content=content)
                 said = list(change.records)
-            assert read(batches.made(said)) == said
+            assert read(batches.encode_batch(said)) == said
             assert fresh.node(NodeId(NODE)).content == content
         with changing(fresh, "delete", WHO) as change:
             change.delete_node(NodeId(NODE))
@@ -301,11 +301,11 @@ def test_no_batch_breaks_a_reader(rows: list[Any]) -> None:
         heard(fresh, said)
         for node in fresh.nodes([NODE, OTHER]):  # type: ignore[list-item]
             for record in fresh.history(node.id):
-                assert isinstance(records.said(record, node.id), str)
+                assert isinstance(records.describe(record, node.id), str)
         # Whatever the stamps are, what is said next is heard.
         with changing(fresh, "add", WHO) as change:
             change.add_node("fact", "Ours.")
-        assert read(batches.made(change.records)) == change.records
+        assert read(batches.encode_batch(change.records)) == change.records
 
 
 def test_text_that_is_no_text_is_left_out() -> None:

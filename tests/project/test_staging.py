@@ -15,7 +15,7 @@ from ctx.objects import refs
 from ctx.objects.model import Commit, StepKind, Tree
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, typed
-from ctx.project import joining, mending, staging
+from ctx.project import broken_chains, current_session, staging
 from tests import effort
 
 SESSION = SessionId("s")
@@ -86,13 +86,13 @@ def test_everything_that_is_whole_is_saved(
             if repository.staged.is_sound(id) and repository.staged.is_sound(each)
         ]
         with repository.locked("a test"):
-            assert mending.broken(repository) == ([] if is_whole else [NAME])
+            assert broken_chains.broken_refs(repository) == ([] if is_whole else [NAME])
             if is_whole:
                 return
-            told = mending.mend(repository, NAME, dry_run=True)
-            mended = mending.mend(repository, NAME, dry_run=False)
+            told = broken_chains.repair_chain(repository, NAME, dry_run=True)
+            mended = broken_chains.repair_chain(repository, NAME, dry_run=False)
             assert mended[:3] == told[:3]
-            assert mending.broken(repository) == []
+            assert broken_chains.broken_refs(repository) == []
         if expected:
             # Pieces that were made in the same second have no order once what joins them is lost.
             saved = contents(repository)
@@ -112,7 +112,7 @@ def test_what_another_chain_holds_is_not_taken(tmp_path: Path) -> None:
     step(repository, blob(b"one"))
     wound(repository, step(repository, blob(b"two")), gone=True)
     with repository.locked("a test"):
-        assert mending.mend(repository, NAME, dry_run=False).steps == 1
+        assert broken_chains.repair_chain(repository, NAME, dry_run=False).steps == 1
     assert contents(repository) == [blob(b"one").id]
 
 
@@ -125,7 +125,7 @@ def test_a_step_that_may_have_counted_is_taken(tmp_path: Path) -> None:
     step(repository, blob(b"two"))
     wound(repository, step(repository, blob(b"three")), gone=False)
     with repository.locked("a test"):
-        assert mending.mend(repository, NAME, dry_run=False).steps == 3
+        assert broken_chains.repair_chain(repository, NAME, dry_run=False).steps == 3
     assert contents(repository)[0] == blob(b"one").id
     assert set(contents(repository)[1:]) == {blob(b"killed").id, blob(b"two").id}
 
@@ -144,22 +144,22 @@ def test_a_ref_is_renamed_from_what_was_seen(tmp_path: Path) -> None:
 
 def test_the_joined_session(tmp_path: Path) -> None:
     project = made(str(tmp_path)).project
-    assert joining.read(project) == joining.Joined(None)
-    joining.join(project, SESSION)
-    assert joining.read(project) == joining.Joined(SESSION)
+    assert current_session.read(project) == current_session.CurrentSession(None)
+    current_session.join(project, SESSION)
+    assert current_session.read(project) == current_session.CurrentSession(SESSION)
     assert oct(os.stat(project.stage).st_mode)[-3:] == "600"
-    assert not joining.leave(project, SessionId("other"))
-    assert joining.leave(project, SESSION)
-    assert not joining.leave(project, SESSION)
+    assert not current_session.leave(project, SessionId("other"))
+    assert current_session.leave(project, SESSION)
+    assert not current_session.leave(project, SESSION)
     for content in (b"", b"\xff\xfe", b"a/b\n", b"x" * 200, b"a\nb\n"):
         Path(project.stage).write_bytes(content)
-        session, problem = joining.read(project)
+        session, problem = current_session.read(project)
         assert session is None
         assert problem.endswith("does not name a session.")
     os.unlink(project.stage)
     os.symlink("/etc/hostname", project.stage)
-    assert "cannot be read" in joining.read(project).problem
-    assert joining.leave(project, None)
+    assert "cannot be read" in current_session.read(project).problem
+    assert current_session.leave(project, None)
     assert not os.path.lexists(project.stage)
 
 

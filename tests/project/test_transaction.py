@@ -9,8 +9,8 @@ from ctx.errors import UsageError
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
 from ctx.memory import claims
-from ctx.memory.claims import AlreadyDone, Claim
 from ctx.memory.graph import PROJECT, USER
+from ctx.memory.idempotency_keys import AlreadyDone, Claim
 from ctx.operations import undo
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Environment, Memory, open_memory

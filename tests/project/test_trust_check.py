@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx.layout import Project, project_at
-from ctx.project import repository_identity, trust, trust_check
+from ctx.project import repository_identity, trust_check, trust_list
 from ctx.project.trust_check import Verdict
 from tests.conftest import git
 
@@ -61,12 +61,12 @@ def at(folder: Path) -> Project:
 def verify(home: str, folder: Path) -> Verdict:
     """What processes say that ask git; hooks agree with them afterwards."""
     verdict = trust_check.verify(home, at(folder))
-    assert trust.is_trusted(home, at(folder)) == verdict.is_trusted
+    assert trust_list.is_trusted(home, at(folder)) == verdict.is_trusted
     return verdict
 
 
-def only(home: str) -> trust.Trusted:
-    (known,) = trust.everything(home)
+def only(home: str) -> trust_list.TrustEntry:
+    (known,) = trust_list.everything(home)
     return known
 
 
@@ -79,7 +79,7 @@ def test_something_else_at_the_path_is_not_trusted(home: str, clone: Path, tmp_p
     shutil.rmtree(clone)
     git("clone", "-q", str(other), str(clone))
     # A hook, which has no time to ask git, sees that the marker is not there.
-    assert not trust.is_trusted(home, at(clone))
+    assert not trust_list.is_trusted(home, at(clone))
     verdict = verify(home, clone)
     assert not verdict.is_trusted
     remote = f'its remote is now "{other}", was "{only(home).remote}"'
@@ -91,7 +91,7 @@ def test_the_same_cloned_again_is_trusted_again(home: str, origin: Path, clone: 
     before = only(home)
     shutil.rmtree(clone)
     git("clone", "-q", str(origin), str(clone))
-    assert not trust.is_trusted(home, at(clone))
+    assert not trust_list.is_trusted(home, at(clone))
     # Indexes that came with it are somebody's: they go.
     index = Path(at(clone).indexes, "a" * 32)
     index.mkdir(parents=True)
@@ -118,7 +118,7 @@ def test_a_remote_that_changes(home: str, clone: Path) -> None:
     was = only(home).remote
     git("remote", "set-url", "origin", "https://evil.example/app.git", cwd=clone)
     # The marker is still there, so a hook goes on until somebody has asked git.
-    assert trust.is_trusted(home, at(clone))
+    assert trust_list.is_trusted(home, at(clone))
     verdict = verify(home, clone)
     assert verdict == Verdict(False, (f'its remote is now "evil.example/app", was "{was}"',))
     git("remote", "remove", "origin", cwd=clone)
@@ -157,7 +157,7 @@ def test_a_history_that_is_rewritten_from_the_start(home: str, clone: Path) -> N
     git("commit", "-qm", "All of it", cwd=clone)
     assert verify(home, clone) == Verdict(False, (roots_differ(home),))
     # It was walked once: the answer is kept in the place of the marker.
-    key = trust.read_key(at(clone), only(home).key)
+    key = trust_list.read_key(at(clone), only(home).key)
     assert list(key) == ["refused"]
     git("checkout", "-q", "main", cwd=clone)
     assert verify(home, clone).is_trusted
@@ -221,7 +221,7 @@ def test_nothing_known_and_no_secret_is_not_trusted(home: str, repo: Path) -> No
     assert trust_check.trust_project(home, at(repo), ADA, AT)
     shutil.rmtree(repo / ".git")
     git("init", "-q", "-b", "main", str(repo))
-    assert not trust.is_trusted(home, at(repo))
+    assert not trust_list.is_trusted(home, at(repo))
     (why,) = verify(home, repo).differs
     assert "marker" in why
 
@@ -235,7 +235,7 @@ def test_a_folder_outside_of_git(home: str, folder: Path) -> None:
     shutil.rmtree(folder / ".ctx")
     (folder / ".ctx").mkdir()
     (folder / ".ctx" / "config.toml").write_text(CONFIG)
-    assert not trust.is_trusted(home, at(folder))
+    assert not trust_list.is_trusted(home, at(folder))
     assert not verify(home, folder).is_trusted
 
 
@@ -250,11 +250,11 @@ def test_a_git_folder_that_is_copied(home: str, clone: Path, tmp_path: Path) -> 
 
 
 def test_another_owner(home: str, clone: Path) -> None:
-    path = Path(trust.path_of(home))
+    path = Path(trust_list.path_of(home))
     entries = json.loads(path.read_text())
     entries[only(home).key]["owner"] = 12345
     path.write_text(json.dumps(entries))
-    assert not trust.is_trusted(home, at(clone))
+    assert not trust_list.is_trusted(home, at(clone))
     (why,) = verify(home, clone).differs
     assert why == f"its git folder belongs to user {os.getuid()} now, was 12345"
 
@@ -263,13 +263,13 @@ def test_working_trees(home: str, clone: Path, tmp_path: Path) -> None:
     linked = tmp_path / "linked"
     git("worktree", "add", "-q", "-b", "linked", str(linked), cwd=clone)
     # A new one is trusted at once, also by a hook.
-    assert trust.is_trusted(home, at(linked))
+    assert trust_list.is_trusted(home, at(linked))
     assert verify(home, linked).is_trusted
     git("checkout", "-q", "--orphan", "anew", cwd=linked)
     git("commit", "-qm", "All of it", cwd=linked)
     assert not verify(home, linked).is_trusted
     assert trust_check.verify(home, at(clone)).is_trusted
-    assert trust.is_trusted(home, at(clone))
+    assert trust_list.is_trusted(home, at(clone))
 
 
 def test_without_git_what_a_hook_knows_counts(
@@ -278,7 +278,7 @@ def test_without_git_what_a_hook_knows_counts(
     commit(clone, "more.txt")
     monkeypatch.setenv("PATH", "/nowhere")
     assert verify(home, clone).is_trusted
-    Path(trust.key_file(at(clone), only(home).key)).unlink()
+    Path(trust_list.key_file(at(clone), only(home).key)).unlink()
     assert not verify(home, clone).is_trusted
 
 
@@ -332,7 +332,7 @@ def old(home: str, clone: Path) -> Callable[..., None]:
             for project in projects
         }
         Path(home).mkdir(exist_ok=True)
-        Path(trust.path_of(home)).write_text(json.dumps(entries))
+        Path(trust_list.path_of(home)).write_text(json.dumps(entries))
 
     return write
 
@@ -342,16 +342,16 @@ def test_old_entries_get_the_identity_that_they_have(
 ) -> None:
     gone = tmp_path / "gone"
     old(clone, origin, gone, until=7)
-    assert trust.is_trusted(home, at(clone))
+    assert trust_list.is_trusted(home, at(clone))
     assert verify(home, clone).is_trusted
-    known = {each.root: each for each in trust.everything(home)}
+    known = {each.root: each for each in trust_list.everything(home)}
     assert all(each.marker for each in known.values())
     assert known[str(clone)].remote == str(origin)
     assert known[str(clone)].roots == known[str(origin)].roots != ()
     assert trust_check.take_notice(home) == 3
     assert trust_check.take_notice(home) == 0
     assert verify(home, origin).is_trusted
-    assert all(entry["until"] == 7 for entry in (trust.read_list(home) or {}).values())
+    assert all(entry["until"] == 7 for entry in (trust_list.read_list(home) or {}).values())
     # What comes to the path of one that was gone is another one.
     git("clone", "-q", str(origin), str(gone))
     assert not verify(home, gone).is_trusted
@@ -361,7 +361,7 @@ def test_an_old_entry_that_was_made_in_a_working_tree_that_is_gone(
     home: str, clone: Path, tmp_path: Path, old: Callable[..., None]
 ) -> None:
     old(clone)
-    path = Path(trust.path_of(home))
+    path = Path(trust_list.path_of(home))
     path.write_text(path.read_text().replace(f'"root": "{clone}"', f'"root": "{tmp_path}/was"'))
     trust_check.adopt(home)
     assert not only(home).marker
@@ -390,7 +390,7 @@ def test_processes_that_adopt_at_once_lose_nothing(
     for process in processes:
         process.join(120)
         assert process.exitcode == 0
-    assert len({each.marker for each in trust.everything(home)}) == len(projects)
+    assert len({each.marker for each in trust_list.everything(home)}) == len(projects)
     for project in projects:
         assert verify(home, project).is_trusted
     assert trust_check.take_notice(home) == len(projects)
@@ -412,7 +412,7 @@ def test_processes_that_adopt_at_once_lose_nothing(
 def test_an_entry_that_cannot_be_understood_trusts_nobody(
     home: str, clone: Path, changed: dict[str, object]
 ) -> None:
-    path = Path(trust.path_of(home))
+    path = Path(trust_list.path_of(home))
     entries = json.loads(path.read_text())
     entries[only(home).key].update(changed)
     path.write_text(json.dumps(entries))
@@ -426,22 +426,22 @@ def test_an_entry_that_cannot_be_understood_trusts_nobody(
     ids=range(7),
 )
 def test_a_key_file_of_somebody_else(home: str, clone: Path, data: bytes) -> None:
-    key = Path(trust.key_file(at(clone), only(home).key))
+    key = Path(trust_list.key_file(at(clone), only(home).key))
     key.write_bytes(data)
-    assert not trust.is_trusted(home, at(clone))
+    assert not trust_list.is_trusted(home, at(clone))
     # It is the same repository all the same.
     assert verify(home, clone).is_trusted
 
 
 def test_a_key_file_that_is_no_file(home: str, clone: Path, tmp_path: Path) -> None:
-    key = Path(trust.key_file(at(clone), only(home).key))
+    key = Path(trust_list.key_file(at(clone), only(home).key))
     stolen = tmp_path / "stolen.json"
     shutil.move(key, stolen)
     key.symlink_to(stolen)
-    assert not trust.is_trusted(home, at(clone))
+    assert not trust_list.is_trusted(home, at(clone))
     key.unlink()
     os.mkfifo(key)
-    assert not trust.is_trusted(home, at(clone))
+    assert not trust_list.is_trusted(home, at(clone))
 
 
 def test_an_unchanged_head_asks_nobody(home: str, clone: Path, tmp_path: Path) -> None:
@@ -491,7 +491,7 @@ def test_who_refuses_late_takes_no_new_trust_away(home: str, clone: Path, tmp_pa
         git("commit", "-qm", f"Root {roots}", cwd=clone)
         roots += 1
         assert trust_check.trust_project(home, at(clone), ADA, AT)
-        assert trust.is_trusted(home, at(clone))
+        assert trust_list.is_trusted(home, at(clone))
         assert verify(home, clone).is_trusted
     for process in processes:
         process.join(60)

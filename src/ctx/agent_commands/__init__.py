@@ -1,4 +1,4 @@
-"""Commands of an agent: `<ctx:…>` in an answer, and which of it an agent says itself.
+"""Commands of an agent: `<ctx:…>` in an answer, as opposed to text that it only quotes.
 
     commands, markup    what an answer asks of memory
     prose, quotations   which of it the agent says itself, and what it only quotes

@@ -1,4 +1,4 @@
-"""The markup of a command: its opening with attributes, and where its closing is.
+"""The markup of a command: its opening tag with attributes, and its closing tag.
 
     <ctx:remember type="fact" tags='tier:reference'>  content  </ctx:remember>
     └ Opening ─────────────────────────────────────┘           └ closing ────┘
@@ -16,11 +16,11 @@ from ctx.agent_commands.prose import ESCAPED, MARK
 from ctx.agent_commands.quotations import Backticks, Span
 
 _LONGEST_DETOUR = 1000
-"""How far an opening may go on behind the next `<ctx:`, which then stands in one of its values.
-If it goes further, a quote was forgotten."""
+"""How far an opening tag may continue after the next `<ctx:`, which is then part of a value. If it
+continues further, a quote is missing."""
 _PATIENCE = 20
-"""How often a text is read in search of closings that are not in code. After that every closing
-is one: somebody means to keep us busy."""
+"""How often a text is searched for closing tags outside of code. After that, every closing tag
+counts: this limits the cost of hostile input."""
 
 _COMMAND = r"[A-Za-z][\w-]*"
 _NAME = re.compile(rf"{_COMMAND}(?=[\s/>]|\Z)")
@@ -29,7 +29,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*+(?=[\r\n]|\Z)")
 _SPACE = re.compile(r"\s*+")
 _QUOTES = "\"'“”„‘’‚"
 
-# The group that matched last says what was found: a name alone, a name with `=`, or a value.
+# The last matching group shows what was matched: a name alone, a name with `=`, or a value.
 _ATTRIBUTE = r"\s*+(?P<name>[A-Za-z_][\w-]*+)(?:\s*+(?P<equals>=)\s*+(?:{values})?)?"
 _PLAIN_VALUES = (
     r'"(?P<double>[^"]*+)"',
@@ -49,22 +49,22 @@ _ENTITY = re.compile("&(quot|apos|lt|gt|amp);")
 _CHARACTERS = {"quot": '"', "apos": "'", "lt": "<", "gt": ">", "amp": "&"}
 
 
-class Opening(NamedTuple):
+class OpeningTag(NamedTuple):
     name: str
-    """In lower case. Perhaps there is no such command."""
+    """In lower case. It may be unknown."""
     start: int
     end: int
-    """Behind its `>`; behind its name where it cannot be read."""
+    """After its `>`; after its name if it is invalid."""
     attributes: tuple[tuple[str, str | None], ...]
     """In order, the names in lower case. None: a name alone."""
     is_all: bool
-    """Whether it is `<…/>`, so that neither content nor closing belong to it."""
+    """Whether it is `<…/>`, without content and closing tag."""
     problem: str
-    """Why it cannot be read; empty if it can."""
+    """Why it is invalid; empty if it is valid."""
 
 
-def read_opening(text: str, start: int) -> Opening | None:
-    """What a `<ctx:` begins; None where no name follows, so that nobody meant a command."""
+def read_opening(text: str, start: int) -> OpeningTag | None:
+    """Parse the tag at a `<ctx:`; None if no name follows, so that it is not a command."""
     name = _NAME.match(text, start + len(MARK))
     if name is None:
         return None
@@ -72,7 +72,7 @@ def read_opening(text: str, start: int) -> Opening | None:
     limit = len(text) if other < 0 else min(len(text), other + _LONGEST_DETOUR)
     opening = _read_attributes(text, name, limit, _PLAIN_ATTRIBUTE)
     if opening.problem and opening.attributes:
-        # Where quotes inside of a value have backslashes, as in a program, it ends elsewhere.
+        # Quotes in a value may be escaped with backslashes, which changes where it ends.
         escaping = _read_attributes(text, name, limit, _ESCAPING_ATTRIBUTE)
         if not escaping.problem:
             pairs = [(each, _unescaped(value)) for each, value in escaping.attributes]
@@ -80,21 +80,21 @@ def read_opening(text: str, start: int) -> Opening | None:
     return opening
 
 
-def stands_alone(text: str, opening: Opening) -> bool:
-    """Whether nothing follows its name in the line."""
+def stands_alone(text: str, opening: OpeningTag) -> bool:
+    """Whether the name is the last text in its line."""
     return _REST_OF_LINE.match(text, opening.end) is not None
 
 
 def _read_attributes(
     text: str, name: re.Match[str], limit: int, attribute: re.Pattern[str]
-) -> Opening:
+) -> OpeningTag:
     command, start, at = name[0].lower(), name.start() - len(MARK), name.end()
     found: list[tuple[str, str | None]] = []
     while not (end := _END.match(text, at, limit)):
         pair = attribute.match(text, at, limit)
         if pair is None:
             problem = _why(text, at, found)
-            return Opening(command, start, name.end(), tuple(found), False, problem)
+            return OpeningTag(command, start, name.end(), tuple(found), False, problem)
         at = pair.end()
         match pair.lastgroup:
             case "name":
@@ -104,11 +104,11 @@ def _read_attributes(
             case group:
                 value = _ENTITY.sub(lambda entity: _CHARACTERS[entity[1]], pair[group or 0])
         found.append((pair["name"].lower(), value))
-    return Opening(command, start, end.end(), tuple(found), bool(end[1]), "")
+    return OpeningTag(command, start, end.end(), tuple(found), bool(end[1]), "")
 
 
 def _why(text: str, at: int, found: list[tuple[str, str | None]]) -> str:
-    """Why an opening cannot be read on at a place, behind these attributes."""
+    """Why an opening tag is invalid at this position, after these attributes."""
     valued = [name for name, value in found if value is not None]
     space = _SPACE.match(text, at)
     at = space.end() if space else at
@@ -137,28 +137,28 @@ _PARAGRAPH_END = re.compile(r"\n(?=[ \t>\r]*+(?:\n|`{3,}[^`\n]*$|~{3,}))", re.MU
 
 
 class _Edge(NamedTuple):
-    """An opening or a closing in the content of a command."""
+    """An opening or closing tag in the content of a command."""
 
     match: re.Match[str]
     """With the name of its command in the group `opened` or `closed`."""
     code: int | None
-    """Where the code begins that it stands in."""
+    """The start of the code that it is in."""
 
 
 class _Waiting:
-    """An opening whose closing is searched for, and which ones may be it if there is no other."""
+    """An opening tag without a closing tag yet, and its fallback candidates."""
 
     def __init__(self, end: int) -> None:
         self.end = end
         self.in_code: Span | None = None
         self.code: int | None = None
-        """Where the code begins that this one is in."""
+        """The start of the code that this one is in."""
         self.of_example: Span | None = None
-        """The closing of an opening that is in the same code."""
+        """The closing tag in the same code."""
 
 
-class Closings:
-    """Which closing belongs to an opening.
+class ClosingTags:
+    """Matches closing tags with opening tags.
 
     Openings and closings of one name are matched as brackets are, so that one that was forgotten
     does not take the next command with it. Those in code do not count. But a stray backtick makes
@@ -167,7 +167,7 @@ class Closings:
     """
 
     def __init__(
-        self, text: str, backticks: Backticks, begins_content: Callable[[Opening], bool]
+        self, text: str, backticks: Backticks, begins_content: Callable[[OpeningTag], bool]
     ) -> None:
         self._text = text
         self._backticks = backticks
@@ -184,8 +184,8 @@ class Closings:
         """By the end of the opening."""
         self._patience = _PATIENCE * len(text)
 
-    def of(self, opening: Opening) -> Span | None:
-        """Where its closing begins and ends; None if it has none."""
+    def closing_of(self, opening: OpeningTag) -> Span | None:
+        """The span of its closing tag; None if it has none."""
         if opening.end > self._last.get(opening.name, -1):
             return None
         if opening.end not in self._found:
@@ -197,8 +197,8 @@ class Closings:
                 self._found[opening.end] = found.span() if found else None
         return self._found[opening.end]
 
-    def _search(self, opening: Opening) -> None:
-        """Find the closing of an opening, and of the openings in its content."""
+    def _search(self, opening: OpeningTag) -> None:
+        """Find the closing tags of an opening tag and of those in its content."""
         waiting = [_Waiting(opening.end)]
         shown: dict[int, int] = {}  # by code: how many openings in it are to be closed in it
         at = opening.end
@@ -221,7 +221,7 @@ class Closings:
                 shown[code] = shown.get(code, 0) + 1
             else:
                 if last.in_code is not None:
-                    # First a closing and then an opening: that was the end, and no code.
+                    # A closing tag and then an opening tag: that was the end, not code.
                     self._found[waiting.pop().end] = last.in_code
                 if code is None and waiting:
                     waiting.append(_Waiting(nested.end))
@@ -233,13 +233,13 @@ class Closings:
             self._found[each.end] = each.in_code or each.of_example
         self._patience -= at - opening.end
 
-    def _nested(self, start: int) -> Opening | None:
-        """The opening at a place in content, if it is to be closed; others are mentions."""
+    def _nested(self, start: int) -> OpeningTag | None:
+        """The opening tag at a position in content, if it needs a closing tag."""
         opening = read_opening(self._text, start)
         return opening if opening and self._begins_content(opening) else None
 
     def _edges(self, start: int) -> Iterator[_Edge]:
-        """The openings and closings from a place on, and which of them stand in code.
+        """The opening and closing tags from a position on, and which of them are in code.
 
         Content is anybody's text, indented as its writer likes: a closing behind eight spaces,
         or in a quotation, is one. So only fences, at any depth, and code spans count as code.

@@ -1,4 +1,4 @@
-"""The paragraphs of a message that its writer says, in the sense of Markdown's block structure.
+"""The paragraphs of a message that are not quoted, by Markdown's block structure.
 
 A message is Markdown. Fenced and indented code, block quotes, headings, raw HTML and front matter
 are not what the writer says; the paragraphs that are left are. CommonMark decides, and not a
@@ -48,16 +48,16 @@ _RAW_BLOCK = "raw"
 
 _TAB = 4
 _DEEPEST = 20
-"""Containers inside each other. Nobody means more, and each of them costs time in every line."""
+"""The maximum nesting of containers: each level costs time in every line."""
 
 
 class _Item(NamedTuple):
     """A list item."""
 
     width: int
-    """By how many columns the lines below the first are indented."""
+    """The indentation of the lines after the first, in columns."""
     is_empty: bool
-    """Whether there is nothing in it yet: a blank line ends it then."""
+    """Whether it is still empty: then a blank line ends it."""
 
 
 _QUOTE = _Item(-1, False)
@@ -93,7 +93,7 @@ class _Line:
         return pattern.match(self.text, self.at, self.end)
 
     def pass_mark(self, length: int) -> None:
-        """Go behind the mark of a quote or an item, to what it holds."""
+        """Skip the mark of a quote or a list item."""
         self.at += length
         self.column += length
         self.taken = self.column
@@ -119,7 +119,7 @@ class Paragraph:
         self.start, self.end = start, end
         self.containers = containers
         self.marks: set[int] = set()
-        """Where a line begins with `<ctx:`, and is not indented as code is."""
+        """The positions of `<ctx:` at the start of a line that is not indented as code."""
 
     def add(self, line: _Line) -> None:
         self.end = line.end
@@ -128,7 +128,7 @@ class Paragraph:
 
 
 class Prose:
-    """The paragraphs of a text, one after the other."""
+    """Iterates over the paragraphs of a text."""
 
     def __init__(self, text: str, raw: "RawHtml") -> None:
         self._text = text
@@ -148,7 +148,7 @@ class Prose:
         self._fence_ends: dict[str, int] = {}
 
     def paragraphs(self) -> Iterator[Paragraph]:
-        """Those that are not quoted. Between two of them, `go_on_from` may leave out a part."""
+        """The unquoted paragraphs. Between two of them, `go_on_from` can skip a part."""
         while (paragraph := self._next_paragraph()) is not None:
             if _QUOTE not in paragraph.containers:
                 yield paragraph
@@ -170,7 +170,7 @@ class Prose:
             line = _Line(self._text, start, end)
             self._read_line(line)
             if line.is_empty and (more := _BLANK_LINES.match(self._text, self._next_line)):
-                # What one blank line does, the next ones need not do again.
+                # Further blank lines have no effect.
                 self._next_line = more.end()
         if self._ended is None:
             self._end_paragraph()
@@ -187,7 +187,7 @@ class Prose:
             self._cut(line.start)
         self._leaf = ""
         while not line.is_blank:
-            # As long as nothing new begins, the line may be one more of the paragraph.
+            # Unless a new block begins, the line continues the paragraph.
             may_go_on = self._paragraph is not None and len(containers) == kept
             if line.indent >= _TAB:
                 if may_go_on:
@@ -217,7 +217,7 @@ class Prose:
                 self.cut.append((start, self._fence_ends[mark]))
 
     def _going_on(self, line: _Line) -> _Containers:
-        """Those of the open containers that this line is in, by its marks and its indentation."""
+        """The open containers that this line is in, by its marks and indentation."""
         found: list[_Item] = []
         for container in self._containers:
             if container is _QUOTE:
@@ -237,7 +237,7 @@ class Prose:
         return tuple(found)
 
     def _is_in_leaf(self, line: _Line) -> bool:
-        """Whether a line belongs to the code or the raw HTML that is open, also as its end."""
+        """Whether a line belongs to the open code or raw HTML, including its last line."""
         if self._leaf == _INDENTED:
             return line.is_blank or line.indent >= _TAB
         if self._leaf == _RAW_BLOCK:
@@ -258,7 +258,7 @@ class Prose:
         if line.begins(_RULE) or not (mark := line.begins(_ITEM)):
             return None
         if in_paragraph:
-            # A line of `-` underlines it, and `1986. What a year` goes on with it.
+            # A line of `-` underlines it, and `1986. What a year` continues it.
             is_empty = not line.text[mark.end() : line.end].strip(" \t")
             if is_empty or mark[1] not in (None, "1") or line.begins(_UNDERLINE):
                 return None
@@ -269,7 +269,7 @@ class Prose:
         return _Item(offset + len(mark[0]) + padding, line.is_blank)
 
     def _is_block(self, line: _Line, containers: _Containers, *, in_paragraph: bool) -> bool:
-        """Whether a line is no part of a paragraph, or its underline; it is taken note of then."""
+        """Whether a line is another block or an underline; if so, it is processed."""
         if fence := line.begins(_FENCE):
             self._set(containers, fence[0])
         elif (raw_end := self._raw.block_end(line.at)) is not None:
@@ -290,7 +290,7 @@ class Prose:
         if self._paragraph is None or not may_go_on:
             self._set(containers)
             self._paragraph = Paragraph(line.at, line.end, containers)
-        # Otherwise the containers stay, also those whose marks this line does not repeat.
+        # Otherwise the containers stay open, even if this line does not repeat their marks.
         self._paragraph.add(line)
 
     def _set(self, containers: _Containers, leaf: str = "") -> None:
@@ -304,7 +304,7 @@ class Prose:
 
 
 class RawHtml:
-    """Where the parts of a text end whose content is no Markdown: comments, CDATA, `<pre>`, …"""
+    """Finds the ends of parts that are not Markdown: comments, CDATA, `<pre>`, …"""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -312,11 +312,11 @@ class RawHtml:
         self._unclosed: set[str] = set()
 
     def last_closing(self, name: str) -> int:
-        """Where the last closing tag of a name begins; -1 if there is none."""
+        """The start of the last closing tag of a name; -1 if there is none."""
         return self._last_closing.get(name, -1)
 
     def section_end(self, opening: str, start: int) -> int | None:
-        """Where a comment or its like ends; None if it is not closed."""
+        """The end of a comment or a similar section; None if it is not closed."""
         if opening in self._unclosed:
             return None
         closing = _SECTIONS[opening]
@@ -328,7 +328,7 @@ class RawHtml:
         return found + len(closing)
 
     def block_end(self, start: int) -> int | None:
-        """Where the raw block ends that a line begins with; None if it begins with none."""
+        """The end of the raw block that starts a line; None if there is none."""
         found = _RAW.match(self._text, start)
         if found is None:
             return None
@@ -348,7 +348,7 @@ class RawHtml:
 
 
 def _front_matter_end(text: str) -> int:
-    """Where front matter ends; 0 if there is none. Unclosed, it ends with its first blank line."""
+    """The end of front matter; 0 if there is none. If unclosed, it ends at the first blank line."""
     start = _FRONT_MATTER.match(text)
     if start is None:
         return 0
@@ -363,6 +363,6 @@ def _pass_quote(line: _Line) -> None:
 
 
 def _line_end(text: str, start: int) -> tuple[int, int]:
-    """Where the line at a place ends, and where the next one begins."""
+    """The end of the line at a position, and the start of the next line."""
     found = _LINE_END.search(text, start)
     return found.span() if found else (len(text), len(text) + 1)

@@ -1,16 +1,16 @@
-"""What a paragraph quotes: the parts of it that its writer shows and does not say.
+"""Finds the quoted parts of a paragraph: text that the writer shows and does not mean.
 
-Quotation marks, code spans, links, table rows, comments, and every element but those of plain
-layout. What is ambiguous counts as quoted: a command that is left out can be written again, one
-that was carried out by mistake is in memory. So
+Quotation marks, code spans, links, table rows, comments, and every element except plain layout
+quote text. Ambiguous text counts as quoted: an ignored command can be repeated, but a command that
+is carried out by mistake changes memory. So
 
-- an unclosed quotation mark or backtick quotes the rest of its paragraph; where a later paragraph
-  has a closing mark that nothing opened, it quotes everything between the two;
-- an apostrophe is none: `don't`, `users'`, `'em`;
-- an element quotes up to its closing tag, in whichever paragraph that is. An unclosed one quotes
-  the rest of its paragraph if it is known to quote, and nothing otherwise: `Vec<String>`.
+- an unclosed quotation mark or backtick quotes the rest of its paragraph; if a later paragraph has
+  an unmatched closing mark, everything between the two is quoted;
+- an apostrophe is not a quotation mark: `don't`, `users'`, `'em`;
+- an element quotes up to its closing tag, in any paragraph. An unclosed element quotes the rest of
+  its paragraph if it is a quoting element, and nothing otherwise: `Vec<String>`.
 
-Each paragraph is read once. Whether a place is quoted is known when all of them were read.
+Each paragraph is read once. Which positions are quoted is known after all of them are read.
 """
 
 import re
@@ -27,7 +27,7 @@ _LAYOUT = frozenset(
     "b strong i em u ins mark small big sub sup font center span div p br hr wbr section article"
     " main header footer aside nav details summary ul ol li dl dt dd h1 h2 h3 h4 h5 h6".split()
 )
-"""Elements that only say how their content looks, or where it stands."""
+"""Elements that only affect layout and appearance."""
 _QUOTING_BLOCKS = frozenset(
     "blockquote table pre xmp listing plaintext script style textarea template svg iframe noscript"
     " private".split()
@@ -37,7 +37,7 @@ _QUOTING = _QUOTING_BLOCKS | frozenset(
     "a q cite code samp kbd tt var dfn abbr title thead tbody tfoot tr td th caption s del strike"
     " option select button label math object example quote".split()
 )
-"""Elements that quote also where they are not closed."""
+"""Elements that quote even if they are not closed."""
 
 _PAIRS = {"「": "」", "『": "』", "〈": "〉", "《": "》"}
 _SINGLE = "'＇‘’‚‛"
@@ -77,18 +77,18 @@ _REFERENCE = re.compile(r"[ \t]*+\[[^\[\]\n]*+\]:")
 class _OpenMark(NamedTuple):
     start: int
     is_weak: bool
-    """Whether it may as well be an apostrophe: then it quotes only if something closes it."""
+    """Whether it may be an apostrophe: then it quotes only if it is closed."""
 
 
 class _OpenElement(NamedTuple):
     name: str
     start: int
     end: int
-    """How far it quotes if its closing tag does not stand in prose."""
+    """The end of the quotation if no closing tag is found in prose."""
 
 
 class Backticks:
-    """Where runs of backticks stand in a text, by their length."""
+    """The positions of runs of backticks, by length."""
 
     def __init__(self, text: str) -> None:
         self._starts: dict[int, list[int]] = {}
@@ -118,7 +118,7 @@ class Quotations:
         """By group: a quotation mark of an earlier paragraph that is not closed there."""
 
     def read(self, paragraph: Paragraph, element_end: Callable[[int], int]) -> int:
-        """Read a paragraph; where to go on behind it.
+        """Read a paragraph; returns the position to continue from.
 
         `element_end` is asked for the end of each `<ctx:` that is neither escaped nor in code.
         """
@@ -154,11 +154,11 @@ class Quotations:
         return max(at, end)
 
     def add(self, start: int, end: int) -> None:
-        """Something else that quotes."""
+        """Add another quoted span."""
         self._spans.append((start, end))
 
     def places(self, others: list[Span]) -> "QuotedPlaces":
-        """All that is quoted, with what is known to be quoted beside the paragraphs."""
+        """All quoted places, including `others` from outside the paragraphs."""
         spans = [(each.start, each.end) for each in self._elements]
         return QuotedPlaces(self._spans + spans + others)
 
@@ -190,7 +190,7 @@ class Quotations:
         return not before.rpartition("\n")[2].strip()
 
     def _close(self, name: str, end: int) -> None:
-        """Close an element and those that were opened inside of it."""
+        """Close an element and the elements inside it."""
         while self._open_names.get(name):
             element = self._elements.pop()
             self._open_names[element.name] -= 1
@@ -200,7 +200,7 @@ class Quotations:
 
 
 class QuotedPlaces:
-    """Which places of a text are quoted."""
+    """The quoted positions of a text."""
 
     def __init__(self, spans: list[Span]) -> None:
         self._spans: list[Span] = []
@@ -230,7 +230,7 @@ class _Marks:
         self._last_parenthesis = text.rfind(")", self._start, self._end)
 
     def read(self, written: str, start: int, end: int) -> None:
-        """A mark, or several of the same side by side."""
+        """Read a mark, or several equal marks in a row."""
         if written[:1] not in _GROUPS:
             return
         mark, is_one = written[0], len(written) == 1
@@ -255,7 +255,7 @@ class _Marks:
                 self._close(group, end)
 
     def close_bracket(self, start: int) -> None:
-        """The text of a link ends, and its address may follow."""
+        """End the text of a link; its address may follow."""
         if self.brackets:
             self.spans.append((self.brackets.pop(), start + 1))
             if self._text.startswith("(", start + 1):
@@ -264,7 +264,7 @@ class _Marks:
                 self.spans.append((start, end))
 
     def end(self) -> None:
-        """The paragraph is over."""
+        """End the paragraph."""
         for group, opened in self._open.items():
             unclosed = next((each.start for each in opened if not each.is_weak), None)
             if unclosed is not None:
@@ -283,12 +283,12 @@ class _Marks:
         elif group in self._left_open:
             self.spans.append((self._left_open.pop(group), end))
         elif group == "single" and self._last_single:
-            # Of `'the users' data'` the first two may be the quotation, or all three.
+            # In `'the users' data'` the first two marks or all three may be the quotation.
             self._last_single = self._last_single[0], end
             self.spans.append(self._last_single)
 
     def _count_straight(self, start: int, end: int) -> None:
-        """Straight marks also quote in pairs, whatever stands beside them."""
+        """Straight marks also quote in pairs, whatever is next to them."""
         if self._odd_straight is None:
             self._odd_straight = start
         else:
@@ -297,7 +297,7 @@ class _Marks:
 
 
 def _opens(mark: str, may_open: bool, may_close: bool, *, is_open: bool) -> bool:
-    """Whether a quotation mark opens, by what stands beside it, else by its shape."""
+    """Whether a quotation mark opens, by its neighbours, else by its shape."""
     if mark in _ONLY_OPENS or mark in _ONLY_CLOSES:
         return mark in _ONLY_OPENS
     if may_open != may_close:

@@ -12,8 +12,6 @@ memory said once must not become memory a second time, so whoever takes in a tex
 
 import re
 
-from ctx.agent_commands import commands
-
 _OPENING = re.compile(r"<!-- ctx: |<system-reminder>")
 _CLOSING = {"<!-- ctx: ": "<!-- ctx:end -->", "<system-reminder>": "</system-reminder>"}
 _COMMAND = "<ctx:"
@@ -71,9 +69,11 @@ def _without_blocks(text: str) -> str:
 def _without_commands(text: str) -> str:
     if _COMMAND not in text:
         return text
+    from ctx.agent_commands import command_parser
+
     kept: list[str] = []
     at = 0
-    for start, end in commands.spans(text):
+    for start, end in command_parser.spans(text):
         kept.append(text[at:start])
         at = end
     return "".join([*kept, text[at:]])

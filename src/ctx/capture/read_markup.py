@@ -20,7 +20,7 @@ from itertools import islice
 from math import inf
 from typing import NamedTuple
 
-from ctx.agent_commands.commands import Command
+from ctx.agent_commands.command_parser import Command
 from ctx.agent_commands.markup import read_opening
 from ctx.agent_commands.prose import MARK
 from ctx.hosts.adapter import Transcripts

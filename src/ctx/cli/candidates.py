@@ -151,7 +151,7 @@ def _stored(what: str, typed: str, settings: "Settings") -> list[Candidate]:
 
 def _user_store(settings: "Settings") -> "Connection | None":
     from ctx.memory.migrations import MIGRATIONS
-    from ctx.memory.store import APPLICATION_ID
+    from ctx.memory.user_store import APPLICATION_ID
     from ctx.sqlite.truth import application_id_of, read_truth
 
     path = settings.database
@@ -166,27 +166,27 @@ def _index(settings: "Settings") -> "Connection | None":
     project = _project(settings)
     if project is None:
         return None
-    from ctx.project import present
+    from ctx.project import project_index_state
     from ctx.sqlite.truth import application_id_of, connect_for_reading
 
-    path = present.path_for(project, present.state(project))
+    path = project_index_state.path_for(project, project_index_state.state(project))
     if not os.path.exists(path):
         with os.scandir(project.indexes) as folders:
-            others = [os.path.join(folder.path, present.FILE) for folder in folders]
+            others = [os.path.join(folder.path, project_index_state.FILE) for folder in folders]
         path = max(filter(os.path.exists, others), key=os.path.getmtime, default=path)
-    if application_id_of(path) != present.APPLICATION_ID:
+    if application_id_of(path) != project_index_state.APPLICATION_ID:
         return None
-    return present.if_fit(lambda: connect_for_reading(path, _BUSY_MS), lambda _: True)
+    return project_index_state.if_fit(lambda: connect_for_reading(path, _BUSY_MS), lambda _: True)
 
 
 def _project(settings: "Settings") -> "Project | None":
     """The project here, if it is trusted."""
     from ctx import layout
-    from ctx.project import trust
+    from ctx.project import trust_list
 
     project = layout.find_project(settings.folder, settings.user_store.home)
     # Somebody waits for an answer at every key: git is not asked.
-    if project is None or not trust.is_trusted(settings.user_store.home, project):
+    if project is None or not trust_list.is_trusted(settings.user_store.home, project):
         return None
     layout.refuse_links(project)
     return project
@@ -258,11 +258,15 @@ def _nodes(store: "Connection", typed: str) -> Iterator[Candidate]:
 
 def _documents(store: "Connection", typed: str) -> Iterator[Candidate]:
     """Tasks and decisions by number, for whoever has begun to type one."""
-    from ctx.memory import numbered
+    from ctx.memory import documents_by_number
 
     if not typed.isidentifier():
         return
-    begun = [item for item in numbered.names(store).items() if item[0].startswith(typed.lower())]
+    begun = [
+        item
+        for item in documents_by_number.names(store).items()
+        if item[0].startswith(typed.lower())
+    ]
     for name, node_id in begun[:MOST]:
         row = store.execute(
             "SELECT type, substr(coalesce(summary, content), 1, ?) FROM nodes WHERE id = ?",

@@ -9,7 +9,7 @@ from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import parse
+from ctx.memory.query.query_parser import parse
 from ctx.operations.delete import Deleted, delete, deletion, files_of
 from ctx.operations.query import find
 

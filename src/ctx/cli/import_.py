@@ -12,8 +12,8 @@ from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count, listing
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.exchange.foreign import claude_mem, recognise
-from ctx.exchange.foreign.recognise import Kind
+from ctx.exchange.foreign import claude_mem, detect_format
+from ctx.exchange.foreign.detect_format import Kind
 from ctx.memory.graph import PROJECT
 from ctx.operations.import_ import Imported, Options, Source, import_
 
@@ -133,7 +133,7 @@ def _usual_places(program: str | None, settings: Settings) -> list[str]:
 def _source(path: str, program: Kind | None) -> Source:
     if program is not None and program != "ctx":
         return Source(program, [path])
-    kind = recognise.kind(path)
+    kind = detect_format.kind(path)
     if program == "ctx" and kind not in ("ctx", "graph"):
         raise UsageError(
             f"{path} is not of ctx: it looks like {kind}.",
@@ -161,7 +161,7 @@ def _from_stdin(program: str | None) -> Source:
     if program == "ctx":
         return Source("graph", text=text)
     start = text.lstrip().encode("utf-8", "surrogateescape")
-    return Source(recognise.of_text(start, "stdin"), text=text)
+    return Source(detect_format.of_text(start, "stdin"), text=text)
 
 
 def render(imported: Imported) -> list[Block]:

@@ -24,8 +24,8 @@ from ctx.workspace import Environment, Memory, Workspace, open_memory, open_proj
 if TYPE_CHECKING:
     from ctx.hosts.registry import Hosts
     from ctx.operations.compact import Compacted
+    from ctx.project.stale_sessions import StaleSession
     from ctx.project.trust_check import Verdict
-    from ctx.project.waiting import Waiting
 
 
 def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
@@ -155,9 +155,9 @@ def _mention_stale(memory: Memory, output: Output) -> None:
     found = [each for each in _waiting(memory) if not each.is_old]
     if not found:
         return
-    from ctx.project import staged
+    from ctx.project import staged_sessions
 
-    known = staged.sessions(memory.project_memory.graph.connection)
+    known = staged_sessions.sessions(memory.project_memory.graph.connection)
     parked = {each.session for each in known if each.is_parked}
     named = [
         f"{each.session} ({age(each.seconds)})" for each in found if each.session not in parked
@@ -166,12 +166,12 @@ def _mention_stale(memory: Memory, output: Output) -> None:
         output.note(f"Staged and waiting: {', '.join(named)}. `ctx stage` says what to do.")
 
 
-def _waiting(memory: Memory) -> "Sequence[Waiting]":
+def _waiting(memory: Memory) -> "Sequence[StaleSession]":
     if memory.project_memory is None:
         return ()
-    from ctx.project import waiting
+    from ctx.project import stale_sessions
 
-    return waiting.stale(
+    return stale_sessions.stale(
         memory.project_memory.project, memory.environment.user_store.home, wall_s()
     )
 

@@ -7,7 +7,7 @@ from ctx.capture.pausing import EVERYWHERE
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.memory.query import times
+from ctx.memory.query import time_filters
 from ctx.operations.pause import Pause, Paused, pause, place_of
 
 EXAMPLES = """
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def _until(text: str) -> int:
     """The end of a pause: so long from now, or a date."""
     now_ms = clock.now_ms()
-    told_ms = times.moment(text, now_ms)
+    told_ms = time_filters.moment(text, now_ms)
     if told_ms > now_ms:
         return told_ms
     if told_ms == now_ms or "-" in text:

@@ -13,7 +13,7 @@ from ctx.errors import UsageError
 from ctx.memory.graph import USER
 from ctx.memory.graphs import Graphs
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import Query, parse
+from ctx.memory.query.query_parser import Query, parse
 from ctx.memory.query.syntax import tokens
 from ctx.operations import output_file
 from ctx.operations.query import Found, find

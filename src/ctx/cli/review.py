@@ -13,7 +13,7 @@ from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.ids import short
-from ctx.memory.disputes import LIFE
+from ctx.memory.conflicts import LIFE
 from ctx.operations import review as reviewing
 from ctx.operations.review import Open, Review, Version
 from ctx.workspace import Memory

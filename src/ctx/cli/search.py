@@ -8,7 +8,7 @@ from ctx.cli.output import Output
 from ctx.cli.query import answer
 from ctx.cli.settings import Settings
 from ctx.memory import model
-from ctx.memory.query.parse import parse_words
+from ctx.memory.query.query_parser import parse_words
 
 EXAMPLES = """
 ctx search "auth pattern"                       the best match first

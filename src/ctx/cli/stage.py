@@ -15,8 +15,8 @@ from ctx.objects.refs import damaged_name
 from ctx.operations import stage
 from ctx.operations.recover import Recovered, recover, recover_given_up
 from ctx.operations.stage import Aborted, Begun, Flushed, GivenUp, Staging, give_up_commit
-from ctx.project.chains import ABORTED, ACTIVE, DAMAGED, PARKED, STALE, Chain
 from ctx.project.recover_commits import RecoveredCommit
+from ctx.project.staging_chains import ABORTED, ACTIVE, DAMAGED, PARKED, STALE, Chain
 
 EXAMPLES = """
 ctx stage start "Fix timeout handling"       a session of its own for a task

@@ -19,8 +19,8 @@ from ctx.operations.trust import (
     revoke_folder,
     trust,
 )
-from ctx.project import trust as trusting
 from ctx.project import trust_check
+from ctx.project import trust_list as trusting
 
 EXAMPLES = """
 ctx trust                     see what this project's memory holds, and trust it

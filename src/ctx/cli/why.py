@@ -7,7 +7,7 @@ from ctx.cli.options import completing
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.memory.receipts import Packed, Receipt
+from ctx.memory.receipts import PackReceipt, Receipt
 from ctx.operations.why import Explained, Given, Receipts, last, why
 
 EXAMPLES = """
@@ -69,7 +69,7 @@ def render(explained: Explained) -> list[Block]:
     ]
 
 
-def _render_pack(explained: Explained, packed: Packed) -> list[Block]:
+def _render_pack(explained: Explained, packed: PackReceipt) -> list[Block]:
     place = f" for {explained.project}" if explained.project else ""
     free = packed.budget - packed.reserved
     blocks: list[Block] = [

@@ -22,7 +22,7 @@ from ctx.objects import trees
 from ctx.objects.model import Edge, EdgeBatch, Endpoint
 from ctx.objects.store import Object, derived_id, typed
 from ctx.objects.work_chain import Step
-from ctx.project import anchors, relations, staging
+from ctx.project import anchors, commit_edges, staging
 from ctx.workspace import Workspace
 
 _ORDER = {"CONTAINS": 1, "IMPORTS": 1, "DEFINES": 2, "CALLS": 3}
@@ -68,7 +68,7 @@ class Extraction:
         self._staged = staging.files(workspace.repository, steps)
         self._seen = {
             (span.file_id, span.blob_id)
-            for batch in relations.batches_of_files(workspace.repository, steps)
+            for batch in commit_edges.batches_of_files(workspace.repository, steps)
             for edge in batch.edges
             if (span := edge.evidence.span)
         }

@@ -18,8 +18,8 @@ from ctx.errors import CtxError
 from ctx.layout import Project
 from ctx.narrative import narrative_scan
 from ctx.narrative.narrative_scan import ScannedFile
-from ctx.project import present, trust
-from ctx.project.present import FILE, State
+from ctx.project import project_index_state, trust_list
+from ctx.project.project_index_state import FILE, ProjectState
 
 NOT_TRUSTED = (
     " This project has a memory of its own in `.ctx/`, which is not trusted: nothing of it is"
@@ -33,16 +33,16 @@ _BUSY_S = 0.1
 
 def read(home: str, project: Project) -> Beside:
     """What there is now, without making anything."""
-    if not trust.is_trusted(home, project):
+    if not trust_list.is_trusted(home, project):
         return Beside(told="not trusted", notice=NOT_TRUSTED)
     try:
         layout.refuse_links(project)
-        now = present.state(project)
+        now = project_index_state.state(project)
         documents = list(narrative_scan.documents(project.narrative))
     except (CtxError, OSError):
         return Beside(told="unreadable", notice=MISSING, is_current=False)
-    if connection := _opened(present.path_for(project, now), now):
-        if present.holds(connection, project, now) and _has_read(connection, documents):
+    if connection := _opened(project_index_state.path_for(project, now), now):
+        if project_index_state.holds(connection, project, now) and _has_read(connection, documents):
             return Beside(connection, _told(now, documents))
     else:
         connection = _newest(project, now)
@@ -58,12 +58,12 @@ def current(project: Project) -> Beside:
     this says, and nobody takes the context for the one that they want.
     """
     documents = list(narrative_scan.documents(project.narrative))
-    return Beside(told=_told(present.state(project), documents))
+    return Beside(told=_told(project_index_state.state(project), documents))
 
 
-def _told(now: State, documents: Sequence[ScannedFile]) -> str:
+def _told(now: ProjectState, documents: Sequence[ScannedFile]) -> str:
     """All of it in a few characters."""
-    return f"{crc32(repr((now.told, documents)).encode()):08x}"
+    return f"{crc32(repr((now.as_text, documents)).encode()):08x}"
 
 
 def _has_read(connection: Connection, documents: Sequence[ScannedFile]) -> bool:
@@ -77,7 +77,7 @@ def _has_read(connection: Connection, documents: Sequence[ScannedFile]) -> bool:
     )
 
 
-def _newest(project: Project, now: State) -> Connection | None:
+def _newest(project: Project, now: ProjectState) -> Connection | None:
     """The index that was used last, whatever heads it is of."""
     paths = [os.path.join(project.indexes, name, FILE) for name in disk.names(project.indexes)]
     known = [path for path in paths if os.path.exists(path)]
@@ -87,14 +87,14 @@ def _newest(project: Project, now: State) -> Connection | None:
     return None
 
 
-def _opened(path: str, now: State) -> Connection | None:
+def _opened(path: str, now: ProjectState) -> Connection | None:
     """An index, if nothing was scrubbed since it was made."""
     if not os.path.exists(path):
         return None
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    return present.if_fit(
+    return project_index_state.if_fit(
         lambda: sqlite3.connect(
             f"file:{name}?mode=ro", uri=True, isolation_level=None, timeout=_BUSY_S
         ),
-        lambda index: present.replaced_in(index) == now.replaced,
+        lambda index: project_index_state.replaced_in(index) == now.replaced,
     )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ctx.context.compose import Entry
 from ctx.ids import NodeId
-from ctx.memory import model, naming
+from ctx.memory import model, short_ids
 
 _FIRST_PART = 50
 _LARGEST_PART = 200
@@ -64,7 +64,7 @@ def load(
         nodes = _nodes(connections, part)
         newer = [node.superseded_by for node in nodes if node.superseded_by]
         ends = [*(end for node in nodes for end in node.edges.depends_on), *newer]
-        names = naming.shown(connections, [*(node.id for node in nodes), *ends])
+        names = short_ids.shown(connections, [*(node.id for node in nodes), *ends])
         types = dict(_among(connections, "SELECT id, type FROM nodes WHERE id IN", ends))
         labels = {end: f"{types[end]}:{names[end]}" for end in ends if end in types}
         for node in nodes:

@@ -1,13 +1,13 @@
-"""Memory in and out, and what to do with a damaged store.
+"""Export, import, recovery and scrubbing of memory.
 
-    exchange, intake     export and import of nodes, edges and views
-    foreign/             what other programs have written
-    integrity            whether the tables are what the records say
-    recovery, salvaged   what can be saved from a damaged store
-    scrub,
-    scrubbed_objects,
-    scrub_files,
-    scrub_project        a word taken out of everything that was stored
+    graph_json           exports a graph as JSON and parses such a document
+    importer             imports nodes, edges and views
+    foreign/             reads the formats of other programs
+    integrity            checks that the tables match the records
+    salvage, recovery    save what is readable in a damaged store
+    scrub_store          removes a text from the user store
+    scrub_files          removes a text from the files beside it
+    scrub_project        removes a text from a project's store
 
-What comes from outside passes the same checks as what a person types.
+Imported data passes the same checks as what a person types.
 """

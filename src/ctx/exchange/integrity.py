@@ -1,7 +1,7 @@
-"""Whether the store is sound: the file itself, and the tables against the records.
+"""Checks the user store: the database file, and the tables against the records.
 
-The tables follow from the records. To check that, the records are replayed into empty tables of
-the same make; to mend it, these take the place of the ones that are wrong.
+The tables are derived from the records. The check replays the records into empty tables with the
+same schema; a repair replaces the wrong tables with these.
 """
 
 import sqlite3
@@ -23,14 +23,14 @@ DERIVED = {
     "outside": ("from_id", "to_id", "type"),
     "views": ("name",),
 }
-"""The tables that follow from the records, and what names a row in each."""
+"""The tables that are derived from the records, with their keys."""
 
 _SEARCH = "nodes_fts"
 _LAST: tuple[str, ...] = ("\U0010ffff",)
 
 
-class Difference(NamedTuple):
-    """A row that is not what the records say."""
+class TableDifference(NamedTuple):
+    """A row that does not match the records."""
 
     table: str
     key: str
@@ -49,15 +49,15 @@ def copied(connection: Connection) -> Iterator[Connection]:
 
 
 def problems(copy: Connection) -> list[str]:
-    """What is wrong with the file: its pages and its references."""
+    """Problems of the file: its pages and foreign keys."""
     found = integrity_problems(copy)
     rows = copy.execute("PRAGMA foreign_key_check").fetchall()
     found += [f"Row {row[1]} of {row[0]} has no row in {row[2]}." for row in rows]
     return found
 
 
-def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Difference]:
-    """Where the tables are not what the records say."""
+def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[TableDifference]:
+    """The rows that do not match the records."""
     with closing(_empty()) as replayed:
         found = list(_made_otherwise(copy, replayed))
         # Nobody searches here. The edges are looked up by their ends while they are filled in.
@@ -73,22 +73,22 @@ def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Diff
         return found
 
 
-def _made_otherwise(copy: Connection, made: Connection) -> Iterator[Difference]:
-    """Indexes and triggers that are not there, or not what they should be."""
+def _made_otherwise(copy: Connection, made: Connection) -> Iterator[TableDifference]:
+    """Missing or wrong indexes and triggers."""
     query = "SELECT name, tbl_name, sql FROM sqlite_master WHERE type IN ('index', 'trigger')"
     there = {row[0]: row[2] for row in copy.execute(query)}
     for name, table, sql in made.execute(query):
         if there.get(name, "") != sql:
-            yield Difference(table, name, "another make" if name in there else "missing")
+            yield TableDifference(table, name, "another make" if name in there else "missing")
     try:
         copy.execute(f"INSERT INTO {_SEARCH}({_SEARCH}, rank) VALUES ('integrity-check', 1)")
     except sqlite3.DatabaseError:
-        yield Difference(_SEARCH, "", "it does not find what is there")
+        yield TableDifference(_SEARCH, "", "it does not find what is there")
 
 
 def unrecorded(connection: Connection) -> int:
-    """How many rows of the tables no record speaks of."""
-    told = {
+    """How many rows have no record."""
+    recorded = {
         "nodes": "kind = 'node.put' AND subject = nodes.id",
         "tags": "kind = 'tag.add' AND subject = tags.node_id AND key = tags.tag",
         "edges": "kind = 'edge.put' AND subject = from_id AND key = edges.type || ' ' || to_id",
@@ -96,7 +96,7 @@ def unrecorded(connection: Connection) -> int:
         "views": "kind = 'view.put' AND subject = views.name",
     }
     found = 0
-    for table, where in told.items():
+    for table, where in recorded.items():
         found += connection.execute(
             f"SELECT count(*) FROM {table} WHERE NOT EXISTS (SELECT 1 FROM records WHERE {where})"
         ).fetchone()[0]
@@ -104,11 +104,11 @@ def unrecorded(connection: Connection) -> int:
 
 
 def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
-    """Make the tables anew from the records, with their indexes, in one transaction."""
+    """Rebuild the tables and their indexes from the records in one transaction."""
     with closing(_empty()) as made:
         statements = made.execute(
             "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name IN (?, ?, ?, ?, ?, ?)"
-            # A trigger of `nodes` speaks of the index of words.
+            # A trigger of `nodes` uses the text index.
             " ORDER BY type = 'trigger', rowid",
             (*DERIVED, _SEARCH),
         ).fetchall()
@@ -116,7 +116,7 @@ def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
             "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'records'"
             " AND sql IS NOT NULL"
         ).fetchall()
-    # The tables are dropped, which must not be taken for a deletion of what is in them.
+    # Dropping the tables must not cascade to other tables.
     connection.execute("PRAGMA foreign_keys = OFF")
     with transaction(connection):
         for table in (_SEARCH, *DERIVED):
@@ -131,7 +131,7 @@ def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
 
 
 def _empty() -> Connection:
-    """A database of the present make, without anything in it."""
+    """An empty database with the current schema."""
     made = sqlite3.connect("", isolation_level=None)
     made.execute("PRAGMA synchronous = OFF")
     made.execute("BEGIN")
@@ -142,8 +142,8 @@ def _empty() -> Connection:
     return made
 
 
-def _compared(table: str, copy: Connection, replayed: Connection) -> Iterator[Difference]:
-    """Both tables, row by row in the order of their names."""
+def _compared(table: str, copy: Connection, replayed: Connection) -> Iterator[TableDifference]:
+    """The rows of both tables side by side, ordered by key."""
     key = DERIVED[table]
     columns = [row[1] for row in replayed.execute(f"PRAGMA table_info({table})")]
     others = [column for column in columns if column not in (*key, "rowid")]
@@ -151,17 +151,17 @@ def _compared(table: str, copy: Connection, replayed: Connection) -> Iterator[Di
     there, said = copy.execute(query), replayed.execute(query)
     row, right = there.fetchone(), said.fetchone()
     while row or right:
-        # A name that is missing on one side sorts behind every other.
+        # A key that is missing on one side sorts last.
         name, right_name = (found[: len(key)] if found else _LAST for found in (row, right))
         if name < right_name:
-            yield Difference(table, " ".join(name), "no record speaks of it")
+            yield TableDifference(table, " ".join(name), "no record speaks of it")
             row = there.fetchone()
         elif name > right_name:
-            yield Difference(table, " ".join(right_name), "missing")
+            yield TableDifference(table, " ".join(right_name), "missing")
             right = said.fetchone()
         else:
             fields = zip((*key, *others), row, right, strict=True)
             wrong = [column for column, found, should in fields if found != should]
             if wrong:
-                yield Difference(table, " ".join(name), f"another {', '.join(wrong)}")
+                yield TableDifference(table, " ".join(name), f"another {', '.join(wrong)}")
             row, right = there.fetchone(), said.fetchone()

@@ -1,13 +1,12 @@
-"""What can be saved from a damaged store.
+"""Recovers what is readable in a damaged store.
 
-Every row that still stands in the file is read, page by page. The records among them make a new
-store; what the tables know and no record does is put into records of its own. So a row is lost
-only where it is damaged itself, and in the records and in the tables at once.
+Every row in the file is read, page by page. The records make a new store; rows of the tables that
+have no record get a new one. So data is lost only if both its record and its row are damaged.
 
-A backup fills the gaps: what it has and the damaged file has not is taken from there.
+A backup fills the gaps: rows that are only in the backup are taken from there.
 
-What is lost is known as far as an index names it that is not damaged too. Nothing is taken for
-deleted because it is missing: where the record of a deletion is lost, the node is back.
+Losses are reported as far as an intact index lists them. A missing row is never treated as deleted:
+if the record of a deletion is lost, the node is restored.
 """
 
 from contextlib import closing, suppress
@@ -16,9 +15,9 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import CtxError
-from ctx.exchange.salvaged import EdgeRow, NodeRow, Salvaged, as_node
+from ctx.exchange.salvage import EdgeRow, NodeRow, SalvagedRows, as_node
 from ctx.ids import NodeId, new_ulid
-from ctx.memory import records, replay, store
+from ctx.memory import records, replay, user_store
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.materialise import materialise, materialise_all
@@ -31,11 +30,11 @@ _WHO = Who("cli", "ctx")
 class LostNode(NamedTuple):
     id: NodeId
     type: str
-    """Empty where it is not known any more."""
+    """Empty if unknown."""
 
 
-class Recovered(NamedTuple):
-    """What a new store holds, and what it could not be given."""
+class RecoveryReport(NamedTuple):
+    """What the new store contains, and what is lost."""
 
     records: int
     nodes: int
@@ -43,35 +42,35 @@ class Recovered(NamedTuple):
     tags: int
     views: int
     from_tables: int
-    """Records made from what only the tables knew any more."""
+    """Records that were made from rows of the tables."""
     lost_records: int
     lost_nodes: tuple[LostNode, ...]
     lost_edges: int
     lost_tags: int
     lost_pages: int
-    """Parts of the file that are missing or cannot be read: what was in them may be lost too."""
+    """Missing or unreadable pages of the file: their contents may be lost too."""
 
 
-def make_store(found: Salvaged, path: str, tick: clock.Tick = clock.no_tick) -> Recovered:
-    """A new store with everything that was found."""
-    with closing(store.open_for_writing(path)) as connection:
+def make_store(found: SalvagedRows, path: str, tick: clock.Tick = clock.no_tick) -> RecoveryReport:
+    """Make a new store from everything that was salvaged."""
+    with closing(user_store.open_for_writing(path)) as connection:
         with transaction(connection):
-            # What is there from the beginning is among what was found, unless it is lost.
+            # The salvaged records include those of every new store, unless they are lost.
             records.insert(connection, _unknown(connection, found))
             connection.execute("DELETE FROM views")
             materialise_all(connection, tick)
             _put_the_rest(connection, found)
         adopted = _say_in_records(connection, found)
-        return _told(connection, found, adopted)
+        return _report(connection, found, adopted)
 
 
-def unknown_to(connection: Connection, found: Salvaged) -> int:
-    """How many of the records that were found a store does not have."""
+def unknown_to(connection: Connection, found: SalvagedRows) -> int:
+    """How many salvaged records a store does not have."""
     return len(_unknown(connection, found))
 
 
-def take_in(connection: Connection, found: Salvaged) -> int:
-    """Put what was found into a store that has a part of it; how many records are new there."""
+def take_in(connection: Connection, found: SalvagedRows) -> int:
+    """Add salvaged data to an existing store; the number of new records."""
     with transaction(connection):
         new = _unknown(connection, found)
         records.insert(connection, new)
@@ -80,30 +79,30 @@ def take_in(connection: Connection, found: Salvaged) -> int:
     return len(new) + _say_in_records(connection, found)
 
 
-def _unknown(connection: Connection, found: Salvaged) -> list[Record]:
+def _unknown(connection: Connection, found: SalvagedRows) -> list[Record]:
     present = {row[0] for row in connection.execute("SELECT id FROM records")}
     return [record for record in found.records.values() if record.id not in present]
 
 
-def _put_the_rest(connection: Connection, found: Salvaged) -> None:
-    """What no record speaks of."""
+def _put_the_rest(connection: Connection, found: SalvagedRows) -> None:
+    """Insert the rows that have no records."""
     connection.executemany(
         "INSERT OR IGNORE INTO pending (key, value, created_at) VALUES (?, ?, ?)",
         [(key, *rest) for key, rest in found.pending.items()],
     )
-    for table, rows in found.told.items():
+    for table, rows in found.other_rows.items():
         for values in rows.values():
             places = ", ".join("?" * len(values))
             connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", values)
 
 
-def _say_in_records(connection: Connection, found: Salvaged) -> int:
+def _say_in_records(connection: Connection, found: SalvagedRows) -> int:
     with changing(Graph(connection), "recover", _WHO) as change:
         _adopt(change, found)
         return len(change.records)
 
 
-def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
+def _report(connection: Connection, found: SalvagedRows, adopted: int) -> RecoveryReport:
     edges = {
         place
         for table in ("edges", "outside")
@@ -115,10 +114,10 @@ def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
         LostNode(node_id, found.known_nodes.get(node_id, ""))
         for node_id in sorted(_known_nodes(found))
         if not Graph(connection).has(node_id)
-        # What was deleted is not lost.
+        # Deleted nodes are not lost.
         and replay.node(records.about(connection, node_id, "node.")) is None
     ]
-    return Recovered(
+    return RecoveryReport(
         connection.execute("SELECT count(*) FROM records").fetchone()[0],
         connection.execute("SELECT count(*) FROM nodes").fetchone()[0],
         len(edges),
@@ -133,8 +132,8 @@ def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
     )
 
 
-def _known_nodes(found: Salvaged) -> set[NodeId]:
-    """Every node that was there, as far as anything still says so."""
+def _known_nodes(found: SalvagedRows) -> set[NodeId]:
+    """All nodes that rows or indexes still mention."""
     known = {*found.known_nodes, *found.nodes}
     known.update(node_id for node_id, _ in (*found.tags, *found.known_tags))
     known.update(end for place in (*found.edges, *found.known_edges) for end in place[:2])
@@ -144,15 +143,15 @@ def _known_nodes(found: Salvaged) -> set[NodeId]:
     return known
 
 
-def _adopt(change: Change, found: Salvaged) -> None:
-    """Say in records what only the tables know."""
+def _adopt(change: Change, found: SalvagedRows) -> None:
+    """Make records for rows of the tables that have none."""
     said = {(r.kind.partition(".")[0], r.subject, r.key) for r in found.records.values()}
     for row in found.nodes.values():
-        # A damaged byte may have made it something that cannot be kept.
+        # A damaged byte may have made it invalid.
         with suppress(CtxError):
             _adopt_node(change, row)
     if found.lost_records:
-        # That it was restored may be among what is lost.
+        # The record of its restoration may be lost.
         for node_id in found.known_nodes.keys() | found.nodes.keys():
             state = replay.node(records.about(change.graph.connection, node_id, "node."))
             if state is not None and not state.alive:
@@ -170,7 +169,7 @@ def _adopt(change: Change, found: Salvaged) -> None:
     every = {**edges, **found.edges, **found.outside}
     for (from_id, to_id, edge_type), edge in every.items():
         known = ("edge", from_id, records.edge_key(edge_type, to_id)) in said
-        # An edge that a record has elsewhere is the same one, with a damaged end.
+        # An edge with the id of a recorded one is the same edge with a damaged end.
         if not known and edge.id not in taken:
             taken.add(edge.id)
             with suppress(CtxError):
@@ -200,7 +199,7 @@ def _adopt_node(change: Change, row: NodeRow) -> None:
             times=(row.created_at, row.updated_at),
         )
     elif state.alive and state.updated_at < row.updated_at:
-        # The last change to it is lost.
+        # The record of its last change is lost.
         gone = dict.fromkeys(state.metadata.keys() - row.metadata.keys())
         change.update_node(
             row.id,

@@ -1,8 +1,8 @@
-"""The files of a user store, apart from its database: which of them hold something that is to go.
+"""Removes a text from the files of a user store other than its database.
 
-What is text is written anew without it. A copy of the database is scrubbed like the database, and
-removed where that cannot be done. What is derived is removed, and made again when it is missed.
-What a person wrote for ctx to read is theirs: it is told, and left.
+Text files are rewritten. Copies of the database are scrubbed like the database, or deleted if that
+fails. Derived files are deleted and rebuilt when needed. Files that a person wrote are reported and
+left unchanged.
 """
 
 import json
@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple
 
 from ctx import disk, layout, repository_names
 from ctx.errors import CtxError
-from ctx.exchange import scrub
+from ctx.exchange import scrub_store
 from ctx.hook_files import spool
 from ctx.llm import ledger
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.redaction.needle import Needle
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, connect, discard
@@ -32,22 +32,22 @@ _LARGEST_TEXT = 256 * 1024 * 1024
 Done = Literal["rewritten", "removed", "made anew"]
 
 
-class Place(NamedTuple):
-    """Where something was found, and what became of it."""
+class ScrubbedPlace(NamedTuple):
+    """Where the text was found, and what was done."""
 
     where: str
     found: int
-    """How many rows, objects or files."""
+    """The number of rows, objects or files."""
     done: Done
 
 
-class Left(NamedTuple):
+class RemainingPlace(NamedTuple):
     where: str
     why: str
 
 
 def plain_files(folder: str) -> Iterator[str]:
-    """Every plain file below a folder. Links lead elsewhere, and are not followed."""
+    """All plain files below a folder. Links are not followed."""
     for here, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
@@ -58,7 +58,7 @@ def plain_files(folder: str) -> Iterator[str]:
 
 
 def holds(path: str, needle: Needle) -> bool:
-    """Whether it stands in the bytes of a file, however large that is."""
+    """Whether the bytes of a file of any size contain it."""
     if needle.is_rules:
         return False
     tail = b""
@@ -73,8 +73,8 @@ def holds(path: str, needle: Needle) -> bool:
     return False
 
 
-def others(home: str, database: str) -> Iterator[str]:
-    """The files of a user store but the database in use, locks, and what is being written."""
+def files_beside(home: str, database: str) -> Iterator[str]:
+    """The files of a user store except the database, locks and temporary files."""
     own = {os.path.realpath(database) + suffix for suffix in ("", *JOURNALS)}
     for path in plain_files(home):
         name = os.path.basename(path)
@@ -84,24 +84,24 @@ def others(home: str, database: str) -> Iterator[str]:
 
 
 def is_copy(path: str) -> bool:
-    """Whether a file is a database like the store: a backup, or what was put aside."""
+    """Whether a file is a copy of the store: a backup or a set-aside database."""
     with suppress(OSError):
         with open(path, "rb") as file:
             if not file.read(16).startswith(b"SQLite format 3"):
                 return False
-        return truth.application_id_of(path) == store.APPLICATION_ID
+        return truth.application_id_of(path) == user_store.APPLICATION_ID
     return False
 
 
 def is_ledger(path: str) -> bool:
-    """Whether a file is the ledger of models, a backup of it, or what belongs to one of them."""
+    """Whether a file is the model ledger, a backup of it, or a journal of one."""
     for suffix in JOURNALS:
         path = path.removesuffix(suffix)
     return truth.application_id_of(path) == ledger.APPLICATION_ID
 
 
 def ledger_holds(path: str, needle: Needle) -> int | None:
-    """How many rows of a ledger hold it; None where it cannot be read."""
+    """How many rows of a ledger contain it; None if it cannot be read."""
     try:
         return ledger.count_matching(path, needle)
     except CtxError:
@@ -109,7 +109,7 @@ def ledger_holds(path: str, needle: Needle) -> int | None:
 
 
 def is_set_aside(path: str, database: str) -> bool:
-    """Whether a file was a store once, whatever can still be read of it."""
+    """Whether a file is a set-aside store, readable or not."""
     name, base = os.path.basename(path), os.path.basename(database)
     return name.startswith((f"{base}.damaged-", f"{base}.replaced-", f"{base}.backup-"))
 
@@ -120,7 +120,7 @@ def is_derived(home: str, path: str) -> bool:
 
 
 def remove_derived(home: str, path: str) -> None:
-    """Take away an index as a whole: a log without its database would be read into the next."""
+    """Delete an index with its journals: a leftover journal would be applied to the next one."""
     inside = os.path.relpath(path, home).split(os.sep)
     if len(inside) > 2:
         shutil.rmtree(os.path.join(home, *inside[:2]), ignore_errors=True)
@@ -128,38 +128,38 @@ def remove_derived(home: str, path: str) -> None:
         discard(os.path.join(home, layout.VECTORS))
 
 
-def is_somebodys(home: str, path: str) -> bool:
-    """What a person wrote, or stands for a person's word."""
+def is_user_file(home: str, path: str) -> bool:
+    """Whether a person wrote the file or made the decision it stores."""
     return os.path.relpath(path, home) in (layout.CONFIG_NAME, "trusted.json")
 
 
 def copy_holds(path: str, needle: Needle) -> int | None:
-    """How often a copy holds it, in a row or in free pages; None where it cannot be read."""
+    """How often a copy contains it, in rows or free pages; None if it cannot be read."""
     found = rows_hold(path, needle)
     return found if found != 0 else int(any(holds(path + each, needle) for each in ("", *JOURNALS)))
 
 
 def rows_hold(path: str, needle: Needle) -> int | None:
-    """How many rows of a copy hold it; None where the copy cannot be read."""
+    """How many rows of a copy contain it; None if the copy cannot be read."""
     try:
         with closing(truth.connect_for_reading(path)) as connection:
-            return scrub.find(connection, needle).total()
+            return scrub_store.find(connection, needle).total()
     except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
         return None
 
 
-def is_named_so(path: str, needle: Needle) -> bool:
-    """Whether a database holds it in no row, and so in what ctx itself calls things."""
+def only_in_schema(path: str, needle: Needle) -> bool:
+    """Whether a database contains it in no row, so only in names that ctx itself uses."""
     if is_ledger(path):
         return not path.endswith(JOURNALS) and ledger_holds(path, needle) == 0
     return is_copy(path) and rows_hold(path, needle) == 0
 
 
 def scrub_copy(path: str, needle: Needle) -> Done:
-    """Take it out of a copy; where that fails, take the copy away."""
+    """Scrub a copy; delete it if that fails."""
     try:
         with closing(connect(path, "mode=rw")) as connection:
-            scrub.scrub_copy(connection, needle)
+            scrub_store.scrub_copy(connection, needle)
     except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
         discard(path)
         return "removed"
@@ -169,7 +169,7 @@ def scrub_copy(path: str, needle: Needle) -> Done:
 
 
 def rewritten(path: str, needle: Needle) -> bytes | None:
-    """What a text is without it; None where it holds none of it."""
+    """The contents of a text file without it; None if the file does not contain it."""
     try:
         if os.path.getsize(path) > _LARGEST_TEXT:
             return None
@@ -184,14 +184,14 @@ def rewritten(path: str, needle: Needle) -> bytes | None:
             if after == said:
                 return None
             return json.dumps(after).encode("utf-8", "surrogatepass")
-    # What a project is called there is what the tags of its memory say.
+    # The project's name there must match the tags of its memory.
     is_name = f"{os.sep}{repository_names.FOLDER}{os.sep}" in path
     after_text = needle.name(text) if is_name else needle.scrubbed(text)
     return after_text.encode("utf-8", "surrogateescape") if after_text != text else None
 
 
 def write(path: str, data: bytes) -> None:
-    """Put other bytes into a file, in its place: a log may be open in another process."""
+    """Replace the contents of a file; a log in place, since another process may have it open."""
     if ".log" not in os.path.basename(path):
         mode = stat.S_IMODE(os.lstat(path).st_mode)
         temporary = disk.write_temporary(path, data)

@@ -1,50 +1,61 @@
-"""A project's memory without something that is to go: documents, objects, and what follows.
+"""Removes a text from a project's store: documents, objects and derived files.
 
-An object is not changed; another one stands in for it (`objects/replaced.py`), so that history
-stays what it was for everybody who names its commits. The indexes are removed and made again.
+Objects do not change; a replacement is read in their place (`objects/replaced.py`), so that commit
+ids stay valid. The replacement keeps ids, unknown records and fields of newer versions; an object
+that would become unreadable is left unchanged. The indexes are deleted and rebuilt.
 """
 
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
+
+import msgspec
 
 from ctx import clock, disk, git
+from ctx.errors import CtxError
 from ctx.exchange import scrub_files
-from ctx.exchange.scrub_files import Left, Place, holds, plain_files
-from ctx.exchange.scrubbed_objects import rewritten
+from ctx.exchange.scrub_files import RemainingPlace, ScrubbedPlace, holds, plain_files
+from ctx.exchange.scrub_store import changed_record
 from ctx.layout import CONFIG_NAME, INDEX_KEY
-from ctx.objects import object_scrub
+from ctx.objects import codec, object_scrub
 from ctx.objects.repository import Repository
 from ctx.objects.staged_objects import StagedStore
-from ctx.objects.store import Object
+from ctx.objects.store import Kind, Object, blob, from_payload
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard
 
 _SHOWN = 5
+_RECORD_LENGTH = 11
+_FIXED = frozenset(
+    {"session_id", "kind", "step_kind", "role", "stream", "label", "tool", "language", "severity"}
+)
+"""Fields that are not free text, or that identify the object."""
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 class ScrubbedProject:
-    """What was found in a project's store, and which of its files git knows."""
+    """Finds and removes a text in a project's store, and tracks the affected files."""
 
     def __init__(self, repository: Repository, needle: Needle) -> None:
         self._repository = repository
         self._project = repository.project
         self._needle = needle
         self.touched: list[str] = []
-        """Files that held it, as far as they travel with git."""
+        """Files that contained it and may be in git."""
 
-    def look(self, tick: clock.Tick) -> list[Place]:
-        """What would be done."""
+    def look(self, tick: clock.Tick) -> list[ScrubbedPlace]:
+        """Report what would be done."""
         places = [*self._documents(acting=False), *self._objects(acting=False, tick=tick)]
         return [*places, *self._derived(acting=False, any_found=bool(places))]
 
-    def scrub(self, tick: clock.Tick) -> list[Place]:
-        """Do it. The project's lock is held."""
+    def scrub(self, tick: clock.Tick) -> list[ScrubbedPlace]:
+        """Remove the text. The caller holds the project's lock."""
         places = [*self._documents(acting=True), *self._objects(acting=True, tick=tick)]
         return [*places, *self._derived(acting=True, any_found=bool(places))]
 
-    def _documents(self, *, acting: bool) -> Iterator[Place]:
+    def _documents(self, *, acting: bool) -> Iterator[ScrubbedPlace]:
         folder = self._project.narrative
         for path in list(plain_files(folder)):
             inside = os.path.relpath(path, folder)
@@ -58,9 +69,9 @@ class ScrubbedProject:
                     scrub_files.write(path, after)
                 if renamed != inside:
                     _rename(path, os.path.join(folder, renamed))
-            yield Place(self._shown(os.path.join(folder, renamed)), 1, "rewritten")
+            yield ScrubbedPlace(self._shown(os.path.join(folder, renamed)), 1, "rewritten")
 
-    def _objects(self, *, acting: bool, tick: clock.Tick) -> Iterator[Place]:
+    def _objects(self, *, acting: bool, tick: clock.Tick) -> Iterator[ScrubbedPlace]:
         repository = self._repository
         for store in (repository.objects, repository.staged):
             held = object_scrub.find(store, self._rewritten, tick)
@@ -69,13 +80,13 @@ class ScrubbedProject:
             if acting:
                 object_scrub.scrub(repository, store, held)
             if held.objects:
-                yield Place(self._shown(store.folder), len(held.objects), "rewritten")
+                yield ScrubbedPlace(self._shown(store.folder), len(held.objects), "rewritten")
 
     def _rewritten(self, found: Object) -> Object | None:
-        return rewritten(found, self._needle)
+        return rewritten_object(found, self._needle)
 
-    def _derived(self, *, acting: bool, any_found: bool) -> Iterator[Place]:
-        """The indexes: of memory where memory holds it, of code where they do."""
+    def _derived(self, *, acting: bool, any_found: bool) -> Iterator[ScrubbedPlace]:
+        """Delete memory indexes if memory contains the text, and the code index if it does."""
         project = self._project
         memory = [
             path
@@ -84,7 +95,7 @@ class ScrubbedProject:
             if os.path.isdir(path := os.path.join(project.indexes, name))
         ]
         memory += [p for p in (project.narrative_index, project.vectors) if os.path.exists(p)]
-        # What no longer holds it in the objects may still be in what was made of them.
+        # The indexes may still contain text that the objects no longer have.
         if not any_found and not self._needle.is_rules:
             memory = [path for path in memory if self._is_below(path)]
         code = project.code
@@ -96,17 +107,17 @@ class ScrubbedProject:
             if of_code:
                 shutil.rmtree(code.derived, ignore_errors=True)
         if memory:
-            yield Place(self._shown(project.indexes), len(memory), "made anew")
+            yield ScrubbedPlace(self._shown(project.indexes), len(memory), "made anew")
         if of_code:
-            yield Place(self._shown(code.database), 1, "made anew")
+            yield ScrubbedPlace(self._shown(code.database), 1, "made anew")
 
     def _is_below(self, path: str) -> bool:
         if os.path.isdir(path):
             return any(holds(each, self._needle) for each in plain_files(path))
         return any(holds(path + each, self._needle) for each in ("", *JOURNALS))
 
-    def left(self) -> Iterator[Left]:
-        """What still holds it: settings, other working trees, and what nobody can read."""
+    def left(self) -> Iterator[RemainingPlace]:
+        """Places that still contain it: settings, other working trees, unreadable objects."""
         project = self._project
         local = os.path.join(project.store, "local")
         yield from self._left_in(project.store, (project.objects, local))
@@ -116,12 +127,14 @@ class ScrubbedProject:
         for store in (self._repository.objects, self._repository.staged):
             held = object_scrub.find(store, self._rewritten)
             for path in held.files:
-                yield Left(self._shown(path), "it was written meanwhile: run the command again")
+                yield RemainingPlace(
+                    self._shown(path), "it was written meanwhile: run the command again"
+                )
             for path in held.unreadable:
-                yield Left(self._shown(path), "it cannot be read, so nobody can tell")
+                yield RemainingPlace(self._shown(path), "it cannot be read")
 
-    def _left_in_other_trees(self, together: str) -> Iterator[Left]:
-        """Each working tree of a repository has staged work and indexes of its own."""
+    def _left_in_other_trees(self, together: str) -> Iterator[RemainingPlace]:
+        """Check the other working trees: each has its own staged work and indexes."""
         for name in disk.names(together):
             folder = os.path.join(together, name)
             staged = StagedStore(os.path.join(folder, "stage", "objects"))
@@ -130,21 +143,23 @@ class ScrubbedProject:
                 or object_scrub.find(staged, self._rewritten).objects
             ):
                 why = "another working tree of this repository: run `ctx scrub` there too"
-                yield Left(self._shown(folder), why)
+                yield RemainingPlace(self._shown(folder), why)
 
-    def _left_in(self, folder: str, but: tuple[str, ...]) -> Iterator[Left]:
+    def _left_in(self, folder: str, but: tuple[str, ...]) -> Iterator[RemainingPlace]:
         for path in plain_files(folder):
             if path.startswith(tuple(each + os.sep for each in but)):
                 continue
             if holds(path, self._needle):
                 is_settings = os.path.basename(path) == CONFIG_NAME
                 why = "it is yours: edit it" if is_settings else "it was not expected there"
-                yield Left(self._shown(path), why)
+                yield RemainingPlace(self._shown(path), why)
             elif self._needle.name(name := os.path.basename(path)) != name:
-                yield Left(self._shown(os.path.dirname(path)), "the name of a file holds it")
+                yield RemainingPlace(
+                    self._shown(os.path.dirname(path)), "the name of a file holds it"
+                )
 
     def in_git(self) -> tuple[str, ...]:
-        """How to see what git's own history still holds."""
+        """Commands that show what git's own history still contains."""
         checkout = self._project.checkout
         if checkout is None or not self.touched:
             return ()
@@ -154,7 +169,7 @@ class ScrubbedProject:
         if not known:
             return ()
         shown = [os.path.relpath(path, checkout.top) for path in known]
-        # The command must not say what nobody is to read.
+        # The command must not contain the scrubbed text.
         shown = [path for path in shown if self._needle.name(path) == path]
         return (
             "git log --all --oneline -S'PATTERN' -- "
@@ -163,12 +178,12 @@ class ScrubbedProject:
         )
 
     def _shown(self, path: str) -> str:
-        """A path as it can be told: not even there anybody is to read it."""
+        """A path without the scrubbed text."""
         return self._needle.name(os.path.relpath(path, self._project.root))
 
 
 def _rename(path: str, target: str) -> None:
-    """Give a document another name, and never one that is taken."""
+    """Rename a document; an existing file is never overwritten."""
     stem, dot, ending = target.rpartition(".")
     number = 1
     while os.path.lexists(target):
@@ -188,3 +203,65 @@ def _remove(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         discard(path)
+
+
+def rewritten_object(found: Object, needle: Needle) -> Object | None:
+    """The object without the text; None if it does not contain it."""
+    if found.kind is Kind.BLOB:
+        text = found.payload.decode("utf-8", "surrogateescape")
+        after = needle.scrubbed(text)
+        return blob(after.encode("utf-8", "surrogateescape")) if after != text else None
+    try:
+        name, version, fields = msgspec.msgpack.decode(found.payload)
+        changed = _scrubbed_fields(name, fields, needle)
+        if changed == fields:
+            return None
+        payload = _ENCODER.encode((name, version, changed))
+        before, after_value = codec.decode(found.payload), codec.decode(payload)
+    except (msgspec.MsgspecError, CtxError, UnicodeError, RecursionError, ValueError, TypeError):
+        return None
+    # The text may be a word of the format itself.
+    return from_payload(Kind.TYPED, payload) if type(before) is type(after_value) else None
+
+
+def _scrubbed_fields(name: str, fields: Any, needle: Needle) -> Any:
+    if name == "record_batch" and isinstance(fields, dict):
+        said = fields.get("records", ())
+        return {**fields, "records": [_scrubbed_record(each, needle) for each in said]}
+    if name == "tree" and isinstance(fields, dict):
+        return {**fields, "entries": _renamed_entries(fields.get("entries", ()), needle)}
+    return _scrubbed_value(fields, needle)
+
+
+def _scrubbed_record(record: Any, needle: Needle) -> Any:
+    if isinstance(record, list) and len(record) >= _RECORD_LENGTH:
+        texts = [each for n, each in enumerate(record[:_RECORD_LENGTH]) if n not in (1, 7)]
+        if all(isinstance(each, str) for each in texts):
+            return changed_record(record, needle) or record
+    # Readers skip an invalid record, but it is kept, so it is scrubbed too.
+    return _scrubbed_value(record, needle)
+
+
+def _renamed_entries(entries: Any, needle: Needle) -> Any:
+    """The entries of a tree under their new names, sorted and without duplicates."""
+    named: dict[str, Any] = {}
+    for entry in entries:
+        name = after = needle.name(entry["name"])
+        number = 1
+        while after in named:
+            number += 1
+            after = f"{name}-{number}"
+        named[after] = {**entry, "name": after}
+    return [named[name] for name in sorted(named)]
+
+
+def _scrubbed_value(value: Any, needle: Needle, key: str = "") -> Any:
+    match value:
+        case str() if key not in _FIXED:
+            return needle.name(value) if key == "path" else needle.scrubbed(value)
+        case list():
+            return [_scrubbed_value(each, needle, key) for each in value]
+        case dict():
+            return {name: _scrubbed_value(each, needle, str(name)) for name, each in value.items()}
+        case _:
+            return value

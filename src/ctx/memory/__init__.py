@@ -1,31 +1,37 @@
-"""The graph of what is known: nodes, edges, tags and views, and the records that made them.
+"""The memory graph: nodes, edges, tags and views, and the records they are made of.
 
     model       the values and the vocabulary: types of nodes and edges, tags, tiers
-    records     one immutable statement of change each; the only way in which a graph changes
-    replay      from the records about a thing to what the thing is now, in any order
-    schema.sql  the tables as they are today; migrations.py is how they came to be
-    store       the database file of the user store
-    graph       reading: nodes, edges, tags, views, history
-    graphs      several graphs read as one: a project's and its user's
-    changes     writing: one change at a time, through redaction, into records
-    succession  which nodes are superseded, and by which
-    materialise brings the tables to what the records say
-    pending     what one command leaves for a later one
-    claims      which command of an agent was done: each once
+    records     immutable statements of change; the only way a graph changes
+    replay      computes the current state of a node from its records, in any order
+    schema.sql  the current tables; migrations.py creates them step by step
+    user_store  opens the database file of the user store
+    graph       reads nodes, edges, tags, views and history
+    graphs      reads several graphs as one: the project's and the user's
+    changes     writes one change at a time: redacts it and records it
+    superseded  computes `superseded_by` from the SUPERSEDES edges
+    materialise updates the tables from the records
+    pending     values one command stores for a later one
+    idempotency_keys
+                ensures that each command of an agent is carried out once
     receipts    what an agent was given, and why
-    event_log   what ctx itself did, and what that cost
-    undo        what takes a change back
-    census      how much there is of everything
-    walk        along the edges: trace, related
-    shapes      which of a stranger's records are sound
-    history     which commit holds what
-    disputes    what was changed on two branches at once
-    numbered    nodes by the numbers of their documents
-    query/      the query language, from text to one SQL statement
+    event_log   what ctx itself did, and what it cost
+    inverse_changes
+                the records that undo a change
+    stats       counts of nodes, edges, tags and tokens
+    walk        follows edges: trace, related
+    lookups     single statements that find nodes by tag, key, path or age
+    short_ids   the shortest unambiguous prefix of an id
+    valid_records
+                checks records that come with a repository
+    history     which commit holds which records
+    conflicts   fields that were edited on two branches at once
+    documents_by_number
+                finds a node by the number of its document
+    query/      the query language: from text to one SQL statement
 
-It knows SQLite and objects and nothing above them: no session's life, no command. What is shown
-to an agent, and in which order, is decided in `context` and `packs`; what a verb such as
-`supersede` or `summarize` means is in `operations`.
+The package depends on SQLite and objects only; it does not know sessions or commands. `context` and
+`packs` decide what an agent is shown and in which order. `operations` defines verbs such as
+`supersede` and `summarize`.
 
-It does not know `code`, `narrative` or `search`, its neighbours. They meet as ids.
+It does not import `code`, `narrative` or `search`. They refer to each other by id.
 """

@@ -1,14 +1,13 @@
-"""Writing to a graph: one change at a time, all of it or nothing.
+"""Writes to a graph: one change at a time, all of it or nothing.
 
     with changing(graph, "add", who) as change:
         node_id = change.add_node("fact", "The API speaks OAuth 2.0.")
         change.tag(node_id, "tier:reference")
 
-A change collects records. At its end they are written down and the tables are brought to what
-the records then say, in one transaction. Nothing is recorded that is so already: to tag a tagged
-node is no change.
+A change collects records. At its end, the records are written and the tables updated in one
+transaction. Statements without an effect are not recorded, such as adding a tag twice.
 
-Every text passes `redaction` here, on the one way in. What was taken out is in `redacted`.
+Every text is redacted here. `redacted` lists the secrets that were removed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,12 +39,12 @@ _DATED = {
     "edge.put": ("created_at",),
     "view.put": ("created_at", "updated_at"),
 }
-# Tags, keys and names of tools come again and again.
+# Tags, keys and names of tools repeat often.
 _redact_word = lru_cache(maxsize=1 << 12)(redact)
 
 
 class Who(NamedTuple):
-    """In which session something is said, and through what."""
+    """The session and the author of a change."""
 
     session: str
     author: str
@@ -55,7 +54,7 @@ class Who(NamedTuple):
 def changing(
     graph: Graph, action: str, who: Who, change_id: Ulid | None = None
 ) -> Iterator["Change"]:
-    """Make a change; one that belongs to a change of another store has its id."""
+    """Make a change. If it belongs to a change of another store, it has the same id."""
     with transaction(graph.connection):
         change = Change(graph, action, who, change_id)
         yield change
@@ -68,20 +67,20 @@ class Change:
         self.id = change_id or ids.new_ulid()
         self.graph = graph
         self.records: list[Record] = []
-        """What is not written down yet."""
+        """Records that are not written yet."""
         self.written: list[Record] = []
-        """What is, for a project, which stages it when the change is whole."""
+        """Written records, for a project, which stages them at the end of the change."""
         self.redacted: list[Redaction] = []
         self.objects: list[Object] = []
-        """What the records refer to, and a project keeps beside them."""
+        """Objects that the records refer to; a project stores them with the records."""
         self.versions: list[Object] = []
-        """What files held, which a project keeps beside what is said."""
+        """File versions; a project stores them with the records."""
         self.kind: StepKind | None = None
-        """What the step of a project is called, where that does not follow from what is in it."""
+        """The kind of the project's step, if it does not follow from the contents."""
         self.step: ObjectId | None = None
-        """The step of a project, once there is one."""
+        """The project's step, once it is written."""
         self.source = ""
-        """Where what is written now comes from, for saying where a secret stood."""
+        """The source of the current text, for reporting where a secret was."""
         self.action = action
         self.parts: Mapping[str, Change] = {graph.scope: self}
         """The changes of one transaction, by the scope of their store."""
@@ -112,7 +111,7 @@ class Change:
         node_id: NodeId | None = None,
         times: tuple[str, str] | None = None,
     ) -> NodeId:
-        """A new node; one that comes from elsewhere brings its id, and when it was made."""
+        """Add a node. An imported one has its own id and times."""
         new_id = node_id or ids.new_node_id()
         body: dict[str, Any] = {
             "type": model.node_type(node_type),
@@ -140,11 +139,11 @@ class Change:
         over: str | None = None,
         before: str | None = None,
     ) -> tuple[str, ...]:
-        """Set some fields; the names of those that really changed.
+        """Set some fields; returns the names of those that changed.
 
-        An empty summary, and a metadata value of None, take away what was there. A content that
-        is said `over` what a document says holds until the document says something else. One that
-        is written into the document comes with what it said `before`, so that it can be undone.
+        An empty summary and a metadata value of None remove the old value. Content that is set
+        `over` a version of a document stays until the document changes. Content that is written
+        into the document has the text `before`, so that it can be undone.
         """
         node = self.graph.node(node_id)
         wanted: dict[str, Any] = {}
@@ -161,7 +160,7 @@ class Change:
             if new:
                 body["metadata"] = new
         if before is not None and before != wanted.get("content"):
-            # Also where the node had said so already, over what the document said.
+            # Also if the node already has this content as an override of the document.
             body |= {"content": wanted["content"], "before": self._clean(before, "content")}
         changed = tuple(name for name in body if name != "before")
         if body:
@@ -179,13 +178,13 @@ class Change:
         self._record("node.restore", node_id)
 
     def settle(self, node_id: NodeId, fields: Sequence[str], over: Sequence[Ulid]) -> None:
-        """Say that edits which were made at once were looked at: these records are not meant."""
+        """Mark a conflict as reviewed: these records no longer count."""
         self._record("node.settle", node_id, body={"fields": list(fields), "over": list(over)})
 
     # Tags
 
     def tag(self, node_id: NodeId, tag: str, created_at: str | None = None) -> bool:
-        """Give a node a tag; whether it did not have it."""
+        """Add a tag to a node; whether it is new."""
         word = model.tag(tag)
         self._refuse_secret(word, "A tag")
         if self.has_tag(node_id, word):
@@ -197,7 +196,7 @@ class Change:
         return True
 
     def untag(self, node_id: NodeId, tag: str) -> bool:
-        """Take a tag from a node; whether it had it."""
+        """Remove a tag from a node; whether it had it."""
         if not self.has_tag(node_id, tag):
             return False
         self._record("tag.remove", node_id, tag)
@@ -205,7 +204,7 @@ class Change:
         return True
 
     def set_tier(self, node_id: NodeId, tier: str) -> list[str]:
-        """Give a node a tier, which takes the place of the one beside the pin; those it lost."""
+        """Set a node's tier; returns the tiers that it replaces. A pin stays."""
         present = [known for known in model.TIERS if self.has_tag(node_id, known)]
         self.tag(node_id, tier)
         return [old for old in model.replaced_tiers(present, [tier]) if self.untag(node_id, old)]
@@ -231,9 +230,9 @@ class Change:
         created_at: str | None = None,
         outside: bool = False,
     ) -> bool:
-        """Add an edge, or new evidence for it; whether anything is new.
+        """Add an edge, or new evidence for it; whether anything changed.
 
-        One that leads `outside` ends at a node of another store.
+        An `outside` edge points to a node of another store.
         """
         kind = model.edge_type(edge_type)
         if from_id == to_id:
@@ -263,7 +262,7 @@ class Change:
         return True
 
     def _require(self, node_id: NodeId) -> None:
-        """Another process may have deleted it since it was named."""
+        """Raise if another process has deleted the node."""
         if node_id not in self._new and not self.graph.has(node_id):
             raise NodeNotFound(f"There is no node {node_id} any more.")
 
@@ -286,16 +285,16 @@ class Change:
         self._record("view.put", name, body=body)
 
     def set_current_task(self, place: str, task: str | None) -> None:
-        """What is worked on in a place, such as a working tree."""
+        """Set the current task of a place, such as a working tree."""
         self._record("task.set", place, body={"task": task} if task else {})
 
     def delete_view(self, name: str) -> None:
         self._record("view.delete", name)
 
-    # What other modules of this package record
+    # For other modules of this package
 
     def repeat(self, record: Record, kind: str, body: Mapping[str, Any]) -> None:
-        """Say something about the subject of another record, to take that one back."""
+        """Record something about the subject of another record, to undo that one."""
         self._record(kind, record.subject, record.key, record.target, body)
 
     def mark_undone(self, change: str) -> None:
@@ -313,7 +312,7 @@ class Change:
         said = dict(body or {})
         now = clock.now_ms()
         if clock.stamp_ms(stamp) > now + _AHEAD_MS and kind in _DATED:
-            # Somebody's clock was ahead. Stamps go on from there; what people read is the time.
+            # A clock was ahead. Stamps continue from there, but people see the real time.
             for name in _DATED[kind]:
                 if name != "created_at" or kind != "node.put" or "content" in said:
                     said.setdefault(name, clock.iso(now))
@@ -334,7 +333,7 @@ class Change:
         )
 
     def write(self) -> None:
-        """Write down what was recorded so far: a large change does so in parts."""
+        """Write the records collected so far. A large change is written in parts."""
         records.insert(self.graph.connection, self.records)
         materialise(self.graph.connection, self.records)
         if self.graph.scope == PROJECT:
@@ -342,7 +341,7 @@ class Change:
         self.records.clear()
 
     def _clean(self, text: str, where: str) -> str:
-        # Python's text may hold what no file can; it arrives here from JSON and other programs.
+        # Text from JSON and other programs may contain surrogates, which cannot be stored.
         text.encode("utf-8")
         found = _redact_word(text) if len(text) < _SHORT else redact(text)
         place = f"{self.source} {where}".strip()
@@ -350,7 +349,7 @@ class Change:
         return found.text
 
     def _refuse_secret(self, word: str, what: str) -> None:
-        """A name without its secret would be another name."""
+        """Refuse a name with a secret: redacting it would change the name."""
         if _redact_word(word).findings:
             raise ContentRefused(f"{what} holds a secret.", hint="Secrets are not kept.")
 
@@ -362,7 +361,7 @@ class Change:
         return cleaned
 
     def _clean_value(self, key: str, value: Any) -> Any:
-        """A value that JSON can say, without secrets: its name tells what it may be."""
+        """A JSON value without secrets. Redaction also looks at the key."""
         if isinstance(value, str):
             named = f"{key}="
             text = self._clean(named + value, f"metadata {key}")
@@ -372,5 +371,5 @@ class Change:
         if isinstance(value, list | tuple):
             return [self._clean_value(key, each) for each in value]
         if isinstance(value, float) and not isfinite(value):
-            raise ContentRefused(f"The metadata {key} is {value}, which is no number of JSON.")
+            raise ContentRefused(f"The metadata {key} is {value}, which is not a JSON number.")
         return value

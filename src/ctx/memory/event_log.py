@@ -1,7 +1,7 @@
-"""What ctx itself did, and what that cost: for whoever wants to know how well it works.
+"""A log of what ctx itself did and what it cost, for measuring how well it works.
 
-It is no memory: nothing follows from it, and it can be deleted at any time. What is said here is
-numbers and names of ctx's own, never what a person or an agent wrote.
+It is not memory: nothing is derived from it, and it can be deleted at any time. It holds numbers
+and names that ctx defines, never text of a person or an agent.
 """
 
 import json
@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 from ctx import clock
 
 CONTEXT = "hook.context_inject"
-"""A session was given its context."""
+"""A context was given to a session."""
 RELEVANT = "hook.relevant_inject"
-"""A prompt was given what memory knows about it."""
+"""Relevant memory was added to a prompt."""
 MODEL_FAILED = "llm.failed"
-"""A model could not be asked what a session did."""
+"""A request to a model about a session failed."""
 SCRUBBED = "store.scrubbed"
-"""Something was taken out of what was stored."""
+"""Something was scrubbed from the store."""
 
 _KEPT_DAYS = 90
 
 
-class Entry(NamedTuple):
+class EventLogEntry(NamedTuple):
     at: str
     session: str
     type: str
@@ -40,15 +40,17 @@ def add(
     duration_ms: int | None = None,
     tokens_out: int | None = None,
 ) -> None:
-    """Inside a transaction or on its own."""
+    """Add an entry, inside a transaction or on its own."""
     put(
         connection,
-        Entry(clock.iso(clock.now_ms()), session, type, dict(data), duration_ms, tokens_out),
+        EventLogEntry(
+            clock.iso(clock.now_ms()), session, type, dict(data), duration_ms, tokens_out
+        ),
     )
 
 
-def put(connection: Connection, entry: Entry) -> None:
-    """The same for what happened at another time."""
+def put(connection: Connection, entry: EventLogEntry) -> None:
+    """Add an entry with its own time."""
     connection.execute(
         "INSERT INTO event_log (at, session, type, data, duration_ms, tokens_out)"
         " VALUES (?, ?, ?, ?, ?, ?)",
@@ -58,24 +60,24 @@ def put(connection: Connection, entry: Entry) -> None:
 
 def since(
     connection: Connection, at: str, type: str | None = None, limit: int = 1_000
-) -> list[Entry]:
-    """What was done since then, the newest first."""
+) -> list[EventLogEntry]:
+    """The entries since a time, newest first."""
     rows = connection.execute(
         "SELECT at, session, type, data, duration_ms, tokens_out FROM event_log"
         " WHERE at >= ?1 AND (?2 IS NULL OR type = ?2) ORDER BY at DESC, id DESC LIMIT ?3",
         (at, type, limit),
     )
-    return [Entry._make((*row[:3], _read(row[3]), *row[4:])) for row in rows]
+    return [EventLogEntry._make((*row[:3], _read(row[3]), *row[4:])) for row in rows]
 
 
 def last_id(connection: Connection, type: str) -> int:
-    """Of the last entry of this kind; 0 where there is none."""
+    """The id of the last entry of a type; 0 if there is none."""
     found = connection.execute("SELECT max(id) FROM event_log WHERE type = ?", (type,))
     return found.fetchone()[0] or 0
 
 
 def tokens_by_day(connection: Connection, at: str) -> dict[str, int]:
-    """How many tokens agents were given on each day since then, `2026-11-15` → 4,812."""
+    """How many tokens agents were given on each day since a time, `2026-11-15` → 4,812."""
     rows = connection.execute(
         "SELECT substr(at, 1, 10), sum(tokens_out) FROM event_log"
         " WHERE type IN (?1, ?2) AND at >= ?3 AND tokens_out IS NOT NULL GROUP BY 1 ORDER BY 1",
@@ -95,9 +97,9 @@ def forget_old(connection: Connection) -> None:
 
 
 def _read(text: str) -> dict[str, Any]:
-    """What the data say; nothing where somebody has damaged them."""
+    """The data of an entry; empty if they are damaged."""
     try:
-        told = json.loads(text)
+        data = json.loads(text)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return data if isinstance(data, dict) else {}

@@ -1,4 +1,4 @@
-"""Reading a graph: nodes by id, their edges and tags, views, and what was recorded about them."""
+"""Reads a graph: nodes by id, their edges, tags and records, and views."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sqlite3 import Connection
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId
-from ctx.memory import naming, records
+from ctx.memory import records, short_ids
 from ctx.memory.model import Edge, Node, View, from_json
 from ctx.memory.records import Record
 
@@ -28,19 +28,19 @@ class TagCount(NamedTuple):
 
 
 class Graph:
-    """The graph in one database. Nothing here writes; `changes.changing` does."""
+    """The graph in one database. It only reads; `changes.changing` writes."""
 
     def __init__(self, connection: Connection, scope: str = USER) -> None:
         self.connection = connection
         self.scope = scope
 
     def find(self, text: str) -> NodeId:
-        """The node whose id begins with what a person typed; of a document, also its number."""
+        """The node whose id has this prefix, or whose document has this number."""
         if "_" in text or "/" in text:
-            from ctx.memory import numbered
+            from ctx.memory import documents_by_number
 
-            # No id has such a character in it.
-            return numbered.find(self.connection, text)
+            # Ids never contain these characters.
+            return documents_by_number.find(self.connection, text)
         prefix = _prefix(text)
         found = self._beginning_with(prefix, _CANDIDATES_SHOWN + 1)
         if not found:
@@ -62,7 +62,7 @@ class Graph:
         return found[0]
 
     def with_metadata(self, key: str) -> list[NodeId]:
-        """The nodes that have a value under a key of their metadata, oldest first."""
+        """The nodes that have this metadata key, oldest first."""
         rows = self.connection.execute(
             "SELECT id FROM nodes WHERE json_extract(metadata, ?) IS NOT NULL ORDER BY id",
             (f'$."{key}"',),
@@ -77,7 +77,7 @@ class Graph:
         return [row[0] for row in rows]
 
     def find_deleted(self, text: str) -> NodeId:
-        """The deleted node whose id begins with what a person typed."""
+        """The deleted node whose id has this prefix."""
         prefix = _prefix(text)
         found = self._deleted_beginning_with(prefix, _CANDIDATES_SHOWN + 1)
         if not found:
@@ -85,11 +85,11 @@ class Graph:
                 raise UsageError(f"The node {prefix} is not deleted.", hint=f"ctx show {prefix}")
             raise NodeNotFound(
                 f"No deleted node has an id that begins with {text[:40]!r}.",
-                hint="`ctx list --deleted` shows those that there are.",
+                hint="`ctx list --deleted` lists deleted nodes.",
             )
         if len(found) > 1:
-            told = "\n".join(f"  {node_id}" for node_id in found)
-            raise AmbiguousId(f"Several deleted nodes begin with {prefix}.", detail=told)
+            detail = "\n".join(f"  {node_id}" for node_id in found)
+            raise AmbiguousId(f"Several deleted nodes begin with {prefix}.", detail=detail)
         return found[0]
 
     def _deleted_beginning_with(self, prefix: str, limit: int) -> list[NodeId]:
@@ -108,7 +108,7 @@ class Graph:
         return row is not None and not self.has(node_id)
 
     def deleted(self, limit: int | None) -> tuple[list[Node], int]:
-        """The nodes that were deleted last, as they were, and how many there are."""
+        """The most recently deleted nodes as they were, and the number of all deleted nodes."""
         from ctx import tokens
         from ctx.memory import replay
 
@@ -137,8 +137,8 @@ class Graph:
         return [row[0] for row in rows]
 
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
-        """Ids as they are shown: short, but long enough to name one node of this graph."""
-        return naming.shown((self.connection,), node_ids)
+        """Short ids that are long enough to be unambiguous in this graph."""
+        return short_ids.shown((self.connection,), node_ids)
 
     def node(self, node_id: NodeId) -> Node:
         for node in self.nodes([node_id]):
@@ -154,7 +154,7 @@ class Graph:
         *,
         include_superseded: bool = False,
     ) -> tuple[list[NodeId], int]:
-        """The newest nodes of some types and with all of these tags, and how many there are."""
+        """The newest nodes with one of the types and all of the tags, and their total number."""
         where: list[str] = []
         values: list[str] = []
         if not include_superseded:
@@ -194,7 +194,7 @@ class Graph:
         return row is not None
 
     def nodes(self, node_ids: Iterable[NodeId]) -> Iterator[Node]:
-        """The nodes in the order that was asked for, read in parts. Missing ones are left out."""
+        """The nodes in the order of their ids as passed, read in batches. Skips missing nodes."""
         for part in _parts(node_ids):
             places = ", ".join("?" * len(part))
             tags = self._tags(part)
@@ -207,9 +207,9 @@ class Graph:
             found = {row[0]: row for row in rows}
             for node_id in part:
                 if row := found.get(node_id):
-                    given = tuple(tags.get(node_id, ()))
+                    node_tags = tuple(tags.get(node_id, ()))
                     where = self.scope, staged.get(node_id)
-                    yield Node._make((*row[:4], given, *row[4:8], from_json(row[8]), *where))
+                    yield Node._make((*row[:4], node_tags, *row[4:8], from_json(row[8]), *where))
 
     def _tags(self, part: Sequence[NodeId]) -> Mapping[NodeId, list[str]]:
         places = ", ".join("?" * len(part))
@@ -222,7 +222,7 @@ class Graph:
         return found
 
     def _staged(self, part: Sequence[NodeId]) -> Mapping[NodeId, str]:
-        """Those of the nodes about which something is staged, and in which session."""
+        """The nodes that have staged records, with the session."""
         places = ", ".join("?" * len(part))
         return dict(
             self.connection.execute(
@@ -237,7 +237,7 @@ class Graph:
         return tuple(self._tags([node_id]).get(node_id, ()))
 
     def of_type(self, node_type: str) -> list[NodeId]:
-        """The nodes of a type, newest first; those that are superseded come last."""
+        """The nodes of a type, newest first, superseded nodes last."""
         rows = self.connection.execute(
             "SELECT id FROM nodes WHERE type = ? ORDER BY superseded_by IS NOT NULL, id DESC",
             (node_type,),
@@ -245,7 +245,7 @@ class Graph:
         return [row[0] for row in rows]
 
     def tag_counts(self, prefix: str = "") -> list[TagCount]:
-        """Every tag and how many nodes have it, by name."""
+        """The number of nodes of every tag, sorted by tag."""
         rows = self.connection.execute(
             "SELECT tag, count(*) FROM tags WHERE tag >= ? AND tag < ? GROUP BY tag ORDER BY tag",
             (prefix, prefix + "\U0010ffff"),
@@ -255,7 +255,7 @@ class Graph:
     def edges(
         self, node_id: NodeId, direction: Direction = "both", edge_type: str | None = None
     ) -> list[Edge]:
-        """The edges of a node: those that begin there first, each side by age."""
+        """The edges of a node: outgoing first, then incoming, each by age."""
         found: list[Edge] = []
         for side, column in (("out", "from_id"), ("in", "to_id")):
             if direction in (side, "both"):
@@ -267,7 +267,7 @@ class Graph:
                     (node_id, edge_type),
                 )
                 found += [_edge(row) for row in rows]
-        # An edge from a node to itself would come twice.
+        # An edge from a node to itself would be listed twice.
         return list({edge.id: edge for edge in found}.values())
 
     def every_edge(self) -> Iterator[Edge]:
@@ -284,7 +284,7 @@ class Graph:
         return _edge(row) if row else None
 
     def is_outside(self, edge: Edge) -> bool:
-        """Whether it leads to a node of another store."""
+        """Whether the edge points to a node of another store."""
         row = self.connection.execute(
             "SELECT 1 FROM outside WHERE from_id = ? AND to_id = ? AND type = ?",
             (edge.from_id, edge.to_id, edge.type),
@@ -292,7 +292,7 @@ class Graph:
         return row is not None
 
     def source_of(self, path: str) -> Node | None:
-        """The newest node that holds what a file said."""
+        """The newest node with the content of a file."""
         row = self.connection.execute(
             "SELECT id FROM nodes WHERE type = 'source' AND superseded_by IS NULL"
             " AND json_extract(metadata, '$.path') = ?"
@@ -316,7 +316,7 @@ class Graph:
         return View(*row)
 
     def history(self, node_id: NodeId) -> list[Record]:
-        """Everything that was recorded about a node, oldest first."""
+        """All records about a node, oldest first."""
         found = {record.id: record for record in records.about(self.connection, node_id)}
         found.update(
             (record.id, record) for record in records.pointing_at(self.connection, node_id)
@@ -348,7 +348,7 @@ def _prefix(text: str) -> str:
 
 def _parts(node_ids: Iterable[NodeId]) -> Iterator[list[NodeId]]:
     part: list[NodeId] = []
-    # The first part is small, so that a stream shows something at once.
+    # The first batch is small, so that a stream has output at once.
     limit = 50
     for node_id in node_ids:
         part.append(node_id)

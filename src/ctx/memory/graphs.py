@@ -1,7 +1,7 @@
-"""Several graphs read as one: what a project knows, and what its user knows.
+"""Reads several graphs as one: the project's and the user's.
 
-A node lives in one of them. What is asked about a node is asked of the graph that has it; what is
-asked about all is put together in the order that each of them would give.
+A node lives in one of them. Questions about a node go to the graph that has it; lists are merged in
+the order that each graph returns.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId
-from ctx.memory import naming
+from ctx.memory import short_ids
 from ctx.memory.graph import Direction, Graph, TagCount
 from ctx.memory.model import Edge, Node, View
 from ctx.memory.records import Record
@@ -21,7 +21,7 @@ _PART = 500
 
 
 class Graphs:
-    """Graphs that are read as one; where two have something of one name, the first counts."""
+    """Graphs that are read as one. If two have a view of the same name, the first wins."""
 
     def __init__(self, graphs: Sequence[Graph]) -> None:
         self.graphs = tuple(graphs)
@@ -32,7 +32,7 @@ class Graphs:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """Whose graphs they are."""
+        """The scopes of the graphs."""
         return tuple(graph.scope for graph in self.graphs)
 
     def holding(self, node_id: NodeId) -> Graph:
@@ -61,11 +61,11 @@ class Graphs:
         return next(iter(scopes), None)
 
     def find(self, text: str) -> NodeId:
-        """The node whose id begins with what a person typed."""
+        """The node whose id has this prefix."""
         return self._only(text, Graph.find)
 
     def find_deleted(self, text: str) -> NodeId:
-        """The same for one that was deleted; what was moved to another graph is not."""
+        """The deleted node whose id has this prefix. A node that was moved is not deleted."""
         node_id = self._only(text, Graph.find_deleted)
         if self.has(node_id):
             shown = ids.short(node_id)
@@ -73,7 +73,7 @@ class Graphs:
         return node_id
 
     def _only(self, text: str, find: Callable[[Graph, str], NodeId]) -> NodeId:
-        """What one of the graphs has. Where none has it, the most telling refusal."""
+        """The one match in all graphs. Without a match, the most specific error is raised."""
         found: dict[NodeId, None] = {}
         refusals: list[NodeNotFound | UsageError] = []
         for graph in self.graphs:
@@ -82,28 +82,28 @@ class Graphs:
             except (NodeNotFound, UsageError) as error:
                 refusals.append(error)
         if len(found) > 1:
-            told = "\n".join(f"  {node_id}" for node_id in found)
-            raise AmbiguousId(f"Several nodes have an id that begins with {text}.", detail=told)
+            detail = "\n".join(f"  {node_id}" for node_id in found)
+            raise AmbiguousId(f"Several nodes have an id that begins with {text}.", detail=detail)
         if not found:
-            # That it was deleted, or is not, says more than that there is none.
+            # "It was deleted" and "it is not deleted" say more than "there is none".
             raise max(refusals, key=lambda error: (isinstance(error, UsageError), bool(error.hint)))
         return next(iter(found))
 
     def deleted(self, limit: int | None) -> tuple[list[Node], int]:
         found = [graph.deleted(limit) for graph in self.graphs]
-        # What was moved to another graph is not gone.
+        # A node that was moved to another graph is not deleted.
         nodes = [node for part, _ in found for node in part if not self.has(node.id)]
         return nodes[:limit], sum(total for _, total in found)
 
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
-        """Ids as they are shown: short, but long enough to name one node of these graphs."""
-        return naming.shown(self.connections, node_ids)
+        """Short ids that are long enough to be unambiguous in these graphs."""
+        return short_ids.shown(self.connections, node_ids)
 
     def node(self, node_id: NodeId) -> Node:
         return self.holding(node_id).node(node_id)
 
     def nodes(self, node_ids: Iterable[NodeId]) -> Iterator[Node]:
-        """The nodes in the order that was asked for, read in parts. Missing ones are left out."""
+        """The nodes in the order of their ids as passed, read in batches. Skips missing nodes."""
         if len(self.graphs) == 1:
             yield from self.graphs[0].nodes(node_ids)
             return
@@ -123,13 +123,13 @@ class Graphs:
         *,
         include_superseded: bool = False,
     ) -> tuple[list[NodeId], int]:
-        """The newest nodes of some types and with all of these tags, and how many there are."""
+        """The newest nodes with one of the types and all of the tags, and their total number."""
         found = [
             graph.newest(node_types, tags, since, limit, include_superseded=include_superseded)
             for graph in self.graphs
         ]
         merged = list(merge(*(ids for ids, _ in found), reverse=True))
-        # What stands for a thing in the code may be in both.
+        # Both graphs may have the same anchor.
         every = list(dict.fromkeys(merged))
         twice = len(merged) - len(every)
         return every[:limit], sum(total for _, total in found) - twice
@@ -145,7 +145,7 @@ class Graphs:
         return list(dict.fromkeys(found))
 
     def tag_counts(self, prefix: str = "") -> list[TagCount]:
-        """Every tag and how many nodes have it, by name."""
+        """The number of nodes of every tag, sorted by tag."""
         found: dict[str, int] = {}
         for graph in self.graphs:
             for tag, nodes in graph.tag_counts(prefix):
@@ -155,7 +155,7 @@ class Graphs:
     def edges(
         self, node_id: NodeId, direction: Direction = "both", edge_type: str | None = None
     ) -> list[Edge]:
-        """The edges of a node, also those that begin in another graph."""
+        """The edges of a node, including those that start in another graph."""
         found = [
             edge for graph in self.graphs for edge in graph.edges(node_id, direction, edge_type)
         ]
@@ -184,6 +184,6 @@ class Graphs:
         raise ViewNotFound(f"There is no view {name!r}.")
 
     def history(self, node_id: NodeId) -> list[Record]:
-        """Everything that was recorded about a node, oldest first, wherever it lived."""
+        """All records about a node from all graphs, oldest first."""
         found = [record for graph in self.graphs for record in graph.history(node_id)]
         return sorted(found, key=lambda record: record.order)

@@ -1,7 +1,7 @@
-"""The commits of a project as its index knows them, and what each of them says.
+"""The commits of a project and their records, read from the project index.
 
-Nothing is read of the object store here: the index has the parents of every commit, and every
-record with the batch that it came in.
+The object store is not read: the index has the parents of every commit, and the batch of every
+record.
 """
 
 import heapq
@@ -13,7 +13,7 @@ from ctx.memory import records
 from ctx.memory.records import Record
 
 
-class Commit(NamedTuple):
+class IndexedCommit(NamedTuple):
     id: str
     parents: tuple[str, ...]
     timestamp_unix: int
@@ -24,14 +24,14 @@ class Commit(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """Where a record is: in a commit, staged in a session, or, with neither, in a document."""
+    """Where a record is: in a commit, staged in a session, or (if both are None) in a document."""
 
     commit: str | None = None
     session: str | None = None
 
 
 def holders(connection: Connection, subject: str) -> dict[str, Holder]:
-    """Where what was recorded about a node, or about edges to it, is; by record."""
+    """The holder of each record about a node or about an edge to it, by record id."""
     rows = connection.execute(
         "SELECT r.id, b.commit_id, b.session FROM records AS r"
         " JOIN batches AS b ON b.number = r.batch WHERE r.subject = ?1 OR r.target = ?1",
@@ -41,7 +41,7 @@ def holders(connection: Connection, subject: str) -> dict[str, Holder]:
 
 
 def is_own(connection: Connection, change: str) -> bool:
-    """Whether a change is staged here, or in a commit that was made here."""
+    """Whether a change is staged here or in a commit that was made here."""
     row = connection.execute(
         "SELECT 1 FROM records AS r JOIN batches AS b ON b.number = r.batch"
         " LEFT JOIN commits AS c ON c.id = b.commit_id"
@@ -51,20 +51,22 @@ def is_own(connection: Connection, change: str) -> bool:
     return row is not None
 
 
-def commits(connection: Connection) -> dict[str, Commit]:
-    """Every commit in reach, newest first, children before their parents."""
+def commits(connection: Connection) -> dict[str, IndexedCommit]:
+    """Every reachable commit, newest first, children before their parents."""
     rows = connection.execute(
         "SELECT id, parents, timestamp_unix, author, session, message, batches FROM commits"
     )
     found = {
-        row[0]: Commit._make((row[0], tuple(row[1].split()), *row[2:6], tuple(row[6].split())))
+        row[0]: IndexedCommit._make(
+            (row[0], tuple(row[1].split()), *row[2:6], tuple(row[6].split()))
+        )
         for row in rows
     }
     return {each: found[each] for each in _newest_first(found)}
 
 
-def _newest_first(found: Mapping[str, Commit]) -> Iterable[str]:
-    """A commit is never older than its parents; where it is as old, it still comes first."""
+def _newest_first(found: Mapping[str, IndexedCommit]) -> Iterable[str]:
+    """A commit is never older than its parents; with equal times it still comes first."""
     children = dict.fromkeys(found, 0)
     for commit in found.values():
         for parent in commit.parents:
@@ -82,15 +84,15 @@ def _newest_first(found: Mapping[str, Commit]) -> Iterable[str]:
                     heapq.heappush(ready, (-found[parent].timestamp_unix, parent))
 
 
-def said_in(connection: Connection, commit: Commit) -> list[Record]:
-    """What a commit says, in the order in which it was said."""
+def records_in(connection: Connection, commit: IndexedCommit) -> list[Record]:
+    """The records of a commit, in order."""
     places = ", ".join("?" * len(commit.batches))
     rows = connection.execute(f"SELECT number FROM batches WHERE id IN ({places})", commit.batches)
     return _of_batches(connection, [row[0] for row in rows])
 
 
 def staged_by(connection: Connection, session: str) -> list[Record]:
-    """What a session has said, and no commit has taken over."""
+    """The records that a session has staged."""
     rows = connection.execute("SELECT number FROM batches WHERE session = ?", (session,))
     return _of_batches(connection, [row[0] for row in rows])
 
@@ -102,14 +104,10 @@ def sessions(connection: Connection) -> list[str]:
 
 
 def _of_batches(connection: Connection, numbers: Iterable[int]) -> list[Record]:
-    found = {
-        record.id: record
-        for number in numbers
-        for record in (*records.of_batch(connection, number), *_repeated(connection, number))
-    }
+    found: dict[str, Record] = {}
+    for number in numbers:
+        rows = connection.execute("SELECT record FROM repeated WHERE batch = ?", (number,))
+        repeated = records.named(connection, [row[0] for row in rows])
+        batch = records.of_batch(connection, number)
+        found.update((record.id, record) for record in (*batch, *repeated))
     return sorted(found.values(), key=lambda record: record.order)
-
-
-def _repeated(connection: Connection, number: int) -> list[Record]:
-    rows = connection.execute("SELECT record FROM repeated WHERE batch = ?", (number,))
-    return records.named(connection, [row[0] for row in rows])

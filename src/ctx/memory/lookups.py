@@ -1,6 +1,6 @@
-"""Nodes by what they carry: a tag, a key, a path, a place among the newest.
+"""Single SQL statements that find nodes by tag, key, path or age.
 
-Each is one statement, for whoever needs exactly that; the query language is for everything else.
+The query language covers everything else.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,8 @@ from ctx.ids import NodeId
 _PROJECTS = "tag >= 'project:' AND tag < 'project;'"
 
 
-class Statement(NamedTuple):
-    """What a node says, for whoever compares it with others."""
+class NodeStatement(NamedTuple):
+    """The text of a node, for comparing it with others."""
 
     id: NodeId
     metadata: str
@@ -29,8 +29,8 @@ _STATEMENT = (
 )
 
 
-class Observed(NamedTuple):
-    """An observation, once for each of its kinds that was asked for."""
+class ObservationRow(NamedTuple):
+    """An observation, once for each requested kind that it has."""
 
     id: NodeId
     content: str
@@ -47,7 +47,7 @@ def with_tag(connection: Connection, tag: str) -> list[NodeId]:
 
 
 def title_of(connection: Connection, node_id: str | None) -> str:
-    """What its metadata calls it; empty where it says nothing, or there is no such node."""
+    """The title in a node's metadata; empty if it has none or does not exist."""
     row = connection.execute(
         "SELECT json_extract(metadata, '$.title') FROM nodes WHERE id = ?", (node_id,)
     ).fetchone()
@@ -55,7 +55,7 @@ def title_of(connection: Connection, node_id: str | None) -> str:
 
 
 def source_of_answer(connection: Connection, key: str) -> NodeId | None:
-    """The node that keeps a model's answer."""
+    """The node that stores a model's answer."""
     row = connection.execute(
         "SELECT id FROM nodes WHERE type = 'source' AND json_extract(metadata, '$.answer') = ?",
         (key,),
@@ -64,7 +64,7 @@ def source_of_answer(connection: Connection, key: str) -> NodeId | None:
 
 
 def hashes(connection: Connection) -> dict[NodeId, int]:
-    """What tells within this process whether a node says the same elsewhere, by its id."""
+    """A hash of each node, by id, for comparing stores within this process."""
     rows = connection.execute(
         "SELECT id, type, content, summary, metadata,"
         " (SELECT group_concat(tag, ' ') FROM (SELECT tag FROM tags WHERE node_id = nodes.id"
@@ -75,11 +75,11 @@ def hashes(connection: Connection) -> dict[NodeId, int]:
 
 def observations(
     connection: Connection, kinds: Sequence[str], project: str | None, most: int
-) -> list[Observed]:
-    """The newest of some kinds, with the tag of a project; None: of no project."""
+) -> list[ObservationRow]:
+    """The newest observations of some kinds in a project; None: in no project."""
     marks = ", ".join("?" * len(kinds))
-    # From the newest node on, until there are enough: the cross and the sign keep SQLite from
-    # looking at all that were ever made, and sorting them.
+    # Scans from the newest node on until there are enough: the CROSS JOIN and the unary plus keep
+    # SQLite from reading and sorting all observations.
     rows = connection.execute(
         "SELECT n.id, n.content, n.created_at, n.metadata, k.tag FROM nodes AS n"
         " CROSS JOIN tags AS k ON k.node_id = n.id"
@@ -90,11 +90,11 @@ def observations(
         " ORDER BY n.created_at DESC, n.id DESC LIMIT ?",
         (*(f"kind:{kind}" for kind in kinds), project, project, most),
     )
-    return [Observed._make(row) for row in rows]
+    return [ObservationRow._make(row) for row in rows]
 
 
 def learnings(connection: Connection, project: str | None, *, everywhere: bool) -> list[NodeId]:
-    """All of them, or those with the tag of a project and those of none."""
+    """All learnings, or those of a project and those of no project."""
     rows = connection.execute(
         "SELECT DISTINCT node_id FROM tags AS k WHERE tag >= 'learning:' AND tag < 'learning;'"
         " AND (?1 OR (SELECT min(tag <> ?2) FROM tags WHERE node_id = k.node_id"
@@ -105,8 +105,8 @@ def learnings(connection: Connection, project: str | None, *, everywhere: bool) 
 
 
 def settled_in_files(connection: Connection, paths: Sequence[str], most: int) -> list[NodeId]:
-    """The newest nodes that tell of something fixed or decided in one of these files."""
-    # By type there are many, by path one: the sign keeps SQLite from going by type.
+    """The newest nodes about a bug fix or a decision in one of these files."""
+    # Many files match by type, one by path: the unary plus disables the type index.
     rows = connection.execute(
         "SELECT e.from_id FROM nodes AS f JOIN edges AS e ON e.to_id = f.id AND e.type = 'MENTIONS'"
         " JOIN tags AS t ON t.node_id = e.from_id AND t.tag IN ('kind:bugfix', 'kind:decision')"
@@ -117,43 +117,43 @@ def settled_in_files(connection: Connection, paths: Sequence[str], most: int) ->
     return [row[0] for row in rows]
 
 
-def of_session(connection: Connection, session: str) -> list[Statement]:
-    """What synthesis said of a session, the newest first."""
-    # Of a type there are many, of a session few: the sign keeps SQLite from going by type.
+def of_session(connection: Connection, session: str) -> list[NodeStatement]:
+    """The nodes that synthesis wrote about a session, newest first."""
+    # Many nodes match by type, few by session: the unary plus disables the type index.
     rows = connection.execute(
         f"SELECT {_STATEMENT} FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
         " WHERE t.tag = ? AND +n.type IN ('observation', 'summary')"
         " AND json_extract(n.metadata, '$.key') NOT NULL ORDER BY n.id DESC",
         (f"session:{session}",),
     )
-    return [Statement._make(row) for row in rows]
+    return [NodeStatement._make(row) for row in rows]
 
 
-def with_keys(connection: Connection, tag: str, keys: Sequence[str]) -> list[Statement]:
-    """Observations with one of these keys that hold, and have a tag, unless that is empty."""
+def with_keys(connection: Connection, tag: str, keys: Sequence[str]) -> list[NodeStatement]:
+    """Current observations with one of these keys and a tag; an empty tag matches all."""
     rows = connection.execute(
         f"SELECT {_STATEMENT} FROM nodes AS n WHERE n.superseded_by IS NULL"
         f" AND n.type = 'observation' AND {_tagged(tag)}"
         f" AND json_extract(n.metadata, '$.key') IN ({', '.join('?' * len(keys))})",
         (tag, *keys),
     )
-    return [Statement._make(row) for row in rows]
+    return [NodeStatement._make(row) for row in rows]
 
 
-def newest_statements(connection: Connection, tag: str, most: int) -> list[Statement]:
-    """The newest observations, decisions and facts that hold, and have a tag, if one is given."""
-    # From the newest on, it may stop after some: the sign keeps SQLite from going by type.
+def newest_statements(connection: Connection, tag: str, most: int) -> list[NodeStatement]:
+    """The newest current observations, decisions and facts, with a tag unless it is empty."""
+    # Scans from the newest on and stops early: the unary plus disables the type index.
     rows = connection.execute(
         f"SELECT {_STATEMENT} FROM nodes AS n WHERE n.superseded_by IS NULL"
         f" AND +n.type IN ('observation', 'decision', 'fact') AND {_tagged(tag)}"
         " ORDER BY n.id DESC LIMIT ?",
         (tag, most),
     )
-    return [Statement._make(row) for row in rows]
+    return [NodeStatement._make(row) for row in rows]
 
 
 def changed_at(connection: Connection) -> dict[str, str]:
-    """When each node was changed last."""
+    """When each node was last changed."""
     return dict(connection.execute("SELECT id, updated_at FROM nodes"))
 
 
@@ -168,7 +168,7 @@ def newest_documents(connection: Connection, most: int) -> list[NodeId]:
 
 
 def texts(connection: Connection, node_ids: Iterable[str], longest: int) -> list[tuple[str, str]]:
-    """The beginning of what each says, the summary first."""
+    """The beginning of each node's text, the summary first."""
     wanted = list(node_ids)
     return connection.execute(
         "SELECT id, substr(CASE WHEN summary IS NULL THEN content"

@@ -1,11 +1,11 @@
-"""Brings the tables to what the records say, for whatever a change spoke of."""
+"""Updates the tables from the records, for everything that a change affects."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from sqlite3 import Connection
 
 from ctx import clock, terms, tokens
-from ctx.memory import pending, records, replay, succession
+from ctx.memory import pending, records, replay, superseded
 from ctx.memory.records import Record
 from ctx.memory.replay import EdgeState, NodeState, ViewState
 
@@ -18,7 +18,7 @@ _EDGE_COLUMNS = "(id, from_id, to_id, type, created_at, metadata) VALUES (?, ?, 
 
 
 def materialise(connection: Connection, written: list[Record]) -> None:
-    """Bring the tables to what the records say, wherever these records speak of."""
+    """Update the tables for everything that these records are about."""
     _bring(
         connection,
         dict.fromkeys(r.subject for r in written if r.kind.startswith("node.")),
@@ -34,27 +34,27 @@ def materialise(connection: Connection, written: list[Record]) -> None:
 def materialise_all(
     connection: Connection, tick: clock.Tick = clock.no_tick, came: Sequence[Record] = ()
 ) -> None:
-    """Fill empty tables with everything that the records say. In a transaction.
+    """Fill empty tables from all records, inside a transaction.
 
-    `came` are those that were inserted just now, where they are all that were ever made: they
-    need not be read again.
+    `came` are the records that were just inserted, if the store has no others: they are not read
+    again.
     """
     total = connection.execute("SELECT count(*) FROM records").fetchone()[0]
-    said = _by_subject(connection, came) if came else records.by_subject(connection)
+    grouped = _by_subject(connection, came) if came else records.by_subject(connection)
     done = 0
-    while part := list(islice(said, _PART)):
+    while part := list(islice(grouped, _PART)):
         _fill(connection, part)
         done += sum(len(about) for _, about in part)
         tick(done, total)
-    # An edge is put in before it is known whether there is something at its other end.
+    # Edges are inserted before it is known whether their targets exist.
     connection.execute("DELETE FROM edges WHERE to_id NOT IN (SELECT id FROM nodes)")
-    succession.settle_all(connection)
+    superseded.settle_all(connection)
 
 
 def _by_subject(
     connection: Connection, came: Sequence[Record]
 ) -> Iterator[tuple[str, list[Record]]]:
-    """Records in the order of their subjects, with those that are there from the beginning."""
+    """These records and those of every new store, grouped and sorted by subject."""
     found: dict[str, list[Record]] = {}
     for record in (*records.from_the_beginning(connection), *came):
         found.setdefault(record.subject, []).append(record)
@@ -63,19 +63,19 @@ def _by_subject(
 
 
 def _fill(connection: Connection, part: list[tuple[str, list[Record]]]) -> None:
-    """Put in what is said about some subjects that are not there yet."""
+    """Insert the rows of subjects that are not in the tables yet."""
     nodes: list[tuple[object, ...]] = []
     tags: list[tuple[str, str, str]] = []
     edges: dict[str, list[tuple[str, ...]]] = {"edges": [], "outside": []}
-    for subject, said in part:
+    for subject, subject_records in part:
         about: dict[str, list[Record]] = {}
-        for record in said:
+        for record in subject_records:
             about.setdefault(record.kind.partition(".")[0], []).append(record)
         state = replay.node(about["node"]) if "node" in about else None
         if state is not None and state.alive:
             nodes.append(_node_row(subject, state))
-            given = replay.tags(about.get("tag", ()))
-            tags += [(subject, tag, created_at) for tag, created_at in given.items()]
+            node_tags = replay.tags(about.get("tag", ()))
+            tags += [(subject, tag, created_at) for tag, created_at in node_tags.items()]
             for (_, key), edge in replay.edges(about.get("edge", ())).items():
                 edge_type, _, to_id = key.partition(" ")
                 edges[_table(edge)].append(_edge_row(subject, to_id, edge_type, edge))
@@ -101,7 +101,7 @@ def _bring(
         was_there = _is_there(connection, node_id)
         is_there = _write_node(connection, node_id, unsettled)
         if is_there and not was_there:
-            # What was said about it while it was away holds now.
+            # Records about it from the time it was deleted apply now.
             returned[node_id] = None
             for record in (
                 *records.about(connection, node_id, "edge."),
@@ -117,13 +117,13 @@ def _bring(
         (from_id, key.partition(" ")[2]) for from_id, key in edges if key.startswith("SUPERSEDES ")
     ]
     for ends in replacing:
-        unsettled |= succession.concerned(connection, *ends)
+        unsettled |= superseded.concerned(connection, *ends)
     for from_id, key in edges:
         edge_type, _, to_id = key.partition(" ")
         _write_edge(connection, from_id, to_id, edge_type)
     for ends in replacing:
-        unsettled |= succession.concerned(connection, *ends)
-    succession.settle(connection, unsettled)
+        unsettled |= superseded.concerned(connection, *ends)
+    superseded.settle(connection, unsettled)
 
 
 def _is_there(connection: Connection, node_id: str) -> bool:
@@ -132,10 +132,11 @@ def _is_there(connection: Connection, node_id: str) -> bool:
 
 
 def _write_node(connection: Connection, node_id: str, unsettled: set[str]) -> bool:
-    """Whether the node is there now. Its tags and edges go with it, and leave others unsettled."""
+    """Write or delete a node; whether it exists now. Deleting it deletes its tags and edges, which
+    can change what other nodes are superseded by."""
     state = replay.node(records.about(connection, node_id, "node."))
     if state is None or not state.alive:
-        unsettled |= succession.concerned_by_node(connection, node_id)
+        unsettled |= superseded.concerned_by_node(connection, node_id)
         connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
         return False
     _put_node(connection, node_id, state)
@@ -152,7 +153,7 @@ def _put_node(connection: Connection, node_id: str, state: NodeState) -> None:
             *(node_id, state.content, state.summary),
         ),
     ).rowcount:
-        # Its text is what it was, so that nothing has to be indexed anew.
+        # The text is unchanged, so the text index is not updated.
         return
     connection.execute(
         f"INSERT INTO nodes {_NODE_COLUMNS}"
@@ -241,7 +242,7 @@ def _write_view(connection: Connection, name: str) -> None:
 
 
 def _put_view(connection: Connection, name: str, state: ViewState) -> None:
-    from ctx.memory.query.prepared import prepared
+    from ctx.memory.query.prepared_views import prepared
 
     connection.execute(
         "INSERT INTO views (name, query, budget, created_at, updated_at, compiled)"
@@ -259,6 +260,5 @@ def _write_current_task(connection: Connection, place: str) -> None:
 
 
 def index_words(connection: Connection) -> None:
-    """Make the index of words anew. SQLite keeps those of a deleted text until it has reason to
-    write them again."""
+    """Rebuild the text index. SQLite keeps the words of deleted texts in it for a while."""
     connection.execute("INSERT INTO nodes_fts(nodes_fts) VALUES ('rebuild')")

@@ -1,7 +1,7 @@
-"""How the tables came to be. `schema.sql` shows where this leads; a test compares the two.
+"""The migrations of the user store. `schema.sql` shows the result; a test compares the two.
 
-Each function runs once for a database, inside a transaction, after a backup. It is never changed
-after a release: a later one mends it.
+Each function runs once for a database, inside a transaction, after a backup. It never changes after
+a release: a later migration corrects it.
 """
 
 from sqlite3 import Connection
@@ -10,9 +10,9 @@ from ctx.sqlite.connection import execute_script
 
 
 def m001_graph(connection: Connection) -> None:
-    """The tables of the graph, and the view that is there from the beginning."""
+    """The tables of the graph, and the default view."""
     execute_script(connection, _GRAPH)
-    # The view has a record like everything else; the first of all stamps is before any other.
+    # The view has a record like everything else. Its stamp, 0, is before all others.
     connection.execute(
         "INSERT INTO records (id, stamp, change, action, kind, subject, body, author)"
         " VALUES (?, 0, ?, 'open', 'view.put', 'default', ?, 'ctx')",
@@ -25,8 +25,8 @@ def m001_graph(connection: Connection) -> None:
 
 
 def m002_sessions(connection: Connection) -> None:
-    """What hooks need: compiled views, and what they reported, did and gave."""
-    from ctx.memory.query.prepared import prepare_views
+    """Tables for hooks: compiled views, events, commands, receipts and contexts."""
+    from ctx.memory.query.prepared_views import prepare_views
 
     connection.execute("ALTER TABLE views ADD COLUMN compiled TEXT")
     prepare_views(connection)
@@ -39,12 +39,12 @@ def m003_outside(connection: Connection) -> None:
 
 
 def m004_capture(connection: Connection) -> None:
-    """What sessions remember themselves by."""
+    """Tables for capture: sessions, symbol changes and the event log."""
     execute_script(connection, _CAPTURE)
 
 
 def m005_model_answers(connection: Connection) -> None:
-    """What a model said of sessions."""
+    """A model's answers about sessions."""
     execute_script(connection, _MODEL_ANSWERS)
 
 

@@ -1,7 +1,7 @@
-"""The values of the graph, and the words that may stand in them.
+"""The values of the graph (nodes, edges, views) and their vocabulary.
 
-These are plain tuples: every command that shows a node loads this module, and anything heavier
-would be felt at each start.
+The values are plain tuples: every command that shows a node loads this module, and anything heavier
+would slow down each start.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ KNOWLEDGE_TYPES = (
     "open-question",
 )
 ANCHOR_TYPES = ("file", "item", "package", "diagnostic")
-"""What stands for a thing in the code."""
+"""The types of nodes that represent something in the code."""
 NODE_TYPES = KNOWLEDGE_TYPES + ANCHOR_TYPES
 
 EDGE_TYPES = (
@@ -50,7 +50,7 @@ WORKING = "tier:working"
 REFERENCE = "tier:reference"
 OFF_CONTEXT = "tier:off-context"
 TIERS = (PINNED, WORKING, REFERENCE, OFF_CONTEXT)
-"""The strongest first. A pin stands beside another tier; the others exclude each other."""
+"""The strongest first. A node can be pinned and have one of the other tiers."""
 
 DEFAULT_VIEW = "default"
 DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -58,7 +58,7 @@ DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
 SMALLEST_BUDGET, LARGEST_BUDGET = 100, 10_000_000
 
 LARGE_CONTENT = 50_000
-"""Characters above which a node is kept with a warning: it fills a context by itself."""
+"""More characters than this cause a warning: the node fills a context by itself."""
 LARGEST_CONTENT = 64 * 1024 * 1024
 
 CERTAIN = 1000
@@ -68,7 +68,7 @@ _TAG_SEPARATORS = frozenset(",\"()'`")
 
 
 class Node(NamedTuple):
-    """One piece of knowledge. The names of its fields are those of the table and of the JSON."""
+    """One piece of knowledge. The field names are those of the table and of the JSON."""
 
     id: NodeId
     type: str
@@ -81,13 +81,13 @@ class Node(NamedTuple):
     updated_at: str
     metadata: Mapping[str, Any]
     scope: str = "user"
-    """Whose store holds it: `user` or `project`."""
+    """The store that holds it: `user` or `project`."""
     staged: str | None = None
-    """The session in which something about it is staged, and not in a commit yet."""
+    """The session that has staged records about it."""
 
 
 class Edge(NamedTuple):
-    """A typed, directed relation. What it rests on is in the metadata, as `Evidence` says."""
+    """A typed, directed relation. The metadata holds its `Evidence`."""
 
     id: Ulid
     from_id: NodeId
@@ -98,10 +98,10 @@ class Edge(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What an edge rests on."""
+    """The evidence for an edge."""
 
     tool: str
-    """Who says so: `cli` for a person's command, the agent, the parser."""
+    """The source: `cli` for a person's command, the agent, the parser."""
     confidence: int = CERTAIN
     """In per mille."""
     reason: str = ""
@@ -110,15 +110,15 @@ class Evidence(NamedTuple):
     blob: str = ""
 
     def metadata(self) -> dict[str, Any]:
-        """As it is kept: what is empty is left out."""
+        """The evidence as it is stored, without empty fields."""
         return {name: value for name, value in self._asdict().items() if value != ""}
 
 
 class Draft(NamedTuple):
-    """A node as another program had it, on its way in."""
+    """A node of another program that is being imported."""
 
     id: NodeId
-    """The same each time the same thing is read, so that nothing comes in twice."""
+    """The same each time the same item is read, so that nothing is imported twice."""
     type: str
     content: str
     created_at: str
@@ -127,9 +127,9 @@ class Draft(NamedTuple):
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = {}
     edges: tuple[tuple[str, NodeId], ...] = ()
-    """Type and target of the edges that begin here."""
+    """Type and target of its outgoing edges."""
     tagged_at: Mapping[str, str] = {}
-    """When it was given a tag, where that is not when it was made."""
+    """When a tag was added, if that differs from `created_at`."""
 
 
 class View(NamedTuple):
@@ -144,7 +144,7 @@ class View(NamedTuple):
 
 
 class Redaction(NamedTuple):
-    """A secret that was not written down: where it stood, and which rule knew it."""
+    """A redacted secret: its place and the rule that matched."""
 
     where: str
     rule: str
@@ -152,7 +152,7 @@ class Redaction(NamedTuple):
 
 
 def node_type(word: str) -> str:
-    """The type that a person or an agent named, in any case and with either dash."""
+    """Normalise and check a node type: any case, `-` or `_`."""
     found = word.strip().lower().replace("_", "-")
     if found not in NODE_TYPES:
         raise UsageError(
@@ -162,7 +162,7 @@ def node_type(word: str) -> str:
 
 
 def edge_type(word: str) -> str:
-    """`DEPENDS_ON`, also for `DependsOn`, `depends-on` and `depends on`."""
+    """Normalise and check an edge type: `DependsOn` and `depends-on` give `DEPENDS_ON`."""
     import re
 
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word.strip())
@@ -175,7 +175,7 @@ def edge_type(word: str) -> str:
 
 
 def tag(word: str) -> str:
-    """A tag as a person or an agent wrote it, checked: `namespace:value`, or a plain word."""
+    """Normalise and check a tag: `namespace:value` or a plain word."""
     found = spelling(word.strip())
     if (
         not found
@@ -195,7 +195,7 @@ def tag(word: str) -> str:
 
 
 def view_name(word: str) -> str:
-    """What a person wants to call a view, checked."""
+    """Check the name of a view."""
     if (
         not 0 < len(word) <= 100
         or not word[0].isalnum()
@@ -209,7 +209,7 @@ def view_name(word: str) -> str:
 
 
 def spelling(word: str) -> str:
-    """A tag as it is kept and asked for: two spellings that look the same are the same."""
+    """The canonical spelling of a tag: spellings that look the same are equal."""
     if word.isascii():
         return word
     import unicodedata
@@ -223,40 +223,40 @@ def tier(tags: Iterable[str]) -> str | None:
 
 
 def tags(words: Iterable[str]) -> list[str]:
-    """Tags that are given together: each once, and of the tiers beside the pin at most one."""
+    """Check tags that are added together: no duplicates, at most one tier besides the pin."""
     found = list(dict.fromkeys(tag(word) for word in words))
     if len([each for each in found if each in TIERS[1:]]) > 1:
         raise UsageError(
-            "A node has one tier beside the pin.",
+            "A node can have only one tier besides the pin.",
             hint=f"Give one of {', '.join(TIERS[1:])}; `ctx pin` pins it.",
         )
     return found
 
 
 def replaced_tiers(present: Iterable[str], added: Iterable[str]) -> list[str]:
-    """The tiers that a node loses when it is given others: one beside the pin is enough."""
-    given = set(added)
-    if not given.intersection((WORKING, REFERENCE, OFF_CONTEXT)):
+    """The tiers that added tiers replace: a node has at most one besides the pin."""
+    new = set(added)
+    if not new.intersection((WORKING, REFERENCE, OFF_CONTEXT)):
         return []
-    return [old for old in TIERS[1:] if old in present and old not in given]
+    return [old for old in TIERS[1:] if old in present and old not in new]
 
 
 def content(text: str) -> str:
-    """A node's text, checked, without the white space around it."""
+    """Check a node's text and strip the white space around it."""
     found = text.strip()
     if not found:
         raise ContentRefused("There is no content.", hint="Give it as an argument or by --stdin.")
     if "\0" in found:
         raise ContentRefused(
             "The content has NUL bytes in it, so it is not text.",
-            hint="Keep a binary file where it is, and add a note about it.",
+            hint="Leave a binary file where it is, and add a note about it.",
         )
     if len(found) > LARGEST_CONTENT:
         raise ContentRefused(
-            f"The content has {len(found):,} characters, and {LARGEST_CONTENT:,} are the most.",
+            f"The content has {len(found):,} characters; the limit is {LARGEST_CONTENT:,}.",
             hint="Keep it as a file, and add what matters about it.",
         )
-    # What is not UTF-8 on the command line arrives as lone surrogates, which cannot be stored.
+    # Arguments that are not UTF-8 arrive as lone surrogates, which cannot be stored.
     found.encode("utf-8")
     return found
 
@@ -270,7 +270,7 @@ def _did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def from_json(text: str) -> dict[str, Any]:
-    """Most are empty, and a command that only lists has no other use for the json module."""
+    """Parse metadata. Most are empty, and then the json module is not imported."""
     if text == "{}":
         return {}
     import json
@@ -278,7 +278,7 @@ def from_json(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError:
-        # It was written by `as_json`, so the file has been damaged since.
+        # `as_json` wrote it, so the file is damaged.
         from sqlite3 import DatabaseError
 
         raise DatabaseError("there is a value that is not JSON") from None

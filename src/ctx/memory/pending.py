@@ -1,7 +1,7 @@
-"""What one command leaves for a later one: results to be shown, the current task.
+"""Values that one command stores for a later one: results to show, the current task.
 
-It is not memory. What belongs to a session has no records and is gone after a day; the current task
-of a place follows from its records, so that it can be undone.
+They are not memory. Values of a session have no records and expire after a day; the current task of
+a place is computed from records, so that it can be undone.
 """
 
 import json
@@ -16,7 +16,7 @@ _MOST_WAITING = 50
 
 
 def put(graph: Graph, key: str, value: str) -> None:
-    """Inside a transaction or on its own. What nobody came back for goes."""
+    """Store a value, inside a transaction or on its own. Removes expired values."""
     _expire(graph.connection)
     write(graph.connection, key, value, clock.iso(clock.now_ms()))
 
@@ -30,19 +30,19 @@ def write(connection: Connection, key: str, value: str, created_at: str) -> None
 
 
 def append(connection: Connection, key: str, *more: Any) -> None:
-    """Add to a list of JSON values, inside a transaction. The same value is added once."""
+    """Append JSON values to a list, inside a transaction, without duplicates."""
     _expire(connection)
     found = read(connection, key)
     waiting = json.loads(found) if found else []
-    # Compare as they will be read: a tuple comes back as a list.
+    # Compare the parsed JSON: a tuple comes back as a list.
     new = [each for each in json.loads(json.dumps(more)) if each not in waiting]
-    # No agent could be given more than this.
+    # An agent cannot be given more than this.
     if new and len(waiting) < _MOST_WAITING:
         write(connection, key, json.dumps(waiting + new), clock.iso(clock.now_ms()))
 
 
 def notices(session: str) -> str:
-    """The key of what an agent is told about its commands."""
+    """The key of the notices about an agent's commands."""
     return f"command_problems:{session}"
 
 
@@ -56,7 +56,7 @@ def read(connection: Connection, key: str) -> str | None:
 
 
 def take(graph: Graph, key: str) -> str | None:
-    """The value, which is gone afterwards: of two who ask at once, one gets it."""
+    """Return a value and delete it: only one of two concurrent callers gets it."""
     row = graph.connection.execute(
         "DELETE FROM pending WHERE key = ? RETURNING value", (key,)
     ).fetchone()
@@ -64,7 +64,7 @@ def take(graph: Graph, key: str) -> str | None:
 
 
 def _expire(connection: Connection) -> None:
-    """Forget what no session came back for. The current task outlives sessions."""
+    """Delete values older than a day, except the current task."""
     connection.execute(
         "DELETE FROM pending WHERE created_at < ? AND key NOT LIKE 'current\\_task%' ESCAPE '\\'",
         (clock.iso(clock.now_ms() - _KEPT_MS),),
@@ -72,7 +72,7 @@ def _expire(connection: Connection) -> None:
 
 
 def forget_session(connection: Connection, session: str) -> None:
-    """Inside a transaction: what waits for a session, or is known of it."""
+    """Delete all values of a session, inside a transaction."""
     connection.execute("DELETE FROM pending WHERE instr(key, ?)", (f":{session}",))
 
 

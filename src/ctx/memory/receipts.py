@@ -1,4 +1,4 @@
-"""What agents were given: which nodes, in which state, at what cost; of a pack also why."""
+"""Receipts of what agents were given: nodes, their state and cost; for a pack also why."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,37 +10,37 @@ from ctx.errors import ContentRefused
 from ctx.ids import NodeId
 
 QUERY = "query"
-"""The event of a pack that somebody asked for."""
+"""The event of a requested pack."""
 
 _KEPT_DAYS = 90
 _MOST_FORGOTTEN = 100
-"""At a time: so many are looked at."""
+"""The number of receipts checked at a time."""
 _GONE = "(deleted since)"
 _KNOWN_BY = 60
-"""Characters by which a line is known where only its beginning is kept."""
+"""The number of characters that identify a line of which only the beginning is stored."""
 
 
-class Item(NamedTuple):
+class ReceiptItem(NamedTuple):
     id: NodeId
-    """Empty for what is no node: a file in which code has changed."""
+    """Empty if it is not a node but a file with changed code."""
     label: str
-    """As it stood in the text: `fact:01HQ1A2B3C4D`."""
+    """The label in the text: `fact:01HQ1A2B3C4D`."""
     updated_at: str
-    """The state of the node that was given."""
+    """The state of the node at that time."""
     tokens: int
     layer: str = "memory"
-    """The part of a context that it was in."""
+    """The layer of the context."""
 
 
 class Reason(NamedTuple):
-    """One signal that led to a chunk, and what it added to the score."""
+    """A ranking signal and what it added to the score."""
 
     signal: str
     value: float
 
 
 class PackedChunk(NamedTuple):
-    """A part of a pack. What it said is not kept: a receipt is no second copy."""
+    """A chunk of a pack. Its text is not stored: a receipt is not a second copy."""
 
     title: str
     kind: str
@@ -48,11 +48,11 @@ class PackedChunk(NamedTuple):
     score: float
     reasons: tuple[Reason, ...]
     via: tuple[str, ...]
-    """How the graph led there; empty for what was found by itself."""
+    """The path in the graph; empty if it was found directly."""
 
 
-class NotPacked(NamedTuple):
-    """What was found and did not come along."""
+class LeftOutChunk(NamedTuple):
+    """A chunk that was found but left out."""
 
     title: str
     tokens: int
@@ -60,59 +60,59 @@ class NotPacked(NamedTuple):
     reason: str
 
 
-class Packed(NamedTuple):
-    """What there is to say about a pack as a whole."""
+class PackReceipt(NamedTuple):
+    """The pack as a whole."""
 
     task: str
     budget: int
     reserved: int
-    """Tokens that were left free for the answer."""
+    """Tokens reserved for the answer."""
     confidence: float
     code: str
-    """How the index of the code was: `fresh`, `as it was`, `scanned`, `none`, …"""
+    """The state of the code index: `fresh`, `as it was`, `scanned`, `none`, …"""
     chunks: tuple[PackedChunk, ...]
-    left_out: tuple[NotPacked, ...]
+    left_out: tuple[LeftOutChunk, ...]
     more_left_out: int
-    """How many more were left out than are named."""
+    """How many more chunks were left out than are listed."""
     narrative: int = 0
-    """Tokens of what happened lately: the log, and the task at hand."""
+    """Tokens of recent narrative: the log and the current task."""
 
 
 class Receipt(NamedTuple):
     id: str
     session: str
     event: str
-    """What it was given at, as the client calls it; `query` for a pack."""
+    """The client's name of the event; `query` for a pack."""
     at: str
     project: str | None
     tokens: int
-    """Of the whole text, with what stands around the nodes."""
-    items: tuple[Item, ...]
-    packed: Packed | None = None
+    """Tokens of the whole text, including headings."""
+    items: tuple[ReceiptItem, ...]
+    packed: PackReceipt | None = None
 
 
-class Handed(NamedTuple):
-    """A receipt as a hook wrote it down, with what is not kept in it."""
+class HookReceipt(NamedTuple):
+    """A receipt as a hook wrote it, with data that is not stored in it."""
 
     receipt: Receipt
     made: dict[str, Any]
-    """Of a context how it came about: which layers it has, how long it took."""
+    """How the context was made: its layers and the time it took."""
 
 
-def read(receipt_id: str, at: str, told: Any) -> Handed:
-    """What a hook wrote down when it gave something. `ContentRefused` where it is no receipt."""
+def read(receipt_id: str, at: str, data: Any) -> HookReceipt:
+    """Parse a receipt that a hook wrote. Raises `ContentRefused` if it is invalid."""
     try:
-        items = tuple(Item(*each[:4], *each[5:6]) for each in told["items"])
-        project = None if told["project"] is None else str(told["project"])
-        shape = str(told["session"]), str(told["event"]), at, project, int(told["tokens"])
+        items = tuple(ReceiptItem(*each[:4], *each[5:6]) for each in data["items"])
+        project = None if data["project"] is None else str(data["project"])
+        shape = str(data["session"]), str(data["event"]), at, project, int(data["tokens"])
     except (KeyError, TypeError, ValueError):
-        raise ContentRefused("It is no receipt.") from None
-    made = told.get("context")
-    return Handed(Receipt(receipt_id, *shape, items), made if isinstance(made, dict) else {})
+        raise ContentRefused("This is not a receipt.") from None
+    made = data.get("context")
+    return HookReceipt(Receipt(receipt_id, *shape, items), made if isinstance(made, dict) else {})
 
 
 def keep(connection: Connection, receipt: Receipt) -> bool:
-    """Inside a transaction. Whether it is new: to keep it twice is harmless."""
+    """Store a receipt, inside a transaction; whether it is new. Storing it twice is harmless."""
     kept: object = receipt.items
     if receipt.packed is not None:
         kept = {"items": receipt.items, "packed": receipt.packed}
@@ -124,42 +124,42 @@ def keep(connection: Connection, receipt: Receipt) -> bool:
     return added.rowcount > 0
 
 
-def beginning(connection: Connection, text: str) -> list[Receipt]:
-    """Those whose id begins so, the newest first."""
+def with_prefix(connection: Connection, text: str) -> list[Receipt]:
+    """The receipts with this id prefix, newest first."""
     return _rows(connection, "WHERE substr(id, 1, length(?1)) = ?1", text)
 
 
 def sessions(connection: Connection) -> set[str]:
-    """All that were given something."""
+    """All sessions that have receipts."""
     return {row[0] for row in connection.execute("SELECT DISTINCT session FROM receipts")}
 
 
 def of_session(connection: Connection, session: str) -> list[Receipt]:
-    """Those of a session, the newest first."""
+    """The receipts of a session, newest first."""
     return _rows(connection, "WHERE session = ?1", session)
 
 
 def heads(connection: Connection, session: str) -> list[tuple[str, str, str, int]]:
-    """Those of a session in order, without what was given: id, event, when, and how many tokens."""
+    """The receipts of a session in order without their items: id, event, time, tokens."""
     return connection.execute(
         "SELECT id, event, at, tokens FROM receipts WHERE session = ? ORDER BY id", (session,)
     ).fetchall()
 
 
 def nodes_given(connection: Connection, session: str, most: int) -> set[str]:
-    """The nodes in the last receipts of a session. Whoever asks answers a prompt: nothing else of
-    the receipts is read."""
+    """The nodes in the last receipts of a session. A prompt waits for this, so nothing else of the
+    receipts is read."""
     rows = connection.execute(
         "SELECT items FROM receipts WHERE session = ? ORDER BY id DESC LIMIT ?", (session, most)
     )
     kept = (json.loads(row[0]) for row in rows)
     return {
-        each[0] for told in kept for each in (told["items"] if isinstance(told, dict) else told)
+        each[0] for data in kept for each in (data["items"] if isinstance(data, dict) else data)
     }
 
 
 def newest(connection: Connection, project: str | None, limit: int) -> list[Receipt]:
-    """The last ones that were given in a project, the newest first; in any where it is None."""
+    """The last receipts of a project, newest first; of all projects if it is None."""
     where = "WHERE project = ?1" if project else "WHERE ?1 IS NULL"
     return _rows(connection, where, project, limit)
 
@@ -170,10 +170,10 @@ def forget_session(connection: Connection, session: str) -> None:
 
 
 def forget_old(connection: Connection) -> None:
-    """Inside a transaction. Of very many, the oldest: the next one goes on from there."""
+    """Delete expired receipts, inside a transaction: the oldest ones, the rest at the next call."""
     since, before = clock.expired(_KEPT_DAYS)
     connection.execute(
-        # Ids begin with the time: to look at all of them would take longer with each one kept.
+        # Ids begin with the time, so only the oldest are read.
         "DELETE FROM receipts WHERE id IN (SELECT id FROM (SELECT id, at FROM receipts"
         " WHERE id >= ? ORDER BY id LIMIT ?) WHERE at >= ? AND at < ?)",
         (str(clock.parse_iso(since)), _MOST_FORGOTTEN, since, before),
@@ -181,7 +181,7 @@ def forget_old(connection: Connection) -> None:
 
 
 def forget(connection: Connection, lines: Iterable[str]) -> None:
-    """Inside a transaction. Take out of packs how nodes began that are gone."""
+    """Remove the first lines of deleted nodes from pack receipts, inside a transaction."""
     for line in lines:
         rows = connection.execute(
             "SELECT id, items FROM receipts WHERE event = ? AND instr(items, ?)",
@@ -196,25 +196,25 @@ def forget(connection: Connection, lines: Iterable[str]) -> None:
                 )
 
 
-def _without(packed: Packed, line: str) -> Packed:
-    def told(said: str) -> str:
-        kind, found, title = said.partition(": ")
-        if _begins(line, said):
+def _without(packed: PackReceipt, line: str) -> PackReceipt:
+    def redacted(text: str) -> str:
+        kind, separator, title = text.partition(": ")
+        if _begins(line, text):
             return _GONE
-        return f"{kind}: {_GONE}" if found and _begins(line, title) else said
+        return f"{kind}: {_GONE}" if separator and _begins(line, title) else text
 
     return packed._replace(
         chunks=tuple(
-            each._replace(title=told(each.title), via=tuple(map(told, each.via)))
-            for each in packed.chunks
+            chunk._replace(title=redacted(chunk.title), via=tuple(map(redacted, chunk.via)))
+            for chunk in packed.chunks
         ),
-        left_out=tuple(each._replace(title=told(each.title)) for each in packed.left_out),
+        left_out=tuple(chunk._replace(title=redacted(chunk.title)) for chunk in packed.left_out),
     )
 
 
 def _begins(line: str, title: str) -> bool:
-    beginning = title.removesuffix("…")
-    return title == line or (len(beginning) >= _KNOWN_BY and line.startswith(beginning))
+    start = title.removesuffix("…")
+    return title == line or (len(start) >= _KNOWN_BY and line.startswith(start))
 
 
 def _rows(connection: Connection, where: str, value: str | None, limit: int = 20) -> list[Receipt]:
@@ -226,29 +226,29 @@ def _rows(connection: Connection, where: str, value: str | None, limit: int = 20
     return [Receipt._make((*row[:6], *_read_items(json.loads(row[6])))) for row in rows]
 
 
-def _read_items(told: Any) -> tuple[tuple[Item, ...], Packed | None]:
-    """A list of nodes, as it always was; of a pack an object that has them and the rest."""
-    items, packed = (told["items"], told["packed"]) if isinstance(told, dict) else (told, None)
-    return tuple(Item(*each[:5]) for each in items), _read_pack(packed) if packed else None
+def _read_items(data: Any) -> tuple[tuple[ReceiptItem, ...], PackReceipt | None]:
+    """Parse the items column: a list of nodes, or for a pack an object with the nodes and more."""
+    items, packed = (data["items"], data["packed"]) if isinstance(data, dict) else (data, None)
+    return tuple(ReceiptItem(*each[:5]) for each in items), _read_pack(packed) if packed else None
 
 
-def _read_pack(told: Sequence[Any]) -> Packed:
-    task, budget, reserved, confidence, code, chunks, left_out, more = told[:8]
-    return Packed(
+def _read_pack(data: Sequence[Any]) -> PackReceipt:
+    task, budget, reserved, confidence, code, chunks, left_out, more = data[:8]
+    return PackReceipt(
         task,
         budget,
         reserved,
         confidence,
         code,
         tuple(map(_read_chunk, chunks)),
-        tuple(NotPacked(*each[:4]) for each in left_out),
+        tuple(LeftOutChunk(*each[:4]) for each in left_out),
         more,
-        *told[8:9],
+        *data[8:9],
     )
 
 
-def _read_chunk(told: Sequence[Any]) -> PackedChunk:
-    title, kind, tokens, score, reasons, via = told[:6]
+def _read_chunk(data: Sequence[Any]) -> PackedChunk:
+    title, kind, tokens, score, reasons, via = data[:6]
     return PackedChunk(
         title, kind, tokens, score, tuple(Reason(*each[:2]) for each in reasons), tuple(via)
     )

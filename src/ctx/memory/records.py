@@ -1,24 +1,24 @@
-"""Records: immutable statements of change, the only way in which a graph changes.
+"""Records: immutable statements of change, the only way a graph changes.
 
-A record says one thing about one subject, a node or a view. It carries a stamp that orders it
-among all others, whoever wrote them, and the change it belongs to: what one command wrote
-together, and what `ctx undo` takes back together.
+A record makes one statement about one subject, a node or a view. It has a stamp that orders it
+among all records of all authors, and the change it belongs to. A change is what one command writes
+and `ctx undo` reverts.
 
     kind           subject  key               body
     node.put       node                       the fields that are set, and no others
     node.delete    node
     node.restore   node
-    node.settle    node                       fields, over: edits made at once were looked at
-    tag.add        node     the tag           created_at, where it came from elsewhere
+    node.settle    node                       fields, over: a reviewed conflict
+    tag.add        node     the tag           created_at, if it was imported
     tag.remove     node     the tag
     edge.put       from     TYPE and the to   id, metadata, created_at
     edge.delete    from     TYPE and the to
     view.put       view                       query, budget, …
     view.delete    view
-    task.set       place                      task: the current one there; none where it is missing
-    undo           change                     that change was taken back by this one
+    task.set       place                      task: the current task; missing if there is none
+    undo           change                     the change is undone by this one
 
-Kinds that this version does not know were written by a newer one: they are kept and skipped.
+Unknown kinds were written by a newer version: they are kept and skipped.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,10 +30,10 @@ from ctx.ids import Ulid, short
 from ctx.memory.model import from_json
 
 BEYOND = 1 << 62
-"""A stamp that no clock reaches: for what a document says, which holds whatever was recorded."""
+"""A stamp that no clock reaches, for records from documents: they win over all others."""
 
 MOVE = "move"
-"""The action of a change that takes nodes from one store to another."""
+"""The action of a change that moves nodes to another store."""
 
 _COLUMNS = "id, stamp, change, action, kind, subject, key, target, body, session, author"
 
@@ -41,7 +41,7 @@ _COLUMNS = "id, stamp, change, action, kind, subject, key, target, body, session
 class Record(NamedTuple):
     id: Ulid
     stamp: int
-    """When, by a clock that never goes back. Between equal stamps the id decides."""
+    """The time by a clock that never goes back. The id orders equal stamps."""
     change: Ulid
     action: str
     """The verb of the change: `add`, `tag`, `undo`, …"""
@@ -53,7 +53,7 @@ class Record(NamedTuple):
     body: Mapping[str, Any]
     session: str
     author: str
-    """Through what it was said: `cli`, an agent, an import."""
+    """The source: `cli`, an agent, an import."""
 
     @property
     def order(self) -> tuple[int, str]:
@@ -75,7 +75,7 @@ def insert(connection: Connection, records: Iterable[Record]) -> None:
 def insert_batch(
     connection: Connection, records: Sequence[tuple[Record, str]], batch: int
 ) -> list[Record]:
-    """Insert what is not there yet, as part of a batch; that. Bodies come with their text."""
+    """Insert the new records of a batch and return them. Each record has its body as text."""
     places = ", ".join("?" * (len(Record._fields) + 1))
     before = connection.total_changes
     connection.executemany(
@@ -90,7 +90,7 @@ def insert_batch(
 
 
 def has(connection: Connection, record: Record) -> bool:
-    """Whether a record is there, and as it is here."""
+    """Whether the database has this record with the same values."""
     row = connection.execute(
         f"SELECT {_COLUMNS} FROM records WHERE id = ?", (record.id,)
     ).fetchone()
@@ -112,7 +112,7 @@ def named(connection: Connection, ids: Iterable[str]) -> list[Record]:
 
 
 def copy(source: Connection, target: Connection) -> None:
-    """Take over all records of another database as they stand there."""
+    """Copy all records of another database unchanged."""
     places = ", ".join("?" * len(Record._fields))
     target.executemany(
         f"INSERT INTO records ({_COLUMNS}) VALUES ({places})",
@@ -121,14 +121,14 @@ def copy(source: Connection, target: Connection) -> None:
 
 
 def about(connection: Connection, subject: str, kinds: str = "") -> list[Record]:
-    """Everything that was said about a node, a view or a change; `kinds` such as `tag.`."""
+    """All records about a node, a view or a change; `kinds` is a prefix such as `tag.`."""
     return _read(
         connection, "subject = ? AND kind >= ? AND kind < ?", (subject, kinds, f"{kinds}\x7f")
     )
 
 
 def about_key(connection: Connection, subject: str, kinds: str, key: str) -> list[Record]:
-    """What was said about one tag or one edge of a node."""
+    """The records about one tag or one edge of a node."""
     return _read(
         connection,
         "subject = ? AND key = ? AND kind >= ? AND kind < ?",
@@ -137,7 +137,7 @@ def about_key(connection: Connection, subject: str, kinds: str, key: str) -> lis
 
 
 def pointing_at(connection: Connection, target: str) -> list[Record]:
-    """What was said about edges that end at a node."""
+    """The records about edges to a node."""
     return _read(connection, "target = ?", (target,))
 
 
@@ -146,7 +146,7 @@ def of_change(connection: Connection, change: str) -> list[Record]:
 
 
 def by_subject(connection: Connection, kinds: str = "") -> Iterator[tuple[str, list[Record]]]:
-    """Everything that was said, subject by subject."""
+    """All records, grouped by subject."""
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM records WHERE kind >= ? AND kind < ?"
         " ORDER BY subject, key, stamp, id",
@@ -157,12 +157,12 @@ def by_subject(connection: Connection, kinds: str = "") -> Iterator[tuple[str, l
 
 
 def from_the_beginning(connection: Connection) -> list[Record]:
-    """What nobody said: it was there before anything."""
+    """The records that every new store has."""
     return _read(connection, "stamp = ?", (0,))
 
 
 def changes_beginning_with(connection: Connection, prefix: str) -> list[str]:
-    """Two of them at most: enough to know whether a person named one."""
+    """At most two changes with this prefix: enough to tell whether it is ambiguous."""
     rows = connection.execute(
         "SELECT DISTINCT change FROM records WHERE change >= ? AND change < ? AND stamp > 0"
         " LIMIT 2",
@@ -172,7 +172,7 @@ def changes_beginning_with(connection: Connection, prefix: str) -> list[str]:
 
 
 def first_of_change(connection: Connection, change: str) -> Record:
-    # Somebody may have given all of them one stamp.
+    # All records of a change may have the same stamp.
     return _read(
         connection,
         "id = (SELECT id FROM records WHERE change = ? ORDER BY stamp, id LIMIT 1)",
@@ -181,7 +181,7 @@ def first_of_change(connection: Connection, change: str) -> Record:
 
 
 def end_of_change(connection: Connection, change: str) -> tuple[int, str]:
-    """What the last record of a change is ordered by; before everything where there is none."""
+    """The order of the last record of a change; the lowest possible if it has none."""
     row = connection.execute(
         "SELECT stamp, id FROM records WHERE change = ? ORDER BY stamp DESC, id DESC LIMIT 1",
         (change,),
@@ -190,12 +190,12 @@ def end_of_change(connection: Connection, change: str) -> tuple[int, str]:
 
 
 def ids(connection: Connection) -> set[str]:
-    """Of all records."""
+    """The ids of all records."""
     return {row[0] for row in connection.execute("SELECT id FROM records")}
 
 
 def nodes_said_by(connection: Connection, session: str, author: str) -> list[str]:
-    """The nodes that somebody put in a session."""
+    """The nodes that an author put in a session."""
     rows = connection.execute(
         "SELECT DISTINCT subject FROM records"
         " WHERE session = ? AND author = ? AND kind = 'node.put'",
@@ -205,7 +205,7 @@ def nodes_said_by(connection: Connection, session: str, author: str) -> list[str
 
 
 def last_stamp(connection: Connection) -> int:
-    """The last one that the next has to come after."""
+    """The stamp that the next one must be later than."""
     row = connection.execute("SELECT max(stamp) FROM records WHERE stamp < ?", (BEYOND,)).fetchone()
     return int(row[0] or 0)
 
@@ -223,7 +223,7 @@ def _record(row: tuple[Any, ...]) -> Record:
 
 
 def as_json(value: Mapping[str, Any]) -> str:
-    """The one way in which values are written: the same value gives the same bytes."""
+    """The canonical JSON of a value: equal values give equal bytes."""
     if not value:
         return "{}"
     import json
@@ -233,18 +233,18 @@ def as_json(value: Mapping[str, Any]) -> str:
     )
 
 
-def said(record: Record, node_id: str) -> str:
-    """A record in a few words, as seen from one of its nodes."""
+def describe(record: Record, node_id: str) -> str:
+    """A one-line description of a record from the point of view of one of its nodes."""
     match record.kind:
         case "node.put":
-            told = []
+            parts = []
             for name in ("type", "content", "summary"):
                 if name in record.body:
                     value = " ".join(str(record.body[name] or "").split())
-                    told.append(f"{name}: {value[:60]}{'…' * (len(value) > 60)}")
+                    parts.append(f"{name}: {value[:60]}{'…' * (len(value) > 60)}")
             for key, value in record.body.get("metadata", {}).items():
-                told.append(f"meta {key}: {'' if value is None else str(value)[:60]}")
-            return ", ".join(told)
+                parts.append(f"meta {key}: {'' if value is None else str(value)[:60]}")
+            return ", ".join(parts)
         case "node.delete":
             return "deleted"
         case "node.restore":

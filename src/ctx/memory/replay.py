@@ -1,9 +1,9 @@
-"""From the records about a thing to what the thing is now.
+"""Computes the current state of a node, edge, tag or view from its records.
 
-The order in which records arrive does not matter: they are looked at in the order of their
-stamps. Of a node's fields, the last writer of each wins. Tags and edges are there if the last
-word about them is that they are. A deleted node stays deleted, whatever is said about it later,
-until it is restored; then everything about it is as the records say.
+The order in which records arrive does not matter: they are applied in the order of their stamps.
+The last writer of each field wins. A tag or an edge exists if the last record about it adds it. A
+deleted node stays deleted, whatever later records say, until it is restored; then all records about
+it apply.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class EdgeState(NamedTuple):
     created_at: str
     metadata: dict[str, Any]
     outside: bool = False
-    """Whether it leads to a node of another store."""
+    """Whether it points to a node of another store."""
 
 
 class ViewState(NamedTuple):
@@ -42,7 +42,7 @@ class ViewState(NamedTuple):
 
 
 def node(records: Iterable[Record]) -> NodeState | None:
-    """None where nobody ever made it, which a part of a history may leave open."""
+    """The state of a node; None if no record creates it, as in a partial history."""
     alive = deleted = False
     fields: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
@@ -50,19 +50,19 @@ def node(records: Iterable[Record]) -> NodeState | None:
     for record in _ordered(records):
         if record.kind == "node.put":
             alive = not deleted
-            said = {name: record.body[name] for name in FIELDS if name in record.body}
+            put = {name: record.body[name] for name in FIELDS if name in record.body}
             if record.stamp >= BEYOND and over and over == record.body.get("digest"):
-                # Somebody has said something else instead of what the document says.
-                said.pop("content", None)
-            if "content" in said:
+                # An edit overrides this version of the document.
+                put.pop("content", None)
+            if "content" in put:
                 over = record.body.get("over", "")
-            fields.update(said)
+            fields.update(put)
             metadata.update(record.body.get("metadata", {}))
             created_at = created_at or record.body.get("created_at") or at(record)
             if record.stamp < BEYOND:
                 updated_at = record.body.get("updated_at") or at(record)
             else:
-                # What a document says has no time of its own, unless it tells one.
+                # A record from a document has a time only if the document states one.
                 updated_at = max(updated_at, record.body.get("updated_at", ""))
         elif record.kind == "node.delete":
             alive, deleted = False, True
@@ -83,12 +83,12 @@ def node(records: Iterable[Record]) -> NodeState | None:
 
 
 def tags(records: Iterable[Record]) -> dict[str, str]:
-    """A node's tags, and when each was given to it."""
+    """A node's tags and when each was added."""
     found: dict[str, str] = {}
     removed: set[str] = set()
     for record in _ordered(records):
         if record.kind == "tag.add":
-            # A tag in a document holds, unless somebody has taken it away.
+            # A tag from a document counts unless a record removes it.
             if record.stamp < BEYOND or record.key not in {*found, *removed}:
                 found[record.key] = record.body.get("created_at") or at(record)
             removed.discard(record.key)
@@ -99,14 +99,14 @@ def tags(records: Iterable[Record]) -> dict[str, str]:
 
 
 def edges(records: Iterable[Record]) -> dict[tuple[str, str], EdgeState]:
-    """Edges by where they begin and their key."""
+    """Edges by source node and key."""
     found: dict[tuple[str, str], EdgeState] = {}
     removed: set[tuple[str, str]] = set()
     for record in _ordered(records):
         place = record.subject, record.key
         if record.kind == "edge.put":
             if record.stamp >= BEYOND and place in removed:
-                # What a document mentions is related, unless somebody has taken that away.
+                # An edge from a document counts unless a record removes it.
                 continue
             removed.discard(place)
             body = record.body
@@ -144,7 +144,7 @@ class TaskState(NamedTuple):
 
 
 def current_task(records: Iterable[Record]) -> TaskState | None:
-    """The task that is worked on in one place."""
+    """The current task of a place."""
     found: TaskState | None = None
     for record in _ordered(records):
         if record.kind == "task.set":
@@ -160,7 +160,7 @@ def at(record: Record) -> str:
 
 @lru_cache(1000)
 def _iso(second: int) -> str:
-    """What is said together is said at the same time."""
+    """Cached, because the records of one change have the same second."""
     return clock.iso(second * 1000)
 
 

@@ -1,4 +1,4 @@
-"""Along the edges: where something comes from, what rests on it, and what is near it."""
+"""Follows edges: where a node comes from, what is derived from it, and what is related."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -7,25 +7,25 @@ from ctx.ids import NodeId
 from ctx.memory.graphs import Graphs
 
 PROVENANCE = ("DERIVED_FROM", "DEPENDS_ON", "SUPERSEDES")
-"""The edges that say where something comes from."""
+"""The edge types that state where a node comes from."""
 MOST = 10_000
-"""Nodes that a walk reaches at most."""
+"""The maximum number of nodes that a walk reaches."""
 
 _BATCH = 400
 
 
-class Reached(NamedTuple):
-    """A node that a walk came to, and how."""
+class ReachedNode(NamedTuple):
+    """A node that a walk reached, and how."""
 
     id: NodeId
     depth: int
     type: str
-    """Of the edge it was reached by; empty for where the walk began."""
+    """The type of the edge it was reached by; empty for the start."""
     outward: bool
-    """Whether that edge leads to it."""
+    """Whether that edge points to it."""
     previous: NodeId | None
     repeated: bool = False
-    """Whether the walk has been here already: a cycle, or two ways to one node."""
+    """Whether the walk reached it before: a cycle, or two paths to one node."""
 
 
 def trace(
@@ -36,15 +36,16 @@ def trace(
     edge_types: Sequence[str] = PROVENANCE,
     depth: int | None = None,
     limit: int = MOST,
-) -> list[Reached]:
-    """What a node was made from, recursively; in reverse, what was made from it.
+) -> list[ReachedNode]:
+    """The nodes that a node is derived from, recursively; in reverse, those derived from it.
 
-    In the order of reading: each node is followed by what it comes from. A node that was met
-    before is named again but not followed again, so a cycle ends.
+    Depth first: each node comes before the nodes it is derived from. A node that was reached before
+    is listed again but not followed again, so a cycle ends.
     """
     edges = _edges_reached(graph, start, edge_types, reverse, limit)
-    found = [Reached(start, 0, "", not reverse, None)]
-    # How near each node was when it was followed: one that is met nearer is followed again.
+    found = [ReachedNode(start, 0, "", not reverse, None)]
+    # The depth at which each node was followed: one that is reached at a lower depth is followed
+    # again.
     followed = {start: 0}
     waiting = [iter(edges.get(start, ()))]
     path = [start]
@@ -58,7 +59,7 @@ def trace(
         here = len(waiting)
         nearer = depth is not None and here < followed.get(node_id, here)
         repeated = node_id in followed and not nearer
-        found.append(Reached(node_id, here, edge_type, not reverse, path[-1], repeated))
+        found.append(ReachedNode(node_id, here, edge_type, not reverse, path[-1], repeated))
         if not repeated:
             followed[node_id] = here
             waiting.append(iter(edges.get(node_id, ())))
@@ -69,7 +70,7 @@ def trace(
 def all_behind(
     graph: Graphs, starts: Sequence[NodeId], edge_types: Sequence[str], *, reverse: bool = False
 ) -> list[NodeId]:
-    """Everything that edges of some types lead to, however far; without where they begin."""
+    """All nodes that edges of some types reach from the start nodes, without these."""
     found = dict.fromkeys(starts)
     ring = list(found)
     while ring:
@@ -85,7 +86,7 @@ def all_behind(
 def _edges_reached(
     graph: Graphs, start: NodeId, edge_types: Sequence[str], reverse: bool, limit: int
 ) -> dict[NodeId, list[tuple[str, NodeId]]]:
-    """All edges that a walk in one direction may take, read a whole ring at a time."""
+    """All edges that a walk in one direction may take, read one depth at a time."""
     found: dict[NodeId, list[tuple[str, NodeId]]] = {}
     ring, seen = [start], {start}
     while ring and len(seen) < limit:
@@ -106,19 +107,19 @@ def related(
     *,
     edge_types: Sequence[str] = (),
     limit: int = MOST,
-) -> list[Reached]:
-    """What is within some steps of the seeds, along edges of any or some types, nearest first.
+) -> list[ReachedNode]:
+    """The nodes within `depth` edges of the seeds, nearest first; by default along all edge types.
 
-    Edges count in both directions. The seeds themselves come first, at depth 0.
+    Edges are followed in both directions. The seeds come first, at depth 0.
     """
-    found = {seed: Reached(seed, 0, "", True, None) for seed in seeds}
+    found = {seed: ReachedNode(seed, 0, "", True, None) for seed in seeds}
     ring = list(found)
     for step in range(1, depth + 1):
-        following: dict[NodeId, Reached] = {}
+        following: dict[NodeId, ReachedNode] = {}
         for reverse in (False, True):
             for here, edge_type, there, _ in _steps(graph, ring, edge_types, reverse):
                 if there not in found and there not in following:
-                    following[there] = Reached(there, step, edge_type, not reverse, here)
+                    following[there] = ReachedNode(there, step, edge_type, not reverse, here)
         for node_id in sorted(following, reverse=True):
             if len(found) >= limit:
                 return list(found.values())
@@ -132,9 +133,9 @@ def related(
 def _steps(
     graph: Graphs, ring: Iterable[NodeId], edge_types: Sequence[str], reverse: bool
 ) -> list[tuple[NodeId, str, NodeId, str]]:
-    """The edges from these nodes, or to them: here, type, there, when; sorted."""
+    """The edges from these nodes, or to them, sorted: here, type, there, when."""
     here, there = ("to_id", "from_id") if reverse else ("from_id", "to_id")
-    # By type there are many edges, by node few: the sign keeps SQLite from going by type.
+    # Many edges match by type, few by node: the unary plus disables the type index.
     types = f" AND +type IN ({', '.join('?' * len(edge_types))})" if edge_types else ""
     nodes = list(ring)
     found: list[tuple[NodeId, str, NodeId, str]] = []
@@ -155,7 +156,7 @@ def _steps(
 def _between(
     graph: Graphs, here: str, there: str, part: Sequence[NodeId], edge_types: Sequence[str]
 ) -> list[tuple[NodeId, str, NodeId, str]]:
-    """The edges that lead from one graph to another, where both ends are there."""
+    """The edges from one graph to another whose ends both exist."""
     places = ", ".join("?" * len(part))
     rows = [
         row

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model, pending
-from ctx.memory.claims import Claim
 from ctx.memory.graph import USER
+from ctx.memory.idempotency_keys import Claim
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.workspace import Memory
 

@@ -22,7 +22,7 @@ from ctx.objects.model import (
 from ctx.objects.model import Package as KeptPackage
 from ctx.objects.model import PackageDependency as KeptDependency
 from ctx.objects.store import typed
-from ctx.project import staging, surveys
+from ctx.project import staging, tool_snapshots
 from ctx.workspace import Workspace
 
 
@@ -86,7 +86,7 @@ def add_cargo(workspace: Workspace) -> CargoAdded:
         heads = repository.tips()
         steps, parked = staging.open_steps(repository, workspace.session, heads)
         step = None
-        if surveys.last_cargo(repository, steps, heads) != snapshot.id:
+        if tool_snapshots.last_cargo(repository, steps, heads) != snapshot.id:
             batch = typed(EdgeBatch(edges, clock.now_s()))
             step = staging.append(
                 repository,

@@ -23,7 +23,7 @@ from ctx.objects import trees
 from ctx.objects.model import StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, typed
-from ctx.project import staging, surveys
+from ctx.project import staging, tool_snapshots
 from ctx.workspace import Workspace
 
 # A large project is written in parts, so that it need not fit into memory.
@@ -178,7 +178,7 @@ def snapshot(
     with code_index.open_unrefreshed(codebase, tick) as opened, repository.locked("ctx add code"):
         heads = repository.tips()
         steps, parked = staging.open_steps(repository, workspace.session, heads)
-        before = surveys.last_code(repository, steps, heads)
+        before = tool_snapshots.last_code(repository, steps, heads)
         known = dict(trees.paths(repository.everything, before)) if before else {}
         others = {
             path: id

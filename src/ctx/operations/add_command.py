@@ -17,14 +17,14 @@ from ctx.memory.graph import USER
 from ctx.memory.model import Node, Redaction
 from ctx.objects import store
 from ctx.operations.add_note import of_task_and_project
-from ctx.project import printed as output
-from ctx.project import reports
-from ctx.project.printed import Printed
+from ctx.project import command_output as output
+from ctx.project import reported_diagnostics
+from ctx.project.command_output import CommandOutput
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
-    from ctx.project import diagnosed
+    from ctx.project import command_diagnostics
 
 TAG = "command"
 
@@ -83,7 +83,7 @@ def add_command(memory: Memory, options: Options) -> Kept:
     project = None if options.everywhere else _project(memory)
     report = _report(printed, name, project)
     if project:
-        name, printed = project.shared(name), printed.told_by(project.shared)
+        name, printed = project.shared(name), printed.with_lines(project.shared)
     clean = redact(printed.text)
     ended = _Ended(name, options.exit_code, report, printed.lines)
     blob = snapshot = None
@@ -97,7 +97,7 @@ def add_command(memory: Memory, options: Options) -> Kept:
                 change.objects.append(kept)
                 metadata["blob"] = blob = kept.id
             if report.tool:
-                metadata[reports.NAMED_BY] = snapshot = _keep(change, report, project)
+                metadata[reported_diagnostics.NAMED_BY] = snapshot = _keep(change, report, project)
             content = "\n".join([content, *_told(printed, ended)])
         elif clean.text:
             content = f"{content}\n\n{clean.text}"
@@ -105,9 +105,9 @@ def add_command(memory: Memory, options: Options) -> Kept:
         for tag in (*tags, *given):
             change.tag(node_id, tag)
         if project and ended.errors:
-            from ctx.project import diagnosed
+            from ctx.project import command_diagnostics
 
-            diagnosed.relate(change, node_id, ended.errors, project)
+            command_diagnostics.relate(change, node_id, ended.errors, project)
     graph = memory.graph
     found = [Redaction("output", each.rule, each.line) for each in clean.findings]
     others = [each for each in change.redacted if each.where != "content"]
@@ -128,13 +128,13 @@ def add_command(memory: Memory, options: Options) -> Kept:
     )
 
 
-def _project(memory: Memory) -> "diagnosed.Project | None":
+def _project(memory: Memory) -> "command_diagnostics.DiagnosedProject | None":
     if memory.project_memory is None:
         return None
-    from ctx.project import diagnosed
+    from ctx.project import command_diagnostics
 
     root = memory.project_memory.project.root
-    return diagnosed.Project(
+    return command_diagnostics.DiagnosedProject(
         root,
         memory.folder,
         memory.config.text("repo.id") or os.path.basename(root),
@@ -142,7 +142,9 @@ def _project(memory: Memory) -> "diagnosed.Project | None":
     )
 
 
-def _report(printed: Printed, name: str, project: "diagnosed.Project | None") -> ToolReport:
+def _report(
+    printed: CommandOutput, name: str, project: "command_diagnostics.DiagnosedProject | None"
+) -> ToolReport:
     """What the tools said, with paths as they are in the project, where there is one."""
     from ctx.code.diagnostics import tool_output as diagnostics
 
@@ -150,16 +152,18 @@ def _report(printed: Printed, name: str, project: "diagnosed.Project | None") ->
     report = diagnostics.read(redact("\n".join(printed.uncut)).text, name)
     if project is None:
         return report
-    from ctx.project import diagnosed
+    from ctx.project import command_diagnostics
 
-    return diagnosed.placed(report, project)
+    return command_diagnostics.placed(report, project)
 
 
-def _keep(change: Change, report: ToolReport, project: "diagnosed.Project") -> ObjectId:
+def _keep(
+    change: Change, report: ToolReport, project: "command_diagnostics.DiagnosedProject"
+) -> ObjectId:
     """Put a report beside the records of a change."""
-    from ctx.project import diagnosed
+    from ctx.project import command_diagnostics
 
-    kept = diagnosed.snapshot(report, project)
+    kept = command_diagnostics.snapshot(report, project)
     change.objects += [*kept.blobs, kept.snapshot]
     return kept.snapshot.id
 
@@ -238,7 +242,7 @@ class _Ended(NamedTuple):
         return text if len(text) <= _LONGEST_FIRST else f"{text[: _LONGEST_FIRST - 1].rstrip()}…"
 
 
-def _told(printed: Printed, ended: _Ended) -> list[str]:
+def _told(printed: CommandOutput, ended: _Ended) -> list[str]:
     """The lines that tell most: the first errors, unless all went well, and how it ended."""
     every = [line for line in (*printed.head, *printed.tail) if line.strip()]
     readable = [line for line in every if not line.startswith(_FOR_PROGRAMS)]

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from ctx import clock, disk, locks
 from ctx.exchange.foreign import go_ctx
-from ctx.exchange.foreign.incoming import Skipped
-from ctx.exchange.intake import ACTION, Intake
-from ctx.memory import store
+from ctx.exchange.foreign.foreign_items import SkippedItem
+from ctx.exchange.importer import ACTION, ItemImporter
+from ctx.memory import user_store
 from ctx.memory.changes import Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Redaction
@@ -35,7 +35,7 @@ class Adopted(NamedTuple):
     views: int
     redacted: tuple[Redaction, ...]
     """Secrets that were not written down; the backup still has them."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedItem, ...]
 
 
 def adopt(path: str, tick: clock.Tick = clock.no_tick) -> Adopted | None:
@@ -77,7 +77,7 @@ def _replaced(path: str, tick: clock.Tick) -> Adopted:
 
 
 def _build(path: str, copy: str, tick: clock.Tick) -> Adopted:
-    with closing(store.open_for_writing(path)) as connection:
+    with closing(user_store.open_for_writing(path)) as connection:
         adopted = _filled(connection, copy, tick)
     # With the last connection its log is gone, and everything is in the file.
     _sync(path)
@@ -90,7 +90,7 @@ def _filled(connection: Connection, copy: str, tick: clock.Tick) -> Adopted:
         go_ctx.reading(copy) as reading,
         changing(Graph(connection), ACTION, who) as change,
     ):
-        intake = Intake(change, reading.total)
+        intake = ItemImporter(change, reading.total)
         for done, item in enumerate(reading.items):
             tick(done, max(done, reading.total))
             intake.take(item, reading.program)

@@ -15,8 +15,8 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, disk, ids, locks
-from ctx.agent_commands import commands as grammar
-from ctx.agent_commands.commands import Command, Wrong
+from ctx.agent_commands import command_parser as grammar
+from ctx.agent_commands.command_parser import Command, CommandProblem
 from ctx.capture import deleted, pausing, read_markup, switched_off
 from ctx.capture import events as kept
 from ctx.capture.places import Places
@@ -29,7 +29,7 @@ from ctx.hosts.events import Event
 from ctx.hosts.registry import FIRST, Hosts
 from ctx.layout import Place
 from ctx.memory import event_log, pending, receipts
-from ctx.memory.receipts import Handed, Receipt
+from ctx.memory.receipts import HookReceipt, Receipt
 from ctx.operations import commands as doing
 from ctx.operations import compact, proposals
 from ctx.operations.asked import asked_in
@@ -153,7 +153,11 @@ def _stop(memory: Memory, event: Event, name: str, deadline: float) -> Stop:
 
 
 def _read_before(
-    hosts: Hosts, event: Event, name: str, asked: Sequence[Command | Wrong], deadline: float
+    hosts: Hosts,
+    event: Event,
+    name: str,
+    asked: Sequence[Command | CommandProblem],
+    deadline: float,
 ) -> ReadMarkup:
     """The commands that stood in what the agent has read, where some of its own change memory."""
     writes = any(isinstance(each, Command) and each.name in read_markup.WRITING for each in asked)
@@ -163,13 +167,13 @@ def _read_before(
     return read_markup.in_transcript(transcripts, event.transcript, end, deadline)
 
 
-def _unless_repeated(found: Command | Wrong, read: ReadMarkup) -> Command | Wrong:
+def _unless_repeated(found: Command | CommandProblem, read: ReadMarkup) -> Command | CommandProblem:
     """A command, or why it is not carried out: it repeats what the agent has read."""
     if not isinstance(found, Command) or found.name not in read_markup.WRITING:
         return found
     if read_markup.digest(found) not in read.digests:
         return found
-    return Wrong(grammar.written(found), _REPEATED, "", found.position)
+    return CommandProblem(grammar.written(found), _REPEATED, "", found.position)
 
 
 def events(memory: Memory, home: str, timeout_s: float) -> Applied:
@@ -251,7 +255,7 @@ def _sum(one: Applied, other: Applied) -> Applied:
 def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, None]) -> Applied:
     """Take in some events and receipts at once: all of them are durable together."""
     refused: list[Refused] = []
-    found: list[tuple[str, Event | Handed]] = []
+    found: list[tuple[str, Event | HookReceipt]] = []
     with ExitStack() as stack:
         for name in names:
             tried = stack.enter_context(_attempted(home, name))
@@ -269,9 +273,9 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
         places = Places(memory, home)
         with transaction(memory.user.connection):
             for _, each in found:
-                if _is_deleted(home, each.receipt if isinstance(each, Handed) else each):
+                if _is_deleted(home, each.receipt if isinstance(each, HookReceipt) else each):
                     continue
-                if isinstance(each, Handed):
+                if isinstance(each, HookReceipt):
                     if receipts.keep(memory.user.connection, each.receipt):
                         _log(memory, each)
                 else:
@@ -279,7 +283,7 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
                     folders[each.folder] = None
     for tried, _ in found:
         disk.discard(spool.path_of(home, tried))
-    given = sum(isinstance(each, Handed) for _, each in found)
+    given = sum(isinstance(each, HookReceipt) for _, each in found)
     return NOTHING._replace(events=len(found) - given, receipts=given, refused=tuple(refused))
 
 
@@ -293,7 +297,7 @@ def _was_paused(home: str, event: Event) -> bool:
     return pausing.is_paused(home, event.folder, spool.made_ms(event.id))
 
 
-def _log(memory: Memory, handed: Handed) -> None:
+def _log(memory: Memory, handed: HookReceipt) -> None:
     """Note what it cost to give an agent something."""
     receipt, made = handed
     data: dict[str, object] = {"tokens": receipt.tokens, "items": len(receipt.items)}
@@ -305,7 +309,7 @@ def _log(memory: Memory, handed: Handed) -> None:
     took_ms = took_ms if isinstance(took_ms, int) else None
     event_log.put(
         memory.user.connection,
-        event_log.Entry(receipt.at, receipt.session, kind, data, took_ms, receipt.tokens),
+        event_log.EventLogEntry(receipt.at, receipt.session, kind, data, took_ms, receipt.tokens),
     )
 
 

@@ -10,18 +10,18 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ctx import clock
-from ctx.agent_commands import commands as grammar
-from ctx.agent_commands.commands import Command, Wrong
+from ctx.agent_commands import command_parser as grammar
+from ctx.agent_commands.command_parser import Command, CommandProblem
 from ctx.hook_files import spool
 from ctx.hosts.adapter import Host
 from ctx.hosts.events import Event
 from ctx.hosts.transcripts import Message, Turn, has_final, storable
-from ctx.memory import claims
-from ctx.memory.claims import Claim
+from ctx.memory import idempotency_keys
+from ctx.memory.idempotency_keys import Claim
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
-Asked = tuple[str, Command | Wrong]
+Asked = tuple[str, Command | CommandProblem]
 """A command, under its name."""
 
 # How long the end of an answer is waited for.
@@ -114,7 +114,7 @@ def _name(memory: Memory, session: str, turn: Turn) -> None:
     """Claim what was done by its words alone, now that the transcript has it and names it."""
     connection = memory.user.connection
     unnamed: dict[str, list[str]] = {}
-    for claim in claims.beginning(connection, session, f"{session} {_UNNAMED}"):
+    for claim in idempotency_keys.with_prefix(connection, session, f"{session} {_UNNAMED}"):
         unnamed.setdefault(claim.split(" ")[-3], []).append(claim)
     for message in turn.messages if unnamed else ():
         # The client calls only the end of a message its last words.
@@ -132,17 +132,17 @@ def _claim_named(memory: Memory, session: str, message: Message, claim: str) -> 
     connection = memory.user.connection
     what = claim.split(" ")[-2]
     for name, _ in reversed(_found(f"{session} {message.id}", message.text)):
-        if name.split(" ")[-2] == what and not claims.is_taken(connection, name):
-            claims.take(connection, Claim(name, session, "?"))
+        if name.split(" ")[-2] == what and not idempotency_keys.is_taken(connection, name):
+            idempotency_keys.take(connection, Claim(name, session, "?"))
             break
-    claims.drop(connection, claim)
+    idempotency_keys.drop(connection, claim)
 
 
 def _found(identity: str, text: str) -> list[Asked]:
     return list(_numbered(identity, grammar.parse(text)))
 
 
-def _numbered(identity: str, found: Iterable[Command | Wrong]) -> Iterable[Asked]:
+def _numbered(identity: str, found: Iterable[Command | CommandProblem]) -> Iterable[Asked]:
     said: Counter[str] = Counter()
     for each in found:
         what = _digest(repr(each._replace(position=0)))

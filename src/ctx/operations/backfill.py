@@ -27,7 +27,7 @@ from ctx.hook_files import live
 from ctx.hosts.adapter import Transcripts
 from ctx.hosts.registry import FIRST
 from ctx.layout import Place
-from ctx.memory.query import times
+from ctx.memory.query import time_filters
 from ctx.operations import apply, learnings, tend
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
@@ -136,7 +136,7 @@ class _Work:
         self._home = memory.environment.user_store.home
         self._config = memory.environment.user_config
         self._now_ms = clock.now_ms()
-        self._since_ms = times.moment(wanted.since, self._now_ms) if wanted.since else 0
+        self._since_ms = time_filters.moment(wanted.since, self._now_ms) if wanted.since else 0
         self._places: dict[str, Place] = {}
         self._sessions: list[TakenIn] = []
         self._folders: dict[str, None] = {}

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import CtxError, PathRefused, UsageError
-from ctx.exchange import recovery, salvaged
+from ctx.exchange import recovery, salvage
 from ctx.hook_files import spool
-from ctx.memory import census, store
+from ctx.memory import stats, user_store
 from ctx.operations import store as looking_after
 from ctx.operations.store import Candidate
 from ctx.sqlite import database_backups
@@ -151,11 +151,11 @@ def restore(
 
 def _with_newer(present: str, copy: str, *, takes: bool, tick: clock.Tick) -> tuple[int, int, int]:
     """Put what a store knows and a copy does not into the copy: newer, taken, nodes then."""
-    found = salvaged.salvage(present, tick)
-    with explained(copy), closing(store.open_for_writing(copy)) as connection:
+    found = salvage.salvage(present, tick)
+    with explained(copy), closing(user_store.open_for_writing(copy)) as connection:
         newer = recovery.unknown_to(connection, found)
         taken = recovery.take_in(connection, found) if takes else 0
-        nodes = census.count_nodes(connection)
+        nodes = stats.count_nodes(connection)
         # Whoever puts it in place reads the file alone.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return newer, taken, nodes
@@ -171,6 +171,6 @@ def _is_whole(database: str) -> bool:
 def _nodes(path: str) -> int | None:
     try:
         with closing(connect_for_reading(path)) as connection:
-            return census.count_nodes(connection)
+            return stats.count_nodes(connection)
     except (sqlite3.Error, UnicodeDecodeError):
         return None

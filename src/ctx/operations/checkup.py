@@ -16,14 +16,14 @@ from ctx.config.resolve import survey
 from ctx.errors import CtxError, DatabaseFailure
 from ctx.exchange.foreign import go_ctx
 from ctx.hook_files import hook_log, spool
-from ctx.memory import census, records, store
+from ctx.memory import records, stats, user_store
 from ctx.memory.migrations import MIGRATIONS
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
 from ctx.operations import backups
 from ctx.operations.standstill import standstills
-from ctx.project import trust, trust_check
+from ctx.project import trust_check, trust_list
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
 from ctx.workspace import Environment
@@ -142,7 +142,7 @@ def _store(environment: Environment) -> Iterator[Check]:
     elif go_ctx.is_go_store(path):
         seen = f"{shown(path)} is a store of the Go program `ctx`."
         yield Check("store", "warning", seen, "`ctx status` takes it over, and keeps a copy of it.")
-    elif truth.application_id_of(path) not in (None, store.APPLICATION_ID):
+    elif truth.application_id_of(path) not in (None, user_store.APPLICATION_ID):
         seen = f"{shown(path)} is a database of another program."
         yield Check("store", "problem", seen, "Move it elsewhere, or set CTX_DB or CTX_HOME.")
     elif problems := truth.check_truth(path):
@@ -150,7 +150,7 @@ def _store(environment: Environment) -> Iterator[Check]:
         yield Check("store", "problem", f"{shown(path)}: {problems[0]}", advice)
     else:
         yield _contents(path)
-    if not _ask_store(path, census.has_nodes):
+    if not _ask_store(path, stats.has_nodes):
         yield from _lost(path)
 
 
@@ -173,10 +173,12 @@ def _contents(path: str) -> Check:
         with (
             explained(path),
             closing(
-                truth.read_truth(path, application_id=store.APPLICATION_ID, migrations=MIGRATIONS)
+                truth.read_truth(
+                    path, application_id=user_store.APPLICATION_ID, migrations=MIGRATIONS
+                )
             ) as connection,
         ):
-            nodes = census.count_nodes(connection)
+            nodes = stats.count_nodes(connection)
     except DatabaseFailure as error:
         return Check("store", "warning", error.message, "`ctx status` brings it up to date.")
     size = (size_of(path) + size_of(f"{path}-wal")) / 1_000_000
@@ -252,14 +254,14 @@ def _configuration(environment: Environment) -> Iterator[Check]:
 def _project_store(environment: Environment) -> Iterator[Check]:
     """Whether agents are given what the project here remembers."""
     home = environment.user_store.home
-    if trust.is_broken(home):
-        seen = f"{shown(trust.path_of(home))} cannot be read, so no project is trusted."
+    if trust_list.is_broken(home):
+        seen = f"{shown(trust_list.path_of(home))} cannot be read, so no project is trusted."
         advice = "`ctx trust` puts it aside, and begins a new one."
         yield Check("project store", "warning", seen, advice)
     project = layout.find_project(environment.folder, home)
     if project is None:
         return
-    verdict, known = trust_check.verify(home, project), trust.find(home, project)
+    verdict, known = trust_check.verify(home, project), trust_list.find(home, project)
     if verdict.is_trusted and known:
         yield ok("project store", f"{shown(project.store)}, trusted since {known.at[:10]}")
         return
@@ -317,7 +319,7 @@ def _last_event(path: str) -> int:
 
 def _ask_store(path: str, question: Callable[[Connection], _Answer]) -> _Answer | None:
     """What the store says; None where it is none. What is wrong with it is said elsewhere."""
-    if truth.application_id_of(path) != store.APPLICATION_ID:
+    if truth.application_id_of(path) != user_store.APPLICATION_ID:
         return None
     try:
         with explained(path), closing(truth.connect_for_reading(path)) as connection:

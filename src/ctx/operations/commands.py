@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx import tokens
-from ctx.agent_commands.commands import Command, Wrong, right_form, written
+from ctx.agent_commands.command_parser import Command, CommandProblem, right_form, written
 from ctx.context import layers
 from ctx.errors import (
     CtxError,
@@ -19,10 +19,10 @@ from ctx.errors import (
     UsageError,
 )
 from ctx.ids import NodeId
-from ctx.memory import claims, pending
-from ctx.memory.claims import AlreadyDone, Claim
+from ctx.memory import idempotency_keys, pending
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.graphs import Graphs
+from ctx.memory.idempotency_keys import AlreadyDone, Claim
 from ctx.memory.model import (
     KNOWLEDGE_TYPES,
     NODE_TYPES,
@@ -59,7 +59,7 @@ class _Done(NamedTuple):
 
 
 def execute(
-    memory: Memory, found: Command | Wrong, claim_id: str, *, may_pin: bool = False
+    memory: Memory, found: Command | CommandProblem, claim_id: str, *, may_pin: bool = False
 ) -> Outcome:
     """Do one command, unless it was done before. What is wrong with it is for the agent.
 
@@ -68,7 +68,7 @@ def execute(
     name = found.name if isinstance(found, Command) else "?"
     claim = Claim(claim_id, memory.session, name)
     try:
-        if isinstance(found, Wrong):
+        if isinstance(found, CommandProblem):
             _report(memory, claim, found)
             return Outcome(failed=1)
         try:
@@ -78,7 +78,11 @@ def execute(
             raise
         except CtxError as error:
             right = right_form(found.name)
-            _report(memory, claim, Wrong(written(found), _sentence(error), right, found.position))
+            _report(
+                memory,
+                claim,
+                CommandProblem(written(found), _sentence(error), right, found.position),
+            )
             return Outcome(failed=1)
     except AlreadyDone:
         return Outcome(repeated=1)
@@ -221,7 +225,7 @@ def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _
 def _status(memory: Memory, _command: Command, claim: Claim, _may_pin: bool) -> _Done:
     told = status.as_text(status.status(memory, new=False))
     with transaction(memory.user.connection):
-        claims.take(memory.user.connection, claim)
+        idempotency_keys.take(memory.user.connection, claim)
         pending.put(memory.user, f"status_output:{memory.session}", told)
     return _Done()
 
@@ -250,7 +254,7 @@ _DOING: Mapping[str, Callable[[Memory, Command, Claim, bool], _Done]] = {
 }
 
 
-def _report(memory: Memory, claim: Claim, wrong: Wrong) -> None:
+def _report(memory: Memory, claim: Claim, wrong: CommandProblem) -> None:
     # Nodes that stand for code are not an agent's to write.
     problem = wrong.problem.replace(", ".join(NODE_TYPES), ", ".join(KNOWLEDGE_TYPES))
     # What it wrote may hold a secret.
@@ -262,7 +266,7 @@ def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | N
     """Add to what waits for the session."""
     key = f"{kind}:{memory.session}"
     with transaction(memory.user.connection):
-        claims.take(memory.user.connection, claim, problem)
+        idempotency_keys.take(memory.user.connection, claim, problem)
         pending.append(memory.user.connection, key, *more)
 
 
@@ -271,7 +275,7 @@ def _secrets_told(redacted: Sequence[Redaction]) -> str:
     return f"## A secret was not kept\n\nMemory holds none. Left out of what you said: {where}.\n\n"
 
 
-def _told(wrong: Wrong) -> str:
+def _told(wrong: CommandProblem) -> str:
     """As the agent reads it."""
     fence = "`" * 3
     right = f"Right would be, outside of code:\n\n{fence}\n{wrong.right}\n{fence}\n\n"

@@ -102,7 +102,7 @@ def _commit(workspace: Workspace, options: Options) -> Committed:
         require_message(options.message or "")
     message = redaction.redact(options.message.strip()) if options.message else None
     project = workspace.project
-    wish = compaction.Wish(
+    wish = compaction.CompactionOptions(
         session=workspace.session,
         message=message.text if message else None,
         author=redaction.redact(git.identity(project.checkout)).text,
@@ -166,7 +166,7 @@ def _sessions(workspace: Workspace) -> tuple[SessionId, ...]:
     return tuple(session for name in names if (session := refs.session_of(name)))
 
 
-def _edges(workspace: Workspace, made: compaction.Made) -> int:
+def _edges(workspace: Workspace, made: compaction.CompactionResult) -> int:
     batches = made.commit.edge_batches
     reader = workspace.repository.objects
     return sum(len(read_typed(reader, batch, EdgeBatch).edges) for batch in batches)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx import clock
 from ctx.errors import CtxError
 from ctx.ids import CLI_SESSION, ObjectId, SessionId, short
-from ctx.project import staged, waiting
+from ctx.project import staged_sessions, stale_sessions
 from ctx.workspace import Memory, Workspace
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ def compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted 
 
 def _compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted | None:
     from ctx.operations import commit as committing
-    from ctx.project import chains
+    from ctx.project import staging_chains
 
-    if not chains.has_work(beside.repository, session):
+    if not staging_chains.has_work(beside.repository, session):
         return None
     workspace = Workspace(beside.project, beside.config, beside, session)
     made = committing.commit(workspace, committing.Options(None, auto=True))
@@ -87,7 +87,7 @@ def when_due(memory: Memory) -> list[Compacted]:
         return []
     stepped, beside.stepped = beside.stepped, set()
     try:
-        known = staged.sessions(beside.graph.connection)
+        known = staged_sessions.sessions(beside.graph.connection)
     except (CtxError, DatabaseError):
         # What was to be done is done; the index is made anew when somebody needs it.
         return []
@@ -97,7 +97,7 @@ def when_due(memory: Memory) -> list[Compacted]:
     return [each for each in made if each is not None]
 
 
-def _why_due(beside: "ProjectMemory", found: staged.Staged) -> str:
+def _why_due(beside: "ProjectMemory", found: staged_sessions.StagedWork) -> str:
     most = beside.config.integer("staging.compact_tokens")
     if most and found.tokens > most:
         return f"more than {most:,} tokens"
@@ -118,7 +118,9 @@ def when_old(memory: Memory) -> list[Compacted]:
     if beside is None:
         return []
     home = memory.environment.user_store.home
-    old = [each for each in waiting.stale(beside.project, home, clock.wall_s()) if each.is_old]
+    old = [
+        each for each in stale_sessions.stale(beside.project, home, clock.wall_s()) if each.is_old
+    ]
     made = [
         compact(beside, each.session, f"nothing was added for {clock.age(each.seconds)}")
         for each in old

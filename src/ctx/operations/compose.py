@@ -12,10 +12,10 @@ from ctx.context.entries import ContextNode, load
 from ctx.ids import NodeId
 from ctx.memory import model, pending, walk
 from ctx.memory.model import Node
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.filters import PROJECT, Elsewhere
-from ctx.memory.query.parse import And, Query, parse
+from ctx.memory.query.filters import PROJECT, OtherNameFilter
+from ctx.memory.query.query_parser import And, Query, parse
 from ctx.workspace import Memory
 
 MOST_COUNTED = 500
@@ -92,7 +92,7 @@ def compose(memory: Memory, options: Options) -> Composition:
     query = parse(model.DEFAULT_QUERY if options.query is None else options.query)
     now = clock.now_ms()
     connections = memory.graph.connections
-    found = (node_id for _, node_id in evaluate.in_tiers(connections, query, scope, now))
+    found = (node_id for _, node_id in execute.in_tiers(connections, query, scope, now))
     candidates = Candidates(found, query, of_other_projects(connections, query, scope, now))
     return _composed(memory, options, scope, candidates)
 
@@ -117,11 +117,11 @@ def of_other_projects(
     if scope.project is None or query.names_project:
         return LeftOut(0)
     if query.mode == "text":
-        return LeftOut(evaluate.left_out_by_scope(connections, query, scope, now_ms))
+        return LeftOut(execute.left_out_by_scope(connections, query, scope, now_ms))
     # Counting all of them would take longer than everything else.
-    elsewhere = And((query.tree or And(()), Elsewhere(PROJECT, scope.project)))
+    elsewhere = And((query.tree or And(()), OtherNameFilter(PROJECT, scope.project)))
     asked = query._replace(tree=elsewhere)
-    found = evaluate.matching(connections, asked, scope._replace(project=None), now_ms)
+    found = execute.matching(connections, asked, scope._replace(project=None), now_ms)
     return _counted(found.ids)
 
 
@@ -137,7 +137,7 @@ def _compose_near(memory: Memory, options: Options, scope: Scope) -> Composition
     query = None if options.query is None else parse(options.query)
     asked_for: Collection[NodeId] | None = None
     if query is not None:
-        found = evaluate.matching(graph.connections, query, scope, clock.now_ms())
+        found = execute.matching(graph.connections, query, scope, clock.now_ms())
         asked_for = frozenset(found.ids)
     reached = walk.related(graph, options.seeds, options.depth, limit=_MOST_NEAR)
     wanted: list[NodeId] = []

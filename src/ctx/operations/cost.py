@@ -12,7 +12,7 @@ from ctx.llm.ledger_totals import Account, EstimateSample, GroupBy, UnsettledCal
 from ctx.llm.prices import Prices, prices
 from ctx.llm.protocol import Usage
 from ctx.llm.server_url import is_on_this_machine
-from ctx.memory.query import times
+from ctx.memory.query import time_filters
 
 _LOST_MS = 3_600_000
 """Nobody waits longer for an answer: what was asked before that is lost."""
@@ -89,7 +89,7 @@ class Calibration(NamedTuple):
 def cost(user_store: UserStore, config: Config, since: str, by: GroupBy) -> Cost:
     """What was spent since a moment (`30d`, `2026-11-15`), by model, day, session, …"""
     now = clock.now_ms()
-    after = clock.iso(times.moment(since, now))
+    after = clock.iso(time_filters.moment(since, now))
     known = prices(config.texts("llm.prices"))
     cap, backend = config.integer("llm.daily_token_cap"), config.choice("llm.backend")
     with ledger.reading(user_store.ledger) as connection:
@@ -149,7 +149,7 @@ def _money(account: Account, known: Prices) -> tuple[int, int]:
 
 
 def calibration(user_store: UserStore, since: str) -> Calibration:
-    after = clock.iso(times.moment(since, clock.now_ms()))
+    after = clock.iso(time_filters.moment(since, clock.now_ms()))
     by_model: dict[str, list[EstimateSample]] = {}
     with ledger.reading(user_store.ledger) as connection:
         for each in ledger_totals.estimate_samples(connection, after) if connection else ():

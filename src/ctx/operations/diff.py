@@ -11,7 +11,7 @@ from ctx.memory.graph import Graph
 from ctx.memory.model import Edge, Node, View
 from ctx.objects.model import Commit
 from ctx.objects.store import read_typed
-from ctx.project import past
+from ctx.project import graph_at_commit
 from ctx.workspace import Workspace
 
 HEAD, STAGED = "HEAD", "STAGED"
@@ -126,7 +126,7 @@ def _before(workspace: Workspace, commit: ObjectId, text: str, steps: str) -> Ob
 def _graph(workspace: Workspace, side: Side) -> AbstractContextManager[Graph]:
     if side.staged:
         return nullcontext(workspace.memory.graph)
-    return past.graph_at(workspace.memory, side.commits)
+    return graph_at_commit.graph_at(workspace.memory, side.commits)
 
 
 def _nodes(old: Graph, new: Graph) -> Iterator[NodeDifference]:

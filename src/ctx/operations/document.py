@@ -28,7 +28,7 @@ from ctx.narrative import (
 )
 from ctx.operations import relate
 from ctx.project import anchors
-from ctx.project.documents import content_of, digest, owner
+from ctx.project.document_nodes import content_of, digest, owner
 from ctx.redaction import redact
 from ctx.workspace import Memory
 

@@ -5,13 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.exchange import exchange
-from ctx.exchange.exchange import Written
+from ctx.exchange import graph_json
+from ctx.exchange.graph_json import ExportCounts
 from ctx.ids import NodeId
 from ctx.memory.graph import Graph
-from ctx.memory.query import evaluate
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import parse
 from ctx.operations import output_file
 
 
@@ -27,7 +25,7 @@ class Exported(NamedTuple):
     """Whose store it was: `project` or `user`."""
 
 
-def export(graph: Graph, query: str | None, out: Callable[[str], object]) -> Written:
+def export(graph: Graph, query: str | None, out: Callable[[str], object]) -> ExportCounts:
     """Hand the document on in parts.
 
     Everything is in it, also what is superseded; with a query, the nodes that match and the
@@ -35,14 +33,17 @@ def export(graph: Graph, query: str | None, out: Callable[[str], object]) -> Wri
     """
     graph.connection.execute("BEGIN")
     try:
-        return exchange.write(graph, _matching(graph, query) if query else None, out)
+        return graph_json.write(graph, _matching(graph, query) if query else None, out)
     finally:
         graph.connection.execute("ROLLBACK")
 
 
 def _matching(graph: Graph, query: str) -> Sequence[NodeId]:
+    from ctx.memory.query import execute
+    from ctx.memory.query.query_parser import parse
+
     scope, now = Scope(include_superseded=True), clock.now_ms()
-    found = evaluate.matching((graph.connection,), parse(query), scope, now)
+    found = execute.matching((graph.connection,), parse(query), scope, now)
     # A guess is good enough to be read, not to be kept.
     return () if found.partial else _with_what_replaced_them(graph, dict.fromkeys(found.ids))
 

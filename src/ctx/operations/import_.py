@@ -7,17 +7,29 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.errors import ContentRefused
-from ctx.exchange import exchange
-from ctx.exchange.foreign import claude_code, claude_mem, database, go_ctx, incoming, jsonl
-from ctx.exchange.foreign.claude_code import Folders
-from ctx.exchange.foreign.incoming import Item, Located, Reading, Skipped, Whole
-from ctx.exchange.foreign.recognise import Kind
-from ctx.exchange.intake import ACTION, Intake
+from ctx.exchange import graph_json
+from ctx.exchange.foreign import (
+    claude_code,
+    claude_mem,
+    foreign_database,
+    foreign_items,
+    go_ctx,
+    jsonl,
+)
+from ctx.exchange.foreign.claude_code import ClaudeFolders
+from ctx.exchange.foreign.detect_format import Kind
+from ctx.exchange.foreign.foreign_items import (
+    CompletePage,
+    ForeignSource,
+    Item,
+    LocatedDraft,
+    SkippedItem,
+)
+from ctx.exchange.importer import ACTION, ItemImporter
 from ctx.ids import NodeId
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER, Graph
 from ctx.memory.model import Draft, Edge, Redaction, View
-from ctx.memory.query.times import moment
 from ctx.sqlite.connection import shown
 from ctx.workspace import Memory
 
@@ -87,7 +99,7 @@ class Imported(NamedTuple):
     """Characters that no text may hold, each replaced by U+FFFD."""
     redacted: tuple[Redaction, ...]
     """Secrets that were not written down."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedItem, ...]
     new: tuple[NewNode, ...]
     """What a dry run would add: the first 1,000."""
 
@@ -128,9 +140,9 @@ def _taken(
 ) -> Imported:
     for each in opened:
         if each.must_agree:
-            exchange.require_no_conflict(change.graph, each.must_agree)
+            graph_json.require_no_conflict(change.graph, each.must_agree)
     total = sum(each.reading.total for each in opened)
-    intake = Intake(change, total)
+    intake = ItemImporter(change, total)
     chosen = _Chosen(options)
     number = 0
     for each in opened:
@@ -165,7 +177,7 @@ def _shown(graph: Graph, node_ids: Sequence[NodeId]) -> tuple[NewNode, ...]:
 class _Opened(NamedTuple):
     """A source, open, and what must hold for it."""
 
-    reading: Reading
+    reading: ForeignSource
     is_filtered: bool = True
     """Whether --project chooses among its nodes, which have projects of their own."""
     must_agree: Sequence[Item] = ()
@@ -176,9 +188,9 @@ class _Opened(NamedTuple):
 def _opened(source: Source, options: Options, folder: str) -> Iterator[_Opened]:
     match source.kind:
         case "graph":
-            document = exchange.parse(_text(source))
+            document = graph_json.parse(_text(source))
             agree = document.items if document.is_ours and not options.merge else ()
-            reading = Reading("ctx", len(document.items), iter(document.items))
+            reading = ForeignSource("ctx", len(document.items), iter(document.items))
             yield _Opened(reading, must_agree=agree)
         case "ctx":
             with go_ctx.reading(source.paths[0]) as reading:
@@ -187,12 +199,14 @@ def _opened(source: Source, options: Options, folder: str) -> Iterator[_Opened]:
             with claude_mem.reading(source.paths[0], with_prompts=options.with_prompts) as reading:
                 yield _Opened(reading)
         case "claude-code":
-            folders = Folders(options.config_folder, (folder,))
+            folders = ClaudeFolders(options.config_folder, (folder,))
             with claude_code.reading(source.paths, folders, options.project) as reading:
                 yield _Opened(reading, is_filtered=False)
         case "jsonl" if source.text is not None:
             lines = source.text.encode("utf-8", "surrogateescape").split(b"\n")
-            yield _Opened(Reading(jsonl.PROGRAM, len(lines), jsonl.items(lines)), is_filtered=False)
+            yield _Opened(
+                ForeignSource(jsonl.PROGRAM, len(lines), jsonl.items(lines)), is_filtered=False
+            )
         case "jsonl":
             with jsonl.reading(source.paths[0]) as reading:
                 yield _Opened(reading, is_filtered=False)
@@ -202,7 +216,7 @@ def _text(source: Source) -> str:
     if source.text is not None:
         return source.text
     (path,) = source.paths
-    database.require_file(path)
+    foreign_database.require_file(path)
     with disk.explained("reading what to import"):
         data = disk.read_plain(os.path.realpath(path), _LARGEST_DOCUMENT + 1)
     if len(data) > _LARGEST_DOCUMENT:
@@ -221,9 +235,11 @@ class _Chosen:
 
     def __init__(self, options: Options) -> None:
         self._left_out: set[NodeId] = set()
-        self._tag = incoming.tag(f"project:{options.project}") if options.project else None
+        self._tag = foreign_items.tag(f"project:{options.project}") if options.project else None
         self._since = ""
         if options.since:
+            from ctx.memory.query.time_filters import moment
+
             self._since = clock.iso(moment(options.since, clock.now_ms()))
 
     @property
@@ -240,12 +256,12 @@ class _Chosen:
             return None if self._tag or self._since else item
         if isinstance(item, Edge):
             return None if self._left_out.intersection((item.from_id, item.to_id)) else item
-        if isinstance(item, Located):
+        if isinstance(item, LocatedDraft):
             draft = self.from_(item.draft, is_filtered)
             return item._replace(draft=draft) if isinstance(draft, Draft) else None
-        if isinstance(item, Whole):
+        if isinstance(item, CompletePage):
             return None if self._left_out.intersection(item.node_ids) else item
-        if isinstance(item, Skipped):
+        if isinstance(item, SkippedItem):
             return item
         too_old = bool(item.updated_at) and item.updated_at < self._since
         elsewhere = self._tag is not None and self._tag not in item.tags

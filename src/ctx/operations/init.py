@@ -20,7 +20,7 @@ from ctx.layout import Project
 from ctx.objects import refs
 from ctx.objects.repository import Repository
 from ctx.objects.untracked_survey import thrown_away
-from ctx.project import compaction, trust, trust_check
+from ctx.project import compaction, trust_check, trust_list
 
 # What may lie in a store that was begun; anything else there is somebody else's.
 _OURS = frozenset(
@@ -177,7 +177,7 @@ def init(project: Project, options: Options) -> Initialised:
             if is_all_ours:
                 _trust(project, options.home, author)
             _scaffold(project, name, options.template)
-            wish = compaction.Wish(CLI_SESSION, "Initial commit", author)
+            wish = compaction.CompactionOptions(CLI_SESSION, "Initial commit", author)
             # Where git threw commits away, the first one can come back with them.
             is_begun = repository.named_heads() or thrown_away(repository)
             made = None if is_begun else compaction.commit(repository, wish)
@@ -189,7 +189,7 @@ def init(project: Project, options: Options) -> Initialised:
         commit=made.id if made else None,
         git=known,
         git_message=message,
-        trusted=trust.is_trusted(options.home, project),
+        trusted=trust_list.is_trusted(options.home, project),
     )
 
 

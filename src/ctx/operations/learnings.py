@@ -15,7 +15,7 @@ from ctx.ids import NodeId
 from ctx.memory import lookups, model
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER
-from ctx.memory.lookups import Observed
+from ctx.memory.lookups import ObservationRow
 from ctx.memory.model import OFF_CONTEXT, Node
 from ctx.synthesis import learnings as recurring
 from ctx.synthesis import meaning
@@ -213,11 +213,11 @@ def _said_alike(memory: Memory, node: Node) -> list[NodeId]:
     ]
 
 
-def _observations(memory: Memory, tag: str | None) -> list[Observed]:
+def _observations(memory: Memory, tag: str | None) -> list[ObservationRow]:
     return lookups.observations(memory.user.connection, _KINDS, tag, _MOST_TOLD)
 
 
-def _observation(found: Observed) -> Told:
+def _observation(found: ObservationRow) -> Told:
     metadata: dict[str, Any] = json.loads(found.metadata)
     sessions = _texts(metadata.get("sessions")) or _texts([metadata.get("session")])
     said = metadata.get("title")

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from ctx.errors import UsageError
 from ctx.ids import NodeId, short
-from ctx.memory import model, succession
+from ctx.memory import model, superseded
 from ctx.memory.changes import Change
-from ctx.memory.claims import Claim
 from ctx.memory.graph import PROJECT
+from ctx.memory.idempotency_keys import Claim
 from ctx.memory.model import Edge, Evidence, Redaction
 from ctx.workspace import Memory
 
@@ -76,7 +76,7 @@ def draw(
     change: Change, from_id: NodeId, to_id: NodeId, kind: str, said: Evidence, *, outside: bool
 ) -> bool:
     """Add an edge as part of a change; whether anything is new."""
-    circle = succession.superseding(change.graph.connection, from_id)
+    circle = superseded.superseding(change.graph.connection, from_id)
     if kind == "SUPERSEDES" and to_id in circle:
         raise UsageError(
             f"{short(to_id)} supersedes {short(from_id)} already; both cannot be so.",

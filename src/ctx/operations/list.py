@@ -28,7 +28,7 @@ def list_nodes(graph: Graphs, options: Options) -> Listing:
         return Listing(tuple(gone), shown, total, graph.scopes)
     since = None
     if options.since is not None:
-        from ctx.memory.query.times import moment
+        from ctx.memory.query.time_filters import moment
 
         since = clock.iso(moment(options.since, clock.now_ms()))
     found, total = graph.newest(

@@ -14,7 +14,7 @@ from ctx.llm.http_client import RequestRefused
 from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import Prices, prices
 from ctx.llm.protocol import Answer, Backend, Capabilities, Meter, OnToken, Request, ignore
-from ctx.memory.query.parse import parse
+from ctx.memory.query.query_parser import parse
 from ctx.operations import respond
 from ctx.operations.pack import Options as PackOptions
 from ctx.operations.pack import pack as packing

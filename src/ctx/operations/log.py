@@ -7,12 +7,12 @@ from ctx import clock
 from ctx.errors import CtxError, UsageError
 from ctx.ids import ObjectId, SessionId
 from ctx.memory import history
-from ctx.memory.history import Commit
+from ctx.memory.history import IndexedCommit
 from ctx.objects import model as objects
 from ctx.objects import trees
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
-from ctx.project import changelog, staging, surveys
+from ctx.project import changelog, staging, tool_snapshots
 from ctx.workspace import Workspace
 
 
@@ -97,12 +97,14 @@ def _staged(workspace: Workspace) -> Iterator[Staged]:
                 session,
                 clock.iso(steps[0].work.created_at * 1000),
                 len(steps),
-                changelog.changes(graph, history.staged_by(graph.connection, session)).lines,
+                changelog.describe_changes(
+                    graph, history.staged_by(graph.connection, session)
+                ).lines,
                 tuple(sorted(staging.files(repository, steps))),
             )
 
 
-def _entry(workspace: Workspace, commit: Commit, is_head: bool) -> Entry:
+def _entry(workspace: Workspace, commit: IndexedCommit, is_head: bool) -> Entry:
     graph = workspace.memory.graph
     rows = graph.connection.execute(
         "SELECT path FROM snapshots WHERE commit_id = ? ORDER BY path", (commit.id,)
@@ -116,7 +118,7 @@ def _entry(workspace: Workspace, commit: Commit, is_head: bool) -> Entry:
         commit.session,
         commit.message,
         (
-            *changelog.changes(graph, history.said_in(graph.connection, commit)).lines,
+            *changelog.describe_changes(graph, history.records_in(graph.connection, commit)).lines,
             *_surveys(workspace.repository, commit),
         ),
         _files(workspace.repository, commit),
@@ -124,16 +126,16 @@ def _entry(workspace: Workspace, commit: Commit, is_head: bool) -> Entry:
     )
 
 
-def _surveys(repository: Repository, commit: Commit) -> list[str]:
+def _surveys(repository: Repository, commit: IndexedCommit) -> list[str]:
     """What it holds besides, of what tools found out."""
     try:
         own = read_typed(repository.objects, ObjectId(commit.id), objects.Commit)
     except CtxError:
         return []
-    return surveys.Taken(own.cargo_snapshot, (), own.code_snapshot).lines
+    return tool_snapshots.ToolSnapshots(own.cargo_snapshot, (), own.code_snapshot).lines
 
 
-def _files(repository: Repository, commit: Commit) -> tuple[str, ...]:
+def _files(repository: Repository, commit: IndexedCommit) -> tuple[str, ...]:
     """The files that are not what they are in any of its parents."""
     try:
         ids = [ObjectId(each) for each in (commit.id, *commit.parents)]

@@ -269,7 +269,7 @@ def forget(connection: Connection) -> None:
                 answers.forget_session(connection, session)
 
 
-def last_problem(connection: Connection) -> event_log.Entry | None:
+def last_problem(connection: Connection) -> event_log.EventLogEntry | None:
     """Why a model could not be asked, if that is the last that was heard of one."""
     answered = answers.last_at(connection)
     found = event_log.since(connection, "", event_log.MODEL_FAILED, limit=1)

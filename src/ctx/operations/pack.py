@@ -12,20 +12,20 @@ from ctx.codebase.freshness import AvailableCode
 from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.ids import NodeId, Ulid
-from ctx.memory import pending, receipts, store
+from ctx.memory import pending, receipts, user_store
 from ctx.memory.model import ANCHOR_TYPES, Node
-from ctx.memory.query import candidates, evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.filters import Path, Tag, Type
-from ctx.memory.query.parse import And, Expression, Not, Or, Query, parse
-from ctx.memory.receipts import Item, NotPacked, Packed, PackedChunk, Reason, Receipt
+from ctx.memory.query.filters import PathFilter, TagFilter, TypeFilter
+from ctx.memory.query.query_parser import And, Expression, Not, Or, Query, parse
+from ctx.memory.receipts import LeftOutChunk, PackedChunk, PackReceipt, Reason, Receipt, ReceiptItem
 from ctx.operations.compose import Visible, scope_of
 from ctx.packs import pack_pipeline
 from ctx.packs.chunks import NarrativeSection
 from ctx.packs.expand import InSight
 from ctx.packs.pack_pipeline import RetrievalConfig, Sources
 from ctx.packs.prompt_pack import PromptPack, Signal
-from ctx.project import present
+from ctx.project import project_index_state
 from ctx.redaction import redact
 from ctx.sqlite import truth
 from ctx.sqlite.connection import explained, transaction
@@ -130,16 +130,20 @@ def _sources(memory: Memory, options: Options, query: Query, at_hand: AvailableC
 
 def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
     """Which nodes a pack may tell of, when they are named or an edge leads to them."""
+    from ctx.memory.query import node_candidates
+
     # What was replaced is told of as such. Filters say nothing about what stands for the code:
     # it is no answer, and leads to one.
     wide = scope._replace(include_superseded=True)
-    types: tuple[Expression, ...] = tuple(map(Type, ANCHOR_TYPES))
+    types: tuple[Expression, ...] = tuple(map(TypeFilter, ANCHOR_TYPES))
     anchors = query._replace(tree=Or(types), names_project=False, names_task=False)
     asked = [query] if query.tree is None else [query, anchors]
 
     def in_sight(node_ids: Collection[NodeId]) -> set[NodeId]:
         connections, now = memory.graph.connections, clock.now_ms()
-        found = (candidates.in_sight(connections, each, wide, now, node_ids) for each in asked)
+        found = (
+            node_candidates.visible_nodes(connections, each, wide, now, node_ids) for each in asked
+        )
         return set().union(*found)
 
     return in_sight
@@ -161,7 +165,7 @@ def _remembering(
         return node_ranking.rank(memory.graph, asked, scope, clock.now_ms(), limit, nearness)
 
     def newest(_question: str, limit: int) -> "Sequence[RankedNode]":
-        found = evaluate.matching(
+        found = execute.matching(
             memory.graph.connections, query, scope, clock.now_ms(), limit=limit
         )
         nodes = list(memory.graph.nodes(found.ids))
@@ -179,10 +183,10 @@ def _are_many(memory: Memory, query: Query, scope: Scope) -> bool:
 
     What vectors need takes as long to load as all the rest of an answer.
     """
-    anchors = Not(Or(tuple(map(Type, ANCHOR_TYPES))))
+    anchors = Not(Or(tuple(map(TypeFilter, ANCHOR_TYPES))))
     tree = anchors if query.tree is None else And((query.tree, anchors))
     every = query._replace(mode="filters", tree=tree, words="")
-    found = evaluate.matching(
+    found = execute.matching(
         memory.graph.connections, every, scope, clock.now_ms(), limit=FEW_NODES + 1
     )
     return sum(1 for _ in found.ids) > FEW_NODES
@@ -227,7 +231,7 @@ def _head(memory: Memory) -> str | None:
     """The commit that the project's memory is at; of several one, always the same."""
     if memory.project_memory is None:
         return None
-    return min(present.state(memory.project_memory.project).heads, default=None)
+    return min(project_index_state.state(memory.project_memory.project).heads, default=None)
 
 
 # What filters say of a file
@@ -245,7 +249,7 @@ def _has_path(expression: Expression) -> bool:
         case Not(part):
             return _has_path(part)
         case _:
-            return isinstance(expression, Path)
+            return isinstance(expression, PathFilter)
 
 
 def _holds(expression: Expression, path: str, project: str | None) -> bool:
@@ -257,9 +261,9 @@ def _holds(expression: Expression, path: str, project: str | None) -> bool:
             return any(_holds(part, path, project) for part in parts)
         case Not(part):
             return not _holds(part, path, project)
-        case Path(pattern):
+        case PathFilter(pattern):
             return _is_at(path, pattern)
-        case Tag(tag):
+        case TagFilter(tag):
             return tag == f"project:{project}"
         case _:
             return False
@@ -280,14 +284,14 @@ def _is_at(path: str, pattern: str) -> bool:
 def _keep(memory: Memory, built: PromptPack) -> str | None:
     """Write down what was given; None where that cannot be. The answer does not depend on it."""
     path = memory.path
-    if memory.is_single_store and not store.is_there(path):
+    if memory.is_single_store and not user_store.is_there(path):
         # To ask makes no store at a place that somebody named, perhaps by mistake.
         return None
     receipt = _receipt(memory, built)
     try:
         with (
             explained(path),
-            closing(store.open_for_writing(path, _BUSY_MS)) as connection,
+            closing(user_store.open_for_writing(path, _BUSY_MS)) as connection,
         ):
             # Nobody waits for the disk: a power cut may take the last receipts, and nothing else.
             truth.commit_without_sync(connection)
@@ -310,7 +314,7 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
         ]
     )
     budget = built.token_budget
-    packed = Packed(
+    packed = PackReceipt(
         told[built.task],
         budget.total,
         budget.reserved_for_response,
@@ -328,7 +332,7 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
             for chunk in built.retrieved
         ),
         tuple(
-            NotPacked(
+            LeftOutChunk(
                 told[each.title], each.tokens, round(each.relevance_score, _PLACES), each.reason
             )
             for each in built.left_out
@@ -340,7 +344,7 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
     return Receipt(spool.new_id(now), *place, budget.used, _items(memory, built), packed)
 
 
-def _items(memory: Memory, built: PromptPack) -> tuple[Item, ...]:
+def _items(memory: Memory, built: PromptPack) -> tuple[ReceiptItem, ...]:
     """The nodes among the chunks, in the state in which they were given."""
     costs = {
         NodeId(Ulid(chunk.object_id)): chunk.tokens
@@ -351,7 +355,7 @@ def _items(memory: Memory, built: PromptPack) -> tuple[Item, ...]:
     nodes = list(graph.nodes(costs))
     shown = graph.shown(node.id for node in nodes)
     return tuple(
-        Item(node.id, f"{node.type}:{shown[node.id]}", node.updated_at, costs[node.id])
+        ReceiptItem(node.id, f"{node.type}:{shown[node.id]}", node.updated_at, costs[node.id])
         for node in nodes
     )
 

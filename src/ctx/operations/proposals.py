@@ -16,8 +16,8 @@ from ctx import ids
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId
 from ctx.memory import model, records, replay
-from ctx.memory.claims import Claim
 from ctx.memory.graph import USER
+from ctx.memory.idempotency_keys import Claim
 from ctx.memory.model import OFF_CONTEXT, PINNED, REFERENCE, TIERS, Evidence, Node
 from ctx.operations import link
 from ctx.operations.add import inherited_tags

@@ -7,9 +7,9 @@ from ctx import clock
 from ctx.ids import NodeId
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import Query
+from ctx.memory.query.query_parser import Query
 
 
 class Found(NamedTuple):
@@ -38,13 +38,13 @@ def first(
 ) -> Found:
     """The same, without being content with words that only begin like those of the question."""
     now, connections = clock.now_ms(), graph.connections
-    matches = evaluate.matching(
+    matches = execute.matching(
         connections, query, scope, now, limit=limit or None, beginnings=beginnings
     )
     nodes = tuple(graph.nodes(matches.ids))
     total = len(nodes)
     if limit and total == limit:
-        every = evaluate.count(connections, query, scope, now, beginnings=beginnings)
+        every = execute.count(connections, query, scope, now, beginnings=beginnings)
         total = max(total, every)
     shown = graph.shown(node.id for node in nodes)
     kind = matches.partial, matches.beginnings

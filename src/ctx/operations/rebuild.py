@@ -15,7 +15,7 @@ from ctx.memory import materialise
 from ctx.operations import code_cycles
 from ctx.operations.code_cycles import Condensation
 from ctx.packs import node_vectors
-from ctx.project import index, present
+from ctx.project import project_index, project_index_state
 from ctx.sqlite.connection import explained, size_of, transaction
 from ctx.sqlite.truth import connect_for_reading
 from ctx.workspace import Workspace
@@ -61,8 +61,8 @@ def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
     workspace.memory.close()
     with workspace.repository.locked("ctx rebuild"):
         removed = len(_folders(workspace.project))
-        now = present.state(workspace.project)
-        path = index.rebuild(workspace.repository, now, tick)
+        now = project_index_state.state(workspace.project)
+        path = project_index.rebuild(workspace.repository, now, tick)
         with explained(path), closing(connect_for_reading(path)) as connection:
             told = _counted(connection, "full", path, removed)
     codebase = code_index.codebase_of(workspace)
@@ -114,7 +114,9 @@ def _is_damaged(path: str) -> bool:
 
 def _told(workspace: Workspace, how: How, removed: int) -> Rebuilt:
     connection = workspace.memory.graph.connection
-    path = present.path_for(workspace.project, present.state(workspace.project))
+    path = project_index_state.path_for(
+        workspace.project, project_index_state.state(workspace.project)
+    )
     return _counted(connection, how, path, removed)
 
 

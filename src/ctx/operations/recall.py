@@ -13,7 +13,7 @@ from ctx.memory import model
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import Query, parse
+from ctx.memory.query.query_parser import Query, parse
 from ctx.operations.compose import Visible, of_other_projects, scope_of
 from ctx.operations.query import first
 from ctx.packs import node_ranking

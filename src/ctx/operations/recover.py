@@ -16,8 +16,8 @@ from ctx.objects import local_state, refs, untracked_survey
 from ctx.objects.model import WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
-from ctx.project import chains, compaction, joining, mending, staging
-from ctx.project.mending import Mended
+from ctx.project import broken_chains, compaction, current_session, staging, staging_chains
+from ctx.project.broken_chains import RepairedChain
 from ctx.project.recover_commits import RecoveredCommit, recover_commits, recover_discarded
 from ctx.workspace import Workspace
 
@@ -27,7 +27,7 @@ class Recovered(NamedTuple):
 
     dry_run: bool
     checked: int
-    mended: tuple[Mended, ...]
+    mended: tuple[RepairedChain, ...]
     restored: SessionId | None
     """The session that an aborted chain is again."""
     stage_reset: bool
@@ -59,15 +59,15 @@ def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run:
             for folder in worktrees if not dry_run else ():
                 local_state.take_over(workspace.project, folder)
             commits = recover_commits(repository, dry_run=dry_run)
-        broken = [each for each in mending.broken(repository) if wanted in (None, each)]
-        mended = [mending.mend(repository, each, dry_run=dry_run) for each in broken]
+        broken = [each for each in broken_chains.broken_refs(repository) if wanted in (None, each)]
+        mended = [broken_chains.repair_chain(repository, each, dry_run=dry_run) for each in broken]
         restored = None
         if wanted and refs.aborted_name(wanted) and wanted not in _set_aside(mended):
             restored = _restored(repository, wanted, dry_run=dry_run)
         reset = _is_nowhere(workspace) if name is None else False
         if reset and not dry_run:
-            joining.leave(workspace.project, None)
-        checked = len(chains.names(repository)) if wanted is None else 1
+            current_session.leave(workspace.project, None)
+        checked = len(staging_chains.names(repository)) if wanted is None else 1
         missing = {} if dry_run and mended else _missing_documents(repository, name)
         rewritten = bool(missing) and documents and not dry_run
         if rewritten:
@@ -131,7 +131,7 @@ def _meant(repository: Repository, name: str | None) -> str | None:
     return found[0]
 
 
-def _set_aside(mended: Sequence[Mended]) -> set[str]:
+def _set_aside(mended: Sequence[RepairedChain]) -> set[str]:
     return {refs.aborted(each.session) for each in mended if not each.steps}
 
 
@@ -148,7 +148,7 @@ def _restored(repository: Repository, ref: str, *, dry_run: bool) -> SessionId:
 
 def _is_nowhere(workspace: Workspace) -> bool:
     """Whether the file that names the joined session names none that has anything staged."""
-    found = joining.read(workspace.project)
+    found = current_session.read(workspace.project)
     if found.session is None:
         return bool(found.problem)
     return workspace.repository.refs.read(refs.work(found.session)) is None

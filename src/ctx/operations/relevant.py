@@ -19,9 +19,9 @@ from ctx.errors import ContentRefused
 from ctx.hook_files import spool, start_receipts
 from ctx.memory import lookups, model, receipts
 from ctx.memory.model import Node
-from ctx.memory.query import candidates
+from ctx.memory.query import node_candidates
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import parse_words
+from ctx.memory.query.query_parser import parse_words
 from ctx.operations.compose import Visible, scope_of
 from ctx.operations.why import read_receipt
 from ctx.packs import node_ranking
@@ -103,7 +103,11 @@ def _about_files(
     wanted = [*paths][:_MOST_FILES]
     about = (lookups.settled_in_files(each, wanted, _MOST_ABOUT_FILES) for each in connections)
     ids = {node_id for found in about for node_id in found} - set(known)
-    seen = candidates.in_sight(connections, parse_words(""), scope, now_ms, ids) if ids else ids
+    seen = (
+        node_candidates.visible_nodes(connections, parse_words(""), scope, now_ms, ids)
+        if ids
+        else ids
+    )
     return [
         RankedNode(node, _ABOUT_A_FILE, (), _ABOUT_A_FILE, 0.0)
         for node in there.graph.nodes(sorted(seen, reverse=True))

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from ctx import ids, layout
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId
-from ctx.memory import disputes as found
+from ctx.memory import conflicts as found
 from ctx.memory import records, replay
 from ctx.memory.changes import Change
-from ctx.memory.disputes import LIFE, METADATA, Dispute
+from ctx.memory.conflicts import LIFE, METADATA, Conflict
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.model import Redaction
 from ctx.operations import proposals
@@ -86,7 +86,7 @@ def decide(memory: Memory, names: Sequence[str] | None, *, accepting: bool) -> R
 
 def count(graph: Graph) -> int:
     """How many are open."""
-    return len(found.disputes(graph))
+    return len(found.find_conflicts(graph))
 
 
 def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
@@ -146,11 +146,11 @@ def find(memory: Memory, text: str) -> NodeId:
     return named[0]
 
 
-def _disputes(memory: Memory) -> list[Dispute]:
-    return found.disputes(project(memory))
+def _disputes(memory: Memory) -> list[Conflict]:
+    return found.find_conflicts(project(memory))
 
 
-def _of(memory: Memory, node_id: NodeId, field: str | None) -> list[Dispute]:
+def _of(memory: Memory, node_id: NodeId, field: str | None) -> list[Conflict]:
     chosen = [
         dispute
         for dispute in _disputes(memory)
@@ -164,11 +164,11 @@ def _of(memory: Memory, node_id: NodeId, field: str | None) -> list[Dispute]:
     return chosen
 
 
-def _settle(change: Change, dispute: Dispute) -> None:
+def _settle(change: Change, dispute: Conflict) -> None:
     change.settle(dispute.node_id, [dispute.field], dispute.records[1:])
 
 
-def _put(change: Change, dispute: Dispute, value: Any) -> bool:
+def _put(change: Change, dispute: Conflict, value: Any) -> bool:
     """Record a value; whether it was not what holds already."""
     node_id, field = dispute.node_id, dispute.field
     if field == LIFE:
@@ -188,7 +188,7 @@ def _put(change: Change, dispute: Dispute, value: Any) -> bool:
     return bool(changed)
 
 
-def _shown(graph: Graph, dispute: Dispute) -> Open:
+def _shown(graph: Graph, dispute: Conflict) -> Open:
     state = replay.node(records.about(graph.connection, dispute.node_id, "node."))
     lines: Sequence[str] = state.content.splitlines() if state else ()
     return Open(

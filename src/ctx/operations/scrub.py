@@ -17,12 +17,12 @@ from typing import NamedTuple
 from ctx import checkouts, clock, disk, interrupts, layout, repository_names
 from ctx.capture import session_table
 from ctx.errors import CtxError, LockConflict
-from ctx.exchange import scrub, scrub_files
-from ctx.exchange.scrub_files import Left, Place, holds
+from ctx.exchange import scrub_files, scrub_store
+from ctx.exchange.scrub_files import RemainingPlace, ScrubbedPlace, holds
 from ctx.exchange.scrub_project import ScrubbedProject
 from ctx.llm import ledger
 from ctx.llm.llama_cpp import slots
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.objects.repository import Repository
 from ctx.operations import apply, tend
 from ctx.redaction.needle import Needle
@@ -59,8 +59,8 @@ class Scrubbed(NamedTuple):
     dry_run: bool
     looked_for: str
     """What was looked for, in words that do not give it away."""
-    places: tuple[Place, ...]
-    left: tuple[Left, ...]
+    places: tuple[ScrubbedPlace, ...]
+    left: tuple[RemainingPlace, ...]
     """What holds it still, and why."""
     in_git: tuple[str, ...]
     """Commands that show what git's own history holds."""
@@ -87,14 +87,17 @@ def _remember(memory: Memory, home: str) -> object:
 
 def look(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) -> Scrubbed:
     """What would be taken out, and where. Nothing is changed."""
-    places: list[Place] = []
+    places: list[ScrubbedPlace] = []
     transcripts: tuple[str, ...] = ()
-    if scope.database and store.is_there(scope.database):
-        with explained(scope.database), closing(store.open_for_reading(scope.database)) as opened:
-            places += _rows(scrub.find(opened, needle, tick))
+    if scope.database and user_store.is_there(scope.database):
+        with (
+            explained(scope.database),
+            closing(user_store.open_for_reading(scope.database)) as opened,
+        ):
+            places += _rows(scrub_store.find(opened, needle, tick))
             transcripts = _transcripts(opened, needle)
         if not places and _in_free_pages(scope, needle):
-            places.append(Place(os.path.basename(scope.database), 1, "rewritten"))
+            places.append(ScrubbedPlace(os.path.basename(scope.database), 1, "rewritten"))
     if scope.home and scope.database:
         places += _files(scope.home, scope.database, needle, acting=False)
     in_git: tuple[str, ...] = ()
@@ -108,17 +111,17 @@ def look(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) -> Scru
 
 def scrub_all(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) -> Scrubbed:
     """Take it out, and tell what is left."""
-    places: list[Place] = []
+    places: list[ScrubbedPlace] = []
     in_git: tuple[str, ...] = ()
     transcripts: tuple[str, ...] = ()
-    left: list[Left] = []
+    left: list[RemainingPlace] = []
     folders = _folders(scope, needle)
     # A secret that is taken out here and not there is no use to anybody.
     interrupts.defer()
     _keep_name(scope, needle)
     for _ in range(_TURNS):
-        done: list[Place] = []
-        if scope.database and store.is_there(scope.database):
+        done: list[ScrubbedPlace] = []
+        if scope.database and user_store.is_there(scope.database):
             with _alone(scope.home):
                 found, transcripts = _scrub_store(scope, needle, tick, transcripts)
                 done += found
@@ -140,22 +143,22 @@ def scrub_all(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) ->
 
 def _scrub_store(
     scope: Scope, needle: Needle, tick: clock.Tick, known: tuple[str, ...]
-) -> tuple[list[Place], tuple[str, ...]]:
+) -> tuple[list[ScrubbedPlace], tuple[str, ...]]:
     assert scope.database
     mark = os.path.join(os.path.dirname(os.path.realpath(scope.database)), MARK)
     was_begun = os.path.exists(mark)
-    with explained(scope.database), closing(store.open_for_writing(scope.database)) as opened:
+    with explained(scope.database), closing(user_store.open_for_writing(scope.database)) as opened:
         transcripts = known or _transcripts(opened, needle)
         in_free_pages = _in_free_pages(scope, needle)
         with disk.explained("noting that a scrub was begun"):
             disk.replace(mark, b"")
-        found = scrub.scrub(opened, needle, tick)
+        found = scrub_store.scrub(opened, needle, tick)
         places = _rows(found)
         is_needed = bool(found) or was_begun or in_free_pages
         # What a rule would find in free pages, nobody can tell.
-        is_wiped = not (is_needed or needle.is_rules) or scrub.wipe(opened)
+        is_wiped = not (is_needed or needle.is_rules) or scrub_store.wipe(opened)
         if is_needed and not places:
-            places.append(Place(os.path.basename(scope.database), 1, "rewritten"))
+            places.append(ScrubbedPlace(os.path.basename(scope.database), 1, "rewritten"))
     if scope.home:
         if found["nodes"] or was_begun:
             discard(os.path.join(scope.home, "vectors.db"))
@@ -165,80 +168,85 @@ def _scrub_store(
     return places, transcripts
 
 
-def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[Place]:
+def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[ScrubbedPlace]:
     """What the other files of the user store hold."""
-    places: list[Place] = []
-    for path in list(scrub_files.others(home, database)):
+    places: list[ScrubbedPlace] = []
+    for path in list(scrub_files.files_beside(home, database)):
         inside = needle.name(os.path.relpath(path, home))
         where = inside.split(os.sep)[0] if os.sep in inside else inside
-        if scrub_files.is_somebodys(home, path) or inside == MARK:
+        if scrub_files.is_user_file(home, path) or inside == MARK:
             continue
         if scrub_files.is_ledger(path):
             # What belongs to it goes with it.
             if not path.endswith(JOURNALS) and (rows := scrub_files.ledger_holds(path, needle)):
                 if acting:
                     ledger.scrub(path, needle)
-                places.append(Place(inside, rows, "rewritten"))
+                places.append(ScrubbedPlace(inside, rows, "rewritten"))
         elif scrub_files.is_derived(home, path):
             if os.path.exists(path) and holds(path, needle):
                 if acting:
                     scrub_files.remove_derived(home, path)
-                places.append(Place(where, 1, "made anew"))
+                places.append(ScrubbedPlace(where, 1, "made anew"))
         elif scrub_files.is_copy(path):
             rows = scrub_files.copy_holds(path, needle)
             if rows is None or rows:
                 done = scrub_files.scrub_copy(path, needle) if acting else "rewritten"
-                places.append(Place(inside, rows or 1, done))
+                places.append(ScrubbedPlace(inside, rows or 1, done))
         elif scrub_files.is_set_aside(path, database):
             if needle.is_rules or holds(path, needle):
                 if acting:
                     disk.discard(path)
-                places.append(Place(inside, 1, "removed"))
+                places.append(ScrubbedPlace(inside, 1, "removed"))
         elif (after := scrub_files.rewritten(path, needle)) is not None:
             if acting:
                 with disk.explained("writing a file without what is to go"):
                     scrub_files.write(path, after)
-            places.append(Place(where, 1, "rewritten"))
+            places.append(ScrubbedPlace(where, 1, "rewritten"))
     return places
 
 
-def _left(scope: Scope, needle: Needle) -> Iterator[Left]:
+def _left(scope: Scope, needle: Needle) -> Iterator[RemainingPlace]:
     """What holds it after all, byte by byte."""
-    if scope.database and store.is_there(scope.database):
+    if scope.database and user_store.is_there(scope.database):
         name = os.path.basename(scope.database)
-        with explained(scope.database), closing(store.open_for_reading(scope.database)) as opened:
-            if scrub.find(opened, needle):
-                yield Left(name, _MEANWHILE)
+        with (
+            explained(scope.database),
+            closing(user_store.open_for_reading(scope.database)) as opened,
+        ):
+            if scrub_store.find(opened, needle):
+                yield RemainingPlace(name, _MEANWHILE)
         for suffix in JOURNALS[:1]:
             if holds(scope.database + suffix, needle):
                 why = "another process reads the store: run the command again when it has ended"
-                yield Left(name + suffix, why)
+                yield RemainingPlace(name + suffix, why)
         if holds(scope.database, needle):
-            yield Left(name, _OURS)
+            yield RemainingPlace(name, _OURS)
     if scope.home and scope.database:
-        for path in scrub_files.others(scope.home, scope.database):
+        for path in scrub_files.files_beside(scope.home, scope.database):
             inside = needle.name(os.path.relpath(path, scope.home))
-            if scrub_files.is_somebodys(scope.home, path):
+            if scrub_files.is_user_file(scope.home, path):
                 if holds(path, needle) or (
                     needle.is_rules and scrub_files.rewritten(path, needle) is not None
                 ):
-                    yield Left(inside, "it is yours: edit it")
+                    yield RemainingPlace(inside, "it is yours: edit it")
             elif holds(path, needle):
-                is_named = scrub_files.is_named_so(path, needle)
-                yield Left(inside, _OURS if is_named else _MEANWHILE)
+                is_named = scrub_files.only_in_schema(path, needle)
+                yield RemainingPlace(inside, _OURS if is_named else _MEANWHILE)
     if scope.project:
         yield from ScrubbedProject(scope.project, needle).left()
     for name in _PROJECTIONS:
         path = os.path.join(scope.folder, name)
         if scope.folder and holds(path, needle) and _PROJECTED in disk.read(path):
-            yield Left(name, "`ctx install --projection` writes the block of memory in it anew")
+            yield RemainingPlace(
+                name, "`ctx install --projection` writes the block of memory in it anew"
+            )
 
 
-def _at_models(home: str) -> Iterator[Left]:
+def _at_models(home: str) -> Iterator[RemainingPlace]:
     """What servers of models keep of prompts. Nobody can tell what is in it, or delete it there."""
     for each in slots.forget(os.path.join(home, "llm")):
         why = f"the llama.cpp server at {each.where} keeps a prompt in it, which may hold it"
-        yield Left(each.file, f"{why}: delete it in that server's --slot-save-path")
+        yield RemainingPlace(each.file, f"{why}: delete it in that server's --slot-save-path")
 
 
 @contextmanager
@@ -275,8 +283,11 @@ def _transcripts(opened: Connection, needle: Needle) -> tuple[str, ...]:
 def _folders(scope: Scope, needle: Needle) -> tuple[str, ...]:
     """Where agents work, as far as these folders are there and are called so."""
     every = [scope.folder]
-    if scope.database and store.is_there(scope.database):
-        with explained(scope.database), closing(store.open_for_reading(scope.database)) as opened:
+    if scope.database and user_store.is_there(scope.database):
+        with (
+            explained(scope.database),
+            closing(user_store.open_for_reading(scope.database)) as opened,
+        ):
             every += session_table.folders(opened)
     found = [path for path in every if os.path.isabs(path) and os.path.isdir(path)]
     return tuple(dict.fromkeys(needle.name(path) for path in found if needle.is_in(path)))
@@ -295,13 +306,13 @@ def _keep_name(scope: Scope, needle: Needle) -> None:
                 repository_names.record(scope.home, checkout.common_dir, needle.name(name))
 
 
-def _rows(found: dict[str, int]) -> list[Place]:
-    return [Place(f"store.db: {table}", rows, "rewritten") for table, rows in found.items()]
+def _rows(found: dict[str, int]) -> list[ScrubbedPlace]:
+    return [ScrubbedPlace(f"store.db: {table}", rows, "rewritten") for table, rows in found.items()]
 
 
-def _summed(places: list[Place]) -> tuple[Place, ...]:
+def _summed(places: list[ScrubbedPlace]) -> tuple[ScrubbedPlace, ...]:
     """Each place once."""
-    summed: dict[tuple[str, str], Place] = {}
+    summed: dict[tuple[str, str], ScrubbedPlace] = {}
     for place in places:
         before = summed.get((place.where, place.done))
         found = place.found + (before.found if before else 0)

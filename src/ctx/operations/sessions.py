@@ -21,7 +21,7 @@ from ctx.ids import NodeId, short
 from ctx.memory import event_log, lookups, pending, receipts
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
-from ctx.memory.query import times
+from ctx.memory.query import time_filters
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
@@ -148,7 +148,7 @@ def listed(
 ) -> Sessions:
     """The sessions of a project (None: of all), the one that was heard of last first."""
     connection = memory.user.connection
-    after = clock.iso(times.moment(since, clock.now_ms())) if since else ""
+    after = clock.iso(time_filters.moment(since, clock.now_ms())) if since else ""
     found = state.all_of(connection, project=project, statuses=statuses, since=after)
     shown = found[: limit or None]
     return Sessions(

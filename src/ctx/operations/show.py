@@ -98,7 +98,7 @@ def _version(record: Record, node_id: NodeId, holder: Holder) -> Version:
         record.change,
         record.action,
         record.kind,
-        records.said(record, node_id),
+        records.describe(record, node_id),
         record.body,
         record.session,
         record.author,

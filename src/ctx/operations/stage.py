@@ -28,9 +28,9 @@ from ctx.operations import task as tasks
 from ctx.operations.commit import Committed, Secret
 from ctx.operations.compact import Compacted
 from ctx.operations.task import Task
-from ctx.project import chains, joining, mending, recover_commits, staging
-from ctx.project.chains import Chain
+from ctx.project import broken_chains, current_session, recover_commits, staging, staging_chains
 from ctx.project.project_memory import ProjectMemory
+from ctx.project.staging_chains import Chain
 from ctx.workspace import Memory, Workspace
 
 _LONGEST_SLUG = 40
@@ -111,12 +111,12 @@ def start(memory: Memory, task: str) -> Begun:
     """Begin the session of this memory, or take it up again, and let commands join it."""
     beside = _project(memory)
     session = memory.session
-    before = joining.read(beside.project).session or CLI_SESSION
+    before = current_session.read(beside.project).session or CLI_SESSION
     compacted = None
     if before != session and beside.config.flag("staging.compact_on_task_switch"):
         compacted = compacting.compact(beside, before, f"session {session} begins")
     begun = start_given(memory, task)
-    joining.join(beside.project, session)
+    current_session.join(beside.project, session)
     has_left = before != session and refs.work(before) in beside.repository.refs.names()
     return begun._replace(compacted=compacted, left=before if has_left else None)
 
@@ -189,17 +189,17 @@ def compact(workspace: Workspace, message: str | None) -> Committed:
     steps = _chain(repository, session)
     if steps:
         _refuse_parked(repository, session, steps)
-    elif session not in (CLI_SESSION, joining.read(workspace.project).session):
+    elif session not in (CLI_SESSION, current_session.read(workspace.project).session):
         raise RefNotFound(
             f"Session {session} has nothing staged.", hint="`ctx stage status` shows what has."
         )
     try:
         made = committing.commit(workspace, committing.Options(message, auto=message is None))
     except CtxError as error:
-        if refs.work(session) in mending.broken(repository):
+        if refs.work(session) in broken_chains.broken_refs(repository):
             raise _to_be_recovered(error, session) from error
         raise
-    joining.leave(workspace.project, session)
+    current_session.leave(workspace.project, session)
     return made
 
 
@@ -222,11 +222,11 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> Aborted:
             tip = staging.append(repository, session, StepKind.NOTE, [told], [told.id])
             name = f"{session[:100]}-{short(tip)}"
             repository.refs.rename(refs.work(session), tip, refs.aborted(name))
-    said_in_it = chains.records(repository, steps)
+    said_in_it = staging_chains.records(repository, steps)
     documents = _documents(beside, said_in_it)
     task = None
     if not dry_run:
-        joining.leave(beside.project, session)
+        current_session.leave(beside.project, session)
         task = _forget_task(memory)
     return Aborted(
         session,
@@ -268,12 +268,12 @@ def _forget_task(memory: Memory) -> str | None:
 
 
 def status(workspace: Workspace, home: str) -> Staging:
-    found = joining.read(workspace.project)
+    found = current_session.read(workspace.project)
     return Staging(
         workspace.session,
         found.session,
         found.problem or None,
-        tuple(chains.survey(workspace.repository, home)),
+        tuple(staging_chains.survey(workspace.repository, home)),
     )
 
 

@@ -8,8 +8,8 @@ from ctx import clock
 from ctx.errors import GitFailure
 from ctx.ids import SessionId, short
 from ctx.memory import pending
-from ctx.memory.census import ScopeCount, TierCount, TypeCount, by_scope, census
 from ctx.memory.graph import PROJECT
+from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, memory_stats
 from ctx.objects import local_state, untracked_survey
 from ctx.objects.untracked import HERE, PARKED
 from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, Untracked
@@ -84,7 +84,7 @@ def status(memory: Memory, *, new: bool) -> Status:
         staged=_staged(memory),
         scopes=by_scope(memory.graph),
         health=None if memory.is_single_store or new else health.health(memory),
-        **census(memory.graph)._asdict(),
+        **memory_stats(memory.graph)._asdict(),
     )
     if memory.project_memory is None:
         return found
@@ -103,11 +103,12 @@ def status(memory: Memory, *, new: bool) -> Status:
 def _staged(memory: Memory) -> tuple[StagedSession, ...]:
     if memory.project_memory is None:
         return ()
-    from ctx.project import staged, waiting
+    from ctx.project import staged_sessions, stale_sessions
 
     home = memory.environment.user_store.home
     stale = {
-        each.session for each in waiting.stale(memory.project_memory.project, home, clock.wall_s())
+        each.session
+        for each in stale_sessions.stale(memory.project_memory.project, home, clock.wall_s())
     }
     return tuple(
         StagedSession(
@@ -116,7 +117,7 @@ def _staged(memory: Memory) -> tuple[StagedSession, ...]:
             each.records,
             each.tokens,
         )
-        for each in staged.sessions(memory.project_memory.graph.connection)
+        for each in staged_sessions.sessions(memory.project_memory.graph.connection)
     )
 
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from ctx import clock, disk, interrupts
 from ctx.errors import DatabaseFailure, PathRefused, UsageError
-from ctx.exchange import integrity, recovery, salvaged
-from ctx.exchange.integrity import Difference
-from ctx.exchange.recovery import Recovered
+from ctx.exchange import integrity, recovery, salvage
+from ctx.exchange.integrity import TableDifference
+from ctx.exchange.recovery import RecoveryReport
 from ctx.hook_files import spool
-from ctx.memory import census, records, store
+from ctx.memory import records, stats, user_store
 from ctx.sqlite import database_backups, truth
 from ctx.sqlite.connection import (
     IMMUTABLE,
@@ -44,7 +44,7 @@ class Checked(NamedTuple):
     nodes: int
     problems: tuple[str, ...]
     """What is wrong with the file."""
-    differences: tuple[Difference, ...]
+    differences: tuple[TableDifference, ...]
     """Where the tables are not what the records say."""
 
 
@@ -89,7 +89,7 @@ class Recovery(NamedTuple):
     path: str
     dry_run: bool
     damaged: bool
-    recovered: Recovered | None
+    recovered: RecoveryReport | None
     kept: str | None
     """Where the damaged file is kept."""
     newest_backup: str | None
@@ -113,7 +113,7 @@ def check(path: str, tick: clock.Tick = clock.no_tick) -> Checked:
     try:
         with (
             explained(path),
-            closing(store.open_for_reading(path)) as connection,
+            closing(user_store.open_for_reading(path)) as connection,
             integrity.copied(connection) as copy,
         ):
             problems = tuple(integrity.problems(copy))
@@ -123,7 +123,7 @@ def check(path: str, tick: clock.Tick = clock.no_tick) -> Checked:
                 for table in ("records", "nodes")
             )
     except DatabaseFailure as error:
-        if truth.application_id_of(path) not in (None, store.APPLICATION_ID):
+        if truth.application_id_of(path) not in (None, user_store.APPLICATION_ID):
             raise
         return Checked(path, False, 0, 0, (error.message,), ())
     sound = not problems and not differences
@@ -132,13 +132,13 @@ def check(path: str, tick: clock.Tick = clock.no_tick) -> Checked:
 
 def unrecorded(path: str) -> int:
     """How many rows of the tables no record speaks of."""
-    with explained(path), closing(store.open_for_reading(path)) as connection:
+    with explained(path), closing(user_store.open_for_reading(path)) as connection:
         return integrity.unrecorded(connection)
 
 
 def rebuild(path: str, tick: clock.Tick = clock.no_tick) -> Rebuilt:
     """Make the tables anew from the records."""
-    with explained(path), closing(store.open_for_writing(path)) as connection:
+    with explained(path), closing(user_store.open_for_writing(path)) as connection:
         integrity.rebuild(connection, tick)
         records, nodes = (
             connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
@@ -158,8 +158,8 @@ def back_up(path: str, target: str | None) -> BackedUp:
         backup = truth.dated(name, "backup", truth.free_moment(name, "backup"))
     with explained(path), disk.explained("making a backup"), temporary_file(backup) as temporary:
         _refuse_existing(backup)
-        with closing(store.open_for_reading(path)) as connection:
-            nodes = census.count_nodes(connection)
+        with closing(user_store.open_for_reading(path)) as connection:
+            nodes = stats.count_nodes(connection)
             truth.copy(connection, temporary)
         if problems := truth.check_truth(temporary):
             raise DatabaseFailure(
@@ -185,7 +185,7 @@ def candidate(path: str, source: str) -> Iterator[Candidate]:
     _require_plain_file(source)
     if os.path.exists(path) and os.path.samefile(path, source):
         raise UsageError("That is the store itself.", hint="Give the path of a backup.")
-    if truth.application_id_of(source) != store.APPLICATION_ID:
+    if truth.application_id_of(source) != user_store.APPLICATION_ID:
         raise DatabaseFailure(
             f"{shown(source)} is not a store of ctx.", hint="`ctx import` reads other programs'."
         )
@@ -203,8 +203,8 @@ def candidate(path: str, source: str) -> Iterator[Candidate]:
                 raise DatabaseFailure(
                     f"{shown(source)} is damaged: {problems[0]}", hint="Choose another backup."
                 )
-            with explained(source), closing(store.open_for_writing(copy)) as connection:
-                nodes = census.count_nodes(connection)
+            with explained(source), closing(user_store.open_for_writing(copy)) as connection:
+                nodes = stats.count_nodes(connection)
             for made in truth.backups(copy):
                 disk.discard(made)
             yield Candidate(source, copy, nodes)
@@ -233,11 +233,11 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> Re
         raise DatabaseFailure(f"There is no store at {shown(path)}.", hint=_restore(newest))
     if _is_whole(path):
         return Recovery(path, dry_run, False, None, None, newest)
-    recovered: list[Recovered] = []
+    recovered: list[RecoveryReport] = []
     steps: list[Step] = []
 
     def make(damaged: str) -> str:
-        found = salvaged.salvage(damaged, tick)
+        found = salvage.salvage(damaged, tick)
         steps[:] = _filled(path, found)
         if not found.records and not found.nodes:
             raise DatabaseFailure(f"Nothing can be read in {shown(path)}.", hint=_restore(newest))
@@ -256,7 +256,7 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> Re
     return Recovery(path, dry_run, True, recovered[-1], kept, newest, tuple(steps))
 
 
-def _filled(path: str, found: salvaged.Salvaged) -> list[Step]:
+def _filled(path: str, found: salvage.SalvagedRows) -> list[Step]:
     """Fill what is missing in what was read from the newest backup; the steps, in words."""
     read = [f"{len(found.records):,} records, {len(found.nodes):,} nodes"]
     if found.unreadable_pages:
@@ -288,7 +288,7 @@ def _is_whole(path: str) -> bool:
         return check(path).sound
     except DatabaseFailure:
         # Another program's, or ours with a damaged header: only in ours there are records.
-        if salvaged.salvage(path).records:
+        if salvage.salvage(path).records:
             return False
         raise
 

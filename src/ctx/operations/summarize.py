@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from ctx.errors import UsageError
 from ctx.ids import NodeId
 from ctx.memory import model
-from ctx.memory.claims import Claim
 from ctx.memory.graph import PROJECT, USER
+from ctx.memory.idempotency_keys import Claim
 from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node, Redaction
 from ctx.workspace import Memory
 

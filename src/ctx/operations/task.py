@@ -15,13 +15,13 @@ from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId
 from ctx.memory import model, pending
 from ctx.memory.changes import Change
-from ctx.memory.claims import Claim
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.graphs import Graphs
+from ctx.memory.idempotency_keys import Claim
 from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node, Redaction
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import parse
+from ctx.memory.query.query_parser import parse
 from ctx.narrative.roles import MAIN_STREAM
 from ctx.operations import compact, document
 from ctx.operations.compact import Compacted
@@ -329,7 +329,7 @@ def _matching(graph: Graphs, query: str, project: str | None) -> list[NodeId]:
     """What matches in a project; outside of any, what belongs to none."""
     asked = parse(query if project else f"{query} AND NOT tag:project:*")
     scope = Scope(include_superseded=True, project=project)
-    return sorted(evaluate.matching(graph.connections, asked, scope, clock.now_ms()).ids)
+    return sorted(execute.matching(graph.connections, asked, scope, clock.now_ms()).ids)
 
 
 def _holds(node: Node) -> bool:

@@ -23,7 +23,7 @@ from ctx import clock, locks
 from ctx.capture import event_table, session_table, state
 from ctx.capture.state import Session
 from ctx.hook_files import live, spool
-from ctx.memory import census
+from ctx.memory import stats
 from ctx.operations import apply, health
 from ctx.operations.apply import NOTHING, Applied
 from ctx.sqlite.connection import transaction
@@ -197,7 +197,7 @@ class Tending:
 
             config = memory.environment.user_config
             # A copy of nothing would be the only one for a day.
-            if census.has_nodes(memory.user.connection) and not memory.is_single_store:
+            if stats.has_nodes(memory.user.connection) and not memory.is_single_store:
                 backups.daily(memory.path, config.integer("backup.keep"))
         self._note_health(memory)
 
@@ -229,7 +229,7 @@ class Tending:
                 _freshen_code_at(memory, folder)
 
     def _fill_vectors(self, memory: Memory) -> None:
-        nodes = census.count_nodes(memory.user.connection)
+        nodes = stats.count_nodes(memory.user.connection)
         if nodes > _FEW_NODES and memory.environment.user_config.flag("search.vectors"):
             from ctx.packs import node_vectors
 

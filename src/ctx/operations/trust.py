@@ -13,8 +13,8 @@ from ctx.layout import Project
 from ctx.objects import commits
 from ctx.objects.read_limits import WorkLimit
 from ctx.objects.repository import Repository
-from ctx.project import trust as trusted
 from ctx.project import trust_check
+from ctx.project import trust_list as trusted
 
 _LONGEST_NAME = 100
 _MOST_AUTHORS = 20

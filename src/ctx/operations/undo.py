@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId, Ulid, short
-from ctx.memory import history, records, replay, undo
+from ctx.memory import history, inverse_changes, records, replay
 from ctx.memory.graph import PROJECT, USER, Graph
-from ctx.memory.undo import Kept, Made
+from ctx.memory.inverse_changes import ChangeSummary, KeptField
 from ctx.workspace import Memory
 
 _MOST_TOLD = 1_000
@@ -19,16 +19,16 @@ _MOST_TOLD = 1_000
 class Changes(NamedTuple):
     """The answer of `ctx undo --list`."""
 
-    changes: tuple[Made, ...]
+    changes: tuple[ChangeSummary, ...]
 
 
 class Undone(NamedTuple):
     """The answer of `ctx undo`."""
 
-    change: Made
+    change: ChangeSummary
     what: tuple[str, ...]
     """What the change had done, in a few words each; of a very large one, the first."""
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptField, ...]
     """What was not taken back, because it was changed again since."""
     by: str | None
     """The change that took it back: undoing that one brings it back."""
@@ -42,21 +42,26 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
     """Take back the change that a person named, else the last one of this session."""
     graphs, change_id = _chosen(memory, text)
     if dry_run:
-        return Undone(undo.made(graphs[0], change_id), _told(graphs[0], change_id), (), None)
+        return Undone(
+            inverse_changes.describe_change(graphs[0], change_id),
+            _told(graphs[0], change_id),
+            (),
+            None,
+        )
     from ctx.operations import document
 
-    kept: list[Kept] = []
+    kept: list[KeptField] = []
     documents: list[str] = []
-    made: Made | None = None
+    made: ChangeSummary | None = None
     while made is None:
         scopes = [graph.scope for graph in graphs]
-        with ExitStack() as files, memory.transaction(undo.ACTION, *scopes) as change:
+        with ExitStack() as files, memory.transaction(inverse_changes.ACTION, *scopes) as change:
             # Chosen again under the lock: of two who undo at once, each takes another change.
             graphs, change_id = _chosen(memory, text)
             if [graph.scope for graph in graphs] == scopes:
-                made = undo.made(change.graph, change_id)
+                made = inverse_changes.describe_change(change.graph, change_id)
                 for scope in scopes:
-                    kept += undo.take_back(change.in_scope(scope), change_id)
+                    kept += inverse_changes.take_back(change.in_scope(scope), change_id)
                     documents += document.take_back(memory, change.in_scope(scope), files)
     graph = next(each for each in memory.graph.graphs if each.scope == scopes[0])
     gone = [
@@ -75,15 +80,15 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
     )
 
 
-def changes(memory: Memory, session: str | None) -> Iterator[Made]:
+def changes(memory: Memory, session: str | None) -> Iterator[ChangeSummary]:
     """The changes that were made in all stores, newest first."""
     for graph, change_id in _changes(memory, session):
-        yield undo.made(graph, change_id)
+        yield inverse_changes.describe_change(graph, change_id)
 
 
 def _changes(memory: Memory, session: str | None) -> Iterator[tuple[Graph, str]]:
     found = [
-        zip(undo.changes(graph, session), repeat(graph), strict=False)
+        zip(inverse_changes.changes(graph, session), repeat(graph), strict=False)
         for graph in memory.graph.graphs
     ]
     # A change of both stores has one id.
@@ -115,7 +120,7 @@ def _refuse_loss(memory: Memory, change_id: str) -> None:
 
     A project forgets what was moved away before it was committed.
     """
-    root = undo.origin(memory.user, change_id)
+    root = inverse_changes.origin(memory.user, change_id)
     said = records.of_change(memory.user.connection, root)
     moved = [r.subject for r in said if r.action == records.MOVE and r.kind.startswith("node.")]
     for node_id in map(NodeId, map(Ulid, moved)):
@@ -149,7 +154,7 @@ def _named(memory: Memory, text: str) -> str:
     else:
         assert refusal is not None
         raise refusal
-    if undo.is_undone(graph, change_id):
+    if inverse_changes.is_undone(graph, change_id):
         raise UsageError(
             f"The change {change_id} is undone already.",
             hint="`ctx undo --list` shows what took it back, which can be undone too.",
@@ -165,8 +170,8 @@ def _newest(memory: Memory) -> str:
     for graph, change_id in _changes(memory, memory.session):
         is_own = graph.scope == USER or history.is_own(graph.connection, change_id)
         if is_own or records.changes_beginning_with(memory.user.connection, change_id):
-            made = undo.made(graph, change_id)
-            if made.action != undo.ACTION and not made.undone:
+            made = inverse_changes.describe_change(graph, change_id)
+            if made.action != inverse_changes.ACTION and not made.undone:
                 return change_id
     raise UsageError(
         f"The session {memory.session} has nothing to undo.",
@@ -184,10 +189,10 @@ def _find(graph: Graph, text: str) -> str:
 
 
 def _told(graph: Graph, change_id: str) -> tuple[str, ...]:
-    found = records.of_change(graph.connection, undo.origin(graph, change_id))
+    found = records.of_change(graph.connection, inverse_changes.origin(graph, change_id))
     return tuple(
-        f"{short(record.subject)} {records.said(record, record.subject)}"
+        f"{short(record.subject)} {records.describe(record, record.subject)}"
         if record.kind.partition(".")[0] in ("node", "tag", "edge")
-        else records.said(record, record.subject)
+        else records.describe(record, record.subject)
         for record in found[:_MOST_TOLD]
     )

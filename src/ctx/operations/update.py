@@ -9,7 +9,6 @@ from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node, Redaction
 from ctx.narrative import roles
 from ctx.operations.document import Document
-from ctx.project.documents import content_of
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
@@ -81,6 +80,7 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
 def _update_document(memory: Memory, node_id: NodeId, found: Document, options: Options) -> Updated:
     """Write the words into the document, and record what else is to be changed."""
     from ctx.operations import document
+    from ctx.project.document_nodes import content_of
 
     wanted = redact(model.content(options.content or ""))
     text = redact(document.with_content(found.text, wanted.text)).text

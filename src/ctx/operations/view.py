@@ -9,7 +9,7 @@ from ctx.memory import model
 from ctx.memory.graph import Graph
 from ctx.memory.model import DEFAULT_VIEW, View
 from ctx.memory.query.compile import Scope, compile_query
-from ctx.memory.query.parse import parse
+from ctx.memory.query.query_parser import parse
 from ctx.operations.compose import Composition, Options, Visible, compose
 from ctx.redaction import redact
 from ctx.workspace import Memory

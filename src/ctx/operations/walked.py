@@ -6,14 +6,14 @@ from typing import NamedTuple
 from ctx.ids import NodeId
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
-from ctx.memory.walk import Reached
+from ctx.memory.walk import ReachedNode
 
 
 class Walked(NamedTuple):
     """The answer of `ctx trace` and `ctx related`."""
 
     start: NodeId
-    steps: tuple[Reached, ...]
+    steps: tuple[ReachedNode, ...]
     nodes: tuple[Node, ...]
     short_ids: Mapping[NodeId, str]
     left_out: int
@@ -22,7 +22,7 @@ class Walked(NamedTuple):
 def walked(
     graph: Graphs,
     start: NodeId,
-    steps: Sequence[Reached],
+    steps: Sequence[ReachedNode],
     *,
     limit: int = 0,
     include_superseded: bool = True,

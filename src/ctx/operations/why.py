@@ -12,7 +12,7 @@ from ctx.hook_files import spool
 from ctx.ids import NodeId
 from ctx.memory import receipts
 from ctx.memory.model import Node
-from ctx.memory.receipts import Handed, Item, Packed, Receipt
+from ctx.memory.receipts import HookReceipt, PackReceipt, Receipt, ReceiptItem
 from ctx.workspace import Memory
 
 _ALL = 2**31
@@ -50,7 +50,7 @@ class Explained(NamedTuple):
     """Of what stood around the nodes, or the chunks of a pack: how to use memory, headings, what
     was left out."""
     items: tuple[Given, ...]
-    packed: Packed | None = None
+    packed: PackReceipt | None = None
     """Of a pack: why each part is in it, and what was left out."""
 
 
@@ -87,7 +87,7 @@ def _named(memory: Memory, text: str) -> Receipt:
     """The receipt whose id begins so, or the last one of a session whose id does."""
     waiting = _waiting(memory)
     found = [each for each in waiting if each.id.startswith(text)]
-    found += receipts.beginning(memory.user.connection, text)
+    found += receipts.with_prefix(memory.user.connection, text)
     found = found or _of_session(memory, waiting, text)
     if not found:
         raise ReceiptNotFound(f"There is no receipt {text[:80]!r}, and no session of that name.")
@@ -132,7 +132,7 @@ def _waiting(memory: Memory) -> list[Receipt]:
     return found
 
 
-def read_receipt(name: str, said: bytes) -> Handed:
+def read_receipt(name: str, said: bytes) -> HookReceipt:
     """A receipt as a file of the spool says it."""
     try:
         told = json.loads(said)
@@ -152,7 +152,7 @@ def _explained(memory: Memory, receipt: Receipt) -> Explained:
     return Explained(*receipt[:6], receipt.tokens - told, items, receipt.packed)
 
 
-def _given(memory: Memory, item: Item, now: Node | None) -> Given:
+def _given(memory: Memory, item: ReceiptItem, now: Node | None) -> Given:
     changed: bool | None = None
     if now is not None:
         changed = now.updated_at != item.updated_at

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import terms
 from ctx.ids import NodeId
-from ctx.memory import numbered
+from ctx.memory import documents_by_number
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.packs import chunks, expand, seeds
@@ -187,7 +187,7 @@ class MemoryCandidates:
         return [
             _called(each)
             if each.type in _PLACES
-            else numbered.name(each) or f"{each.type}:{shown[each.id]}"
+            else documents_by_number.name(each) or f"{each.type}:{shown[each.id]}"
             for each in nodes.values()
         ]
 

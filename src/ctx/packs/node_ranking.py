@@ -23,10 +23,10 @@ from typing import NamedTuple
 from ctx.ids import NodeId
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
-from ctx.memory.query import candidates
-from ctx.memory.query.candidates import Text, Vocabulary
+from ctx.memory.query import node_candidates
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import Query, parse_words
+from ctx.memory.query.node_candidates import NodeText, NodeVocabulary
+from ctx.memory.query.query_parser import Query, parse_words
 from ctx.packs.prompt_pack import Signal
 from ctx.search import dates
 from ctx.search import question as questions
@@ -126,7 +126,9 @@ def rank(
     query = parse_words(question) if isinstance(question, str) else question
     connections = graphs.connections
     asked = _parse_query(query.words, connections)
-    found = candidates.having(connections, query, scope, now_ms, asked.rarest, _CANDIDATES)
+    found = node_candidates.best_by_terms(
+        connections, query, scope, now_ms, asked.rarest, _CANDIDATES
+    )
     near: dict[NodeId, float] = {}
     if nearness is not None and VECTORS not in without:
         having = nearness(found)
@@ -134,16 +136,16 @@ def rank(
         if len(having) >= _ALMOST_ALL * len(found):
             nearest = nearness(None)
             others = nearest.keys() - set(found)
-            seen = candidates.in_sight(connections, query, scope, now_ms, others)
+            seen = node_candidates.visible_nodes(connections, query, scope, now_ms, others)
             found += sorted(seen)
             near = {**having, **{node_id: nearest[node_id] for node_id in seen}}
-    texts = {text.id: text for text in candidates.texts(connections, found)}
+    texts = {text.id: text for text in node_candidates.texts(connections, found)}
     compared = _compared(asked, texts.values())
     parts = _parts(compared, near, without)
     if BESIDE not in without:
 
         def visible(node_ids: Collection[NodeId]) -> set[NodeId]:
-            return candidates.in_sight(connections, query, scope, now_ms, node_ids)
+            return node_candidates.visible_nodes(connections, query, scope, now_ms, node_ids)
 
         _add_neighbours(connections, visible, texts, compared, parts)
     days = dates.named_days(query.words[:_LONGEST_WITH_DAYS]) if TIME not in without else []
@@ -159,7 +161,7 @@ def rank(
 def _parse_query(words: str, connections: Sequence[Connection]) -> _NodeQuery:
     """The weights of the words of a question, by how rare they are in these stores."""
     said = dict(questions.read(words).weights)
-    vocabulary = Vocabulary(connections)
+    vocabulary = NodeVocabulary(connections)
     many = max(vocabulary.nodes, _LEAST_NODES)
     counts: dict[str, int] = {}
     all_of_it = 0.0
@@ -193,7 +195,7 @@ def _rarity(count: int, nodes: int) -> float:
 def _rarest(telling: Iterable[str], counts: Mapping[str, int]) -> tuple[str, ...]:
     """The terms to search with: few enough that ranking the nodes that contain them is fast."""
     found: list[str] = []
-    left = candidates.MOST_MATCHES
+    left = node_candidates.MOST_MATCHES
     for term in sorted(telling, key=lambda term: counts[term]):
         left -= counts[term]
         if left < 0 and found:
@@ -207,7 +209,7 @@ def _is_lone(term: str) -> bool:
     return len(term) == 1 and not term.isascii()
 
 
-def _compared(asked: _NodeQuery, texts: Iterable[Text]) -> dict[NodeId, _NodeScores]:
+def _compared(asked: _NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _NodeScores]:
     split = {text.id: text.terms.split() for text in texts}
     whole = _scores(asked.worth, split)
     beginnings = {node_id: words[:_BEGINNING] for node_id, words in split.items()}
@@ -284,7 +286,7 @@ def _median(values: Collection[float]) -> float:
 def _add_neighbours(
     connections: Sequence[Connection],
     visible: Callable[[Collection[NodeId]], set[NodeId]],
-    texts: dict[NodeId, Text],
+    texts: dict[NodeId, NodeText],
     compared: dict[NodeId, _NodeScores],
     parts: dict[NodeId, dict[str, float]],
 ) -> None:
@@ -292,9 +294,9 @@ def _add_neighbours(
     own = {node_id: sum(each.values()) for node_id, each in parts.items()}
     best = sorted(own, key=lambda node_id: -own[node_id])[:_WITH_NEIGHBOURS]
     sessions = {node_id: texts[node_id].session for node_id in best if texts[node_id].session}
-    near = candidates.beside(connections, sessions, max(_STEPS))
+    near = node_candidates.session_neighbours(connections, sessions, max(_STEPS))
     others = {node_id for found in near.values() for node_id, _ in found} - texts.keys()
-    for text in candidates.texts(connections, visible(others)):
+    for text in node_candidates.texts(connections, visible(others)):
         texts[text.id] = text
         compared[text.id] = _NodeScores(0.0, 0.0, 0.0, len(text.terms.split()))
         parts[text.id] = {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ctx import clock
 from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
-from ctx.memory import census, lookups
+from ctx.memory import lookups, stats
 from ctx.memory.graph import PROJECT, Graph
 from ctx.packs.node_ranking import Nearness
 from ctx.search import embedders
@@ -80,7 +80,7 @@ class _Near:
 def nearness(memory: Memory, question: str) -> Nearness | None:
     """A function that returns the similarity of nodes to a question; None without vectors."""
     # Nothing is loaded for empty stores.
-    stores = [each for each in _stores(memory) if census.has_nodes(each[0].connection)]
+    stores = [each for each in _stores(memory) if stats.has_nodes(each[0].connection)]
     embedder = _embedder(memory, _PATIENCE_S) if stores else None
     if embedder is None:
         return None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ctx.code.lookup import Code, LocatedItem, name_parts, without_impls
 from ctx.errors import CtxError
 from ctx.ids import NodeId
-from ctx.memory import numbered
+from ctx.memory import documents_by_number
 from ctx.memory.graphs import Graphs
 from ctx.search import entities
 from ctx.search.entities import CodeFrame, Entities
@@ -65,7 +65,7 @@ def in_memory(graphs: Graphs, said: Entities) -> list[NodeId]:
     for name in said.tasks[:_MOST_NAMES]:
         for connection in graphs.connections:
             try:
-                found.setdefault(numbered.find(connection, name))
+                found.setdefault(documents_by_number.find(connection, name))
             except CtxError:
                 # There is no such document, or there are two.
                 continue

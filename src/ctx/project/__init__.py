@@ -1,21 +1,33 @@
-"""A project's store: what is stated about a project, beside its code.
+"""A project's store: the memory of a project, kept beside its code.
 
-    project_memory          what is known in a project: committed, staged, and in documents
-    index                   the tables of a project; `bringing`, `held`: how batches make them
+    project_memory          reads and writes a project's memory: committed, staged, documents
+    project_index           the tables of a project
+    project_index_state     whether an index is up to date
+    index_sync              brings an index up to date by adding and removing batches
+    index_batches           adds batches to an index and removes them
     batches                 records as objects
-    present, staged         what a project is at, as the names of files say it, and what no commit
-                            holds yet; `withheld`: what of that is private
-    documents, anchors      what documents say, and what stands in the graph for a thing in the code
-    staging, chains         a session's work in a project; joining, waiting, mending: its life
-    surveys, reports        what programs said about the code, in a step
-    printed, diagnosed      what a command printed, and what it found wrong with the code
-    compaction              the commit that it becomes; changelog, relations: what that tells
-    past                    a project's memory as a commit has it
+    document_nodes          the nodes of documents
+    anchors                 the nodes that represent something in the code
+    staging                 a session's chain of work commits
+    staging_chains          lists staged chains and their states
+    staged_sessions         staged sessions as the index has them
+    staged_private          staged records that must not be committed
+    current_session         the session that commands join
+    stale_sessions          sessions without new steps for a day
+    broken_chains           repairs damaged chains
+    tool_snapshots          snapshots of cargo and of the code in a chain
+    reported_diagnostics    diagnostics that a commit takes over
+    command_output          the output of a command, bounded
+    command_diagnostics     errors that a command reported
+    compaction              turns a chain into a commit
+    changelog               the lines that describe a commit
+    commit_edges            the edges of a commit
+    graph_at_commit         a project's graph as of a commit
     authors                 who wrote what was not written here
     transaction             the one way to change memory: over the stores a command needs
-    recover_commits         commits that git threw away, brought back
-    trust, trust_check,
+    recover_commits         restores commits that git swept away
+    trust_list, trust_check,
     repository_identity     whose store is trusted, and whether it is still the same repository
 
-It knows objects, the graph and the narrative. It does not know what an agent is given of it.
+It knows objects, the graph and the narrative. It does not know what an agent is given.
 """

@@ -1,8 +1,8 @@
-"""What stands in the graph for a thing in the code: a file, something in one, or what is wrong.
+"""Anchors: nodes that represent a file, an item or a diagnostic of the code.
 
-An anchor is there when memory mentions the thing, under an id that follows from its name: two
-branches that mention the same file have the same node. In the user store, where those of many
-projects meet, the project is a part of what it is called.
+An anchor exists if memory mentions the thing. Its id is derived from its name, so two branches that
+mention the same file have the same node. In the user store, which holds anchors of many projects,
+the project is part of the name.
 """
 
 import posixpath
@@ -22,9 +22,9 @@ class Anchor(NamedTuple):
     type: str
     """`file`, `item` or `diagnostic`."""
     name: str
-    """The path from the project's root with `/`, the qualified name, or what a tool said."""
+    """The path from the project's root with `/`, the qualified name, or a tool's message."""
     tag: str = ""
-    """Of the project, `project:app`, where that has no store of its own."""
+    """The project's tag, `project:app`, if the project has no store."""
 
     @property
     def id(self) -> NodeId:
@@ -44,14 +44,14 @@ def item(name: str) -> Anchor:
 
 
 def diagnostic(name: str) -> Anchor:
-    """An error that a tool reported, by a name that does not say in which line."""
+    """An error that a tool reported, by a name without a line number."""
     return Anchor("diagnostic", name)
 
 
 def put(change: Change, anchor: Anchor) -> bool:
-    """Let an anchor be there, as part of a change; whether it was not.
+    """Create an anchor as part of a change; whether it is new.
 
-    One that only a document mentions would go with the mention: it is recorded now.
+    An anchor that only a document mentions is recorded too, so that it outlives the mention.
     """
     about = records.about(change.graph.connection, anchor.id, "node.")
     recorded = replay.node(record for record in about if record.stamp < records.BEYOND)
@@ -66,16 +66,16 @@ def put(change: Change, anchor: Anchor) -> bool:
 
 
 def mentioned(text: str) -> Anchor:
-    """What a document means by a word in its list of mentions: a path, else a name.
+    """The anchor for a word in a document's list of mentions: a path, else a name.
 
-    Which of the two it is can be said, too: `item:app.run`, `file:run`.
+    A prefix makes it explicit: `item:app.run`, `file:run`.
     """
     word = " ".join(text.split())
     kind, colon, name = word.partition(":")
     if colon and kind in _KINDS and name and not name.startswith(":"):
         return Anchor(kind, name)
     path = word.removeprefix("./")
-    # Told by its looks: whether the file is there changes with the branch.
+    # The form of the word decides, because whether the file exists changes with the branch.
     if "/" in path or path in _WITHOUT_ENDING:
         return file(posixpath.normpath(path))
     stem, dot, ending = path.rpartition(".")
@@ -84,13 +84,13 @@ def mentioned(text: str) -> Anchor:
 
 
 def word_for(anchor: Anchor) -> str:
-    """What a document has to say to mean an anchor."""
+    """The word that a document uses to mention an anchor."""
     looks = mentioned(anchor.name) == anchor
     return anchor.name if looks else f"{anchor.type}:{anchor.name}"
 
 
 def looks_qualified(text: str) -> bool:
-    """Whether a word can be the name of something in code: `core::net::Client`, `pkg.Class`."""
+    """Whether a word can be a name in code: `core::net::Client`, `pkg.Class`."""
     if not text or any(character.isspace() for character in text):
         return False
     return any(separator in text for separator in _SEPARATORS) or text.isidentifier()

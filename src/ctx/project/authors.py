@@ -1,11 +1,11 @@
-"""Who wrote what a project's store says, where it was not written here.
+"""Finds the authors of nodes in a project's store that were not written here.
 
-What is staged here is the reader's own, and so is what came with a commit that was made here.
-What came with another is its author's, whatever name that is: anybody can write any. A document's
-words are those of the commit that kept them, and somebody's where none has. Whoever clones a
-repository is given the words of strangers, and an agent is told whose they are.
+Staged records are the reader's own, and so are commits made here. Other commits belong to the
+author they name; anybody can write any name. The text of a document belongs to the commit that
+contains it, or to an unknown author if none does. After a clone, an agent sees text of strangers,
+so it is told who wrote it.
 
-Hooks load this module: it asks the tables itself, and nobody but them.
+Hooks load this module, so it reads the tables directly and imports nothing else.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,12 +17,12 @@ UNKNOWN = "somebody"
 
 _PART = 500
 _LONGEST = 60
-# What could end the place where a name stands, or begin something else there.
+# Characters that could end the place where a name is shown, or start markup there.
 _NOT_IN_NAMES = "()[]<>`"
 
 
 def strangers(projects: Sequence[Connection], node_ids: Sequence[NodeId]) -> dict[NodeId, str]:
-    """The names of those who wrote nodes of projects' stores, where that was not here."""
+    """The names of the authors of nodes that were not written here."""
     found: dict[NodeId, str] = {}
     for connection in projects:
         for start in range(0, len(node_ids), _PART):
@@ -35,7 +35,7 @@ def strangers(projects: Sequence[Connection], node_ids: Sequence[NodeId]) -> dic
 
 
 def name(author: str | None) -> str:
-    """Of `Name <mail>` the name, so that it stays in its place whatever it says."""
+    """The name in `Name <mail>`, without characters that could break out of its place."""
     name, mark, _ = (author or "").rpartition("<")
     said = name if mark else author or ""
     kept = (c if c.isprintable() and c not in _NOT_IN_NAMES else " " for c in said)
@@ -45,7 +45,7 @@ def name(author: str | None) -> str:
 def _authors(
     connection: Connection, node_ids: Sequence[NodeId]
 ) -> dict[NodeId, tuple[str | None, ...]]:
-    """Who said last what a node says, and why it does; None stands for the reader."""
+    """The last authors of each node's content and rationale; None is the reader."""
     places = ", ".join("?" * len(node_ids))
     rows = connection.execute(
         "SELECT r.subject, json_type(r.body, '$.content') IS NOT NULL,"
@@ -67,7 +67,7 @@ def _authors(
         who = author
         if document:
             if digest and digest == instead_of.get(node_id):
-                # Somebody has said something else instead of what the document says.
+                # An edit overrides this version of the document.
                 continue
             who = kept.get(document, None if node_id in staged else UNKNOWN)
         if is_said:
@@ -84,7 +84,7 @@ def _authors(
 
 
 def _keepers(connection: Connection, documents: Iterable[str]) -> dict[str, str | None]:
-    """Who was the first to commit documents as they are; None stands for the reader."""
+    """Who first committed the documents as they are; None is the reader."""
     paths = [each.removeprefix("narrative/") for each in documents]
     places = ", ".join("?" * len(paths))
     rows = connection.execute(

@@ -1,9 +1,8 @@
-"""Records as an object: what a project's memory is made of, in a form that never changes.
+"""Record batches: encodes records as objects and decodes them.
 
 A record is an array, `[id, stamp, change, action, kind, subject, key, target, body, session,
-author]`, its body as JSON text. What a newer version appends to the array is skipped here, and
-kept where batches are merged: they are joined without being decoded. What somebody wrote who is no
-ctx at all is kept too, and passed over.
+author]`, with its body as JSON text. Fields that a newer version appends are ignored, and kept when
+batches are merged, because merging does not decode records. Invalid records are kept and skipped.
 """
 
 import re
@@ -14,7 +13,7 @@ import msgspec
 
 from ctx import clock
 from ctx.ids import ObjectId, Ulid
-from ctx.memory import records, shapes
+from ctx.memory import records, valid_records
 from ctx.memory.records import Record
 from ctx.objects.model import RecordBatch
 from ctx.objects.store import Object, Reader, read_typed, typed
@@ -27,18 +26,19 @@ _ENCODER = msgspec.msgpack.Encoder()
 _BODY = msgspec.json.Decoder(dict[str, Any])
 
 
-def made(said: Sequence[Record], blobs: Iterable[ObjectId] = ()) -> Object:
-    """The batch of what was said together."""
-    packed = tuple(msgspec.Raw(_ENCODER.encode(_packed(record))) for record in said)
+def encode_batch(written: Sequence[Record], blobs: Iterable[ObjectId] = ()) -> Object:
+    """The batch of records that were written together."""
+    rows = ((*record[:8], records.as_json(record.body), *record[9:]) for record in written)
+    packed = tuple(msgspec.Raw(_ENCODER.encode(row)) for row in rows)
     return typed(RecordBatch(packed, blobs=tuple(sorted(set(blobs)))))
 
 
-def merged(
+def merge_batches(
     reader: Reader, batch_ids: Sequence[ObjectId], withheld: Container[str] = ()
 ) -> Object | None:
-    """One batch with what some batches say, in their order; None for nothing at all.
+    """One batch with the records of several batches, in order; None if there are none.
 
-    Records that are `withheld` are not in it, nor is what only they refer to.
+    `withheld` records are left out, and so are blobs that only they refer to.
     """
     whole = [read_typed(reader, each, RecordBatch) for each in batch_ids]
     found = [left for each in whole if (left := _without(each, withheld)) is not None]
@@ -52,10 +52,10 @@ def merged(
 
 
 def _without(batch: RecordBatch, withheld: Container[str]) -> RecordBatch | None:
-    """What is left of a batch; None for nothing."""
-    told = [(raw, _unpacked(raw)) for raw in batch.records] if withheld else []
-    kept = [(raw, each) for raw, each in told if each is None or each[0].id not in withheld]
-    if len(kept) == len(told):
+    """The rest of a batch; None if nothing is left."""
+    decoded = [(raw, _unpacked(raw)) for raw in batch.records] if withheld else []
+    kept = [(raw, each) for raw, each in decoded if each is None or each[0].id not in withheld]
+    if len(kept) == len(decoded):
         return batch
     bodies = [each[1] for _, each in kept if each is not None]
     blobs = tuple(blob for blob in batch.blobs if any(blob in body for body in bodies))
@@ -63,12 +63,12 @@ def _without(batch: RecordBatch, withheld: Container[str]) -> RecordBatch | None
 
 
 def read(reader: Reader, batch_id: ObjectId) -> list[Record]:
-    """What a batch says. What is not even a record is left out; the object keeps it."""
-    return [record for record, _ in said(read_typed(reader, batch_id, RecordBatch))]
+    """The records of a batch. Invalid entries are skipped; the object keeps them."""
+    return [record for record, _ in decode_batch(read_typed(reader, batch_id, RecordBatch))]
 
 
-def said(batch: RecordBatch) -> list[tuple[Record, str]]:
-    """The records of a batch, each with its body as text. Of two with one id, the first counts."""
+def decode_batch(batch: RecordBatch) -> list[tuple[Record, str]]:
+    """The records of a batch with their bodies as text. Of two with one id, the first wins."""
     found: dict[str, tuple[Record, str]] = {}
     for raw in batch.records:
         if (each := _unpacked(raw)) is not None:
@@ -76,12 +76,8 @@ def said(batch: RecordBatch) -> list[tuple[Record, str]]:
     return list(found.values())
 
 
-def _packed(record: Record) -> tuple[Any, ...]:
-    return (*record[:8], records.as_json(record.body), *record[9:])
-
-
 class _Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A record as it is written down."""
+    """A record as it is encoded."""
 
     id: str
     stamp: int
@@ -100,41 +96,41 @@ _DECODER = msgspec.msgpack.Decoder(_Row)
 
 
 def latest() -> int:
-    """Before this lie all stamps that a clock can have given, also one that is decades ahead.
+    """The upper bound of accepted stamps: a century from now.
 
-    What is heard must be followed by what is said next. A bound that stands still would have a last
-    stamp, and whoever takes that one has the last word for ever; this one leaves room every day.
+    The next record must get a later stamp than all records that were read. With a fixed bound, a
+    record with the last stamp could never be overridden; this bound grows every day.
     """
     return min((clock.now_ms() + _CENTURY_MS) << clock.COUNTER_BITS, records.BEYOND)
 
 
 def _unpacked(raw: msgspec.Raw) -> tuple[Record, str] | None:
-    """A record as anybody may have written it: ids and times become names and order here.
+    """Decode and check a record that anybody may have written; None if it has no valid id or stamp.
 
-    One that is not as its kind must be becomes one of a kind that nobody knows.
+    A record that is invalid for its kind gets an unknown kind, so that readers skip it.
     """
     try:
         row = _DECODER.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    # What documents say has ids of no time at all, and stamps beyond all others.
+    # Records from documents have ids without a time and a stamp beyond the bound.
     if not (_IDS.fullmatch(row.id + row.change) and row.id > _NO_TIME and 0 < row.stamp < latest()):
         return None
     body = _body(row.body)
-    told = _Told(row.action, row.kind, row.session, row.author)
-    if len("".join(told)) > _LONGEST_NAME or not "".join(told).isprintable():
-        told = _Told(*map(_printable, told))
+    shown = _ShownFields(row.action, row.kind, row.session, row.author)
+    if len("".join(shown)) > _LONGEST_NAME or not "".join(shown).isprintable():
+        shown = _ShownFields(*map(_printable, shown))
     record = Record(
-        Ulid(row.id), row.stamp, Ulid(row.change), told.action, told.kind, row.subject, row.key,
-        row.target, body or {}, told.session, told.author,
+        Ulid(row.id), row.stamp, Ulid(row.change), shown.action, shown.kind, row.subject, row.key,
+        row.target, body or {}, shown.session, shown.author,
     )  # fmt: skip
-    if body is None or not shapes.fits(record):
-        return record._replace(kind=f"?{told.kind}", body={}), "{}"
+    if body is None or not valid_records.fits(record):
+        return record._replace(kind=f"?{shown.kind}", body={}), "{}"
     return record, row.body
 
 
-class _Told(NamedTuple):
-    """What people are shown as it is."""
+class _ShownFields(NamedTuple):
+    """The fields that people are shown unchanged."""
 
     action: str
     kind: str
@@ -143,7 +139,7 @@ class _Told(NamedTuple):
 
 
 def _body(text: str) -> dict[str, Any] | None:
-    """None for what no version writes: other than an object, or what no database can hold."""
+    """Parse a body; None if it is not an object or cannot be stored in a database."""
     if text == "{}":
         return {}
     try:

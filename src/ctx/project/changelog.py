@@ -1,6 +1,6 @@
-"""What a session changed in memory, in lines that people read: one for each thing.
+"""Describes what a session changed in memory, one line for each change.
 
-They stand in the log beside the commit, so that a review of a pull request shows them.
+The lines are in the narrative log of the commit, so that a review of a pull request shows them.
 
     + decision 01M7ESYZ1SB4: Retry with jitter (tier:reference)
     ~ fact 01M7ESZ11A3B: content
@@ -20,29 +20,31 @@ from ctx.memory.records import Record
 
 _LONGEST = 120
 _MOST_NAMED = 3
-# What is of no use to a reader, or stands in the commit anyway.
-_UNTOLD = frozenset({"ended", "file", "slug", "started"})
+# Metadata that is of no use to a reader or is in the commit anyway.
+_HIDDEN = frozenset({"ended", "file", "slug", "started"})
 
 
-class Changes(NamedTuple):
+class ChangeLines(NamedTuple):
     lines: tuple[str, ...]
     decisions: tuple[str, ...]
-    """The titles of decisions that were made."""
+    """The titles of new decisions."""
     commands: tuple[str, ...]
-    """What was run, and how it ended."""
+    """The commands that were run and their results."""
     nodes: int
-    """How many nodes are new."""
+    """The number of new nodes."""
 
 
-def changes(graph: Graph, said: Sequence[Record], unseen: Set[str] = frozenset()) -> Changes:
-    """What some records did, as the graph was after them, but for records that are `unseen`."""
+def describe_changes(
+    graph: Graph, said: Sequence[Record], unseen: Set[str] = frozenset()
+) -> ChangeLines:
+    """Describe the effect of records, without `unseen` ones, on the graph."""
     about: dict[str, list[Record]] = {}
     for record in said:
         about.setdefault(record.subject, []).append(record)
     last = max((record.order for record in said), default=(0, ""))
     found = [_Subject(graph, subject, part, last, unseen) for subject, part in about.items()]
     new = [each for each in found if each.is_new and not each.is_deleted]
-    return Changes(
+    return ChangeLines(
         tuple(line for each in found for line in each.lines()),
         tuple(each.title for each in new if each.type == "decision"),
         tuple(line for each in new if (line := each.command)),
@@ -50,8 +52,8 @@ def changes(graph: Graph, said: Sequence[Record], unseen: Set[str] = frozenset()
     )
 
 
-def message(changes: Changes, files: int, survey: str = "") -> str:
-    """Words for a commit that nobody has found words for; `survey` is what tools found out."""
+def default_message(changes: ChangeLines, files: int, survey: str = "") -> str:
+    """The default message of a commit; `survey` names the tool snapshots in it."""
     if changes.decisions:
         named = "; ".join(changes.decisions[:_MOST_NAMED])
         more = len(changes.decisions) - _MOST_NAMED
@@ -70,7 +72,7 @@ def message(changes: Changes, files: int, survey: str = "") -> str:
 
 
 class _Subject:
-    """A node, or something else that was spoken of, and what was said about it."""
+    """A node or another subject, and the records about it."""
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class _Subject:
         self._graph = graph
         self._subject = subject
         self._said = said
-        # What came later is another commit's; what a document says has no time.
+        # Later records belong to another commit; records from documents have no time.
         about = [
             record
             for record in records.about(graph.connection, subject, "node.")
@@ -105,8 +107,8 @@ class _Subject:
     def command(self) -> str:
         if self.type != "observation" or "command" not in self._metadata:
             return ""
-        told = _outcome(self._metadata.get("exit_code"), self._metadata.get("outcome"))
-        return f"{_line(str(self._metadata['command']))}: {told}"
+        outcome = _outcome(self._metadata.get("exit_code"), self._metadata.get("outcome"))
+        return f"{_line(str(self._metadata['command']))}: {outcome}"
 
     def lines(self) -> list[str]:
         name = f"{self.type} {short(self._subject)}"
@@ -114,12 +116,12 @@ class _Subject:
         puts = [r for r in self._said if r.kind == "node.put"]
         added = [r.key for r in self._said if r.kind == "tag.add"]
         if self.is_deleted:
-            # What nobody knows is not missed.
+            # A node that no record creates is not reported.
             return [f"- {name}: {self.title}"] if self.type else []
         if self.is_new:
-            told = f" ({', '.join(added)})" if added else ""
+            tags_added = f" ({', '.join(added)})" if added else ""
             if self.type not in ANCHOR_TYPES:
-                found.append(f"+ {name}: {self.title}{told}")
+                found.append(f"+ {name}: {self.title}{tags_added}")
         else:
             if "node.restore" in {r.kind for r in self._said}:
                 found.append(f"+ {name}: {self.title} (restored)")
@@ -163,8 +165,8 @@ def _fields(put: Record) -> list[str]:
 
 
 def _metadata(put: Record) -> list[tuple[str, object]]:
-    told = put.body.get("metadata", {})
-    return [(key, value) for key, value in told.items() if key not in _UNTOLD]
+    metadata = put.body.get("metadata", {})
+    return [(key, value) for key, value in metadata.items() if key not in _HIDDEN]
 
 
 def _outcome(code: object, outcome: object) -> str:

@@ -1,8 +1,7 @@
 """Compaction: a session's chain of steps becomes one canonical commit.
 
-The order is what makes it safe: every object the commit needs is durable in `.ctx/objects/`
-before the commit becomes a head, and the chain is let go in the same breath (see
-`Repository.publish`).
+The order makes it safe: every object the commit needs is durable in `.ctx/objects/` before the
+commit becomes a head, and the chain is released in the same step (see `Repository.publish`).
 """
 
 import contextlib
@@ -16,7 +15,7 @@ import msgspec
 from ctx import clock, disk, git
 from ctx.errors import NewerFormat, ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.memory import disputes
+from ctx.memory import conflicts
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
 from ctx.narrative import (
@@ -32,88 +31,98 @@ from ctx.objects.model import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
 from ctx.objects.store import DAMAGE, Object, decode, typed
 from ctx.objects.work_chain import Step
-from ctx.project import batches, changelog, relations, reports, staging, surveys, withheld
-from ctx.project.changelog import Changes
+from ctx.project import (
+    batches,
+    changelog,
+    commit_edges,
+    reported_diagnostics,
+    staged_private,
+    staging,
+    tool_snapshots,
+)
+from ctx.project.changelog import ChangeLines
 
 _MOST_PENDING = 32 * 1024 * 1024
-_NOTHING = Changes((), (), (), 0)
+_NOTHING = ChangeLines((), (), (), 0)
 
 
-class Wish(NamedTuple):
-    """What a commit should be like."""
+class CompactionOptions(NamedTuple):
+    """The options of a commit."""
 
     session: SessionId
     message: str | None
-    """None: words that say what is in it; where a commit is amended, its own."""
+    """None: a generated message; with `amend`, the message of the amended commit."""
     author: str
     amend: bool = False
     narrative: bool = True
     active: Sequence[str] = ()
-    """Documents that are kept with it whether or not they changed."""
+    """Documents that are included even if they did not change."""
     of_others: Collection[str] = ()
-    """Documents that belong to what other sessions have staged."""
+    """Documents of nodes that other sessions have staged."""
 
 
-class Made(NamedTuple):
+class CompactionResult(NamedTuple):
     """A commit that was made."""
 
     id: ObjectId
     commit: Commit
     files: Mapping[str, ObjectId]
-    """What changed in the tree: path to blob."""
+    """The changed files of the tree: path to blob."""
     documents: Sequence[narrative_snapshots.Snapshot]
     skipped: Sequence[narrative_snapshots.Skipped]
     steps: int
     records: int
-    changes: Changes
+    changes: ChangeLines
     log: str | None
-    """The file in the narrative that tells of it."""
+    """Its log file in the narrative."""
     unread: int
-    """How many records of the history before it came while what it says was staged."""
+    """How many conflicting records arrived while its records were staged."""
 
 
 class _Staged(NamedTuple):
-    """What a chain holds."""
+    """The contents of a chain."""
 
     steps: Sequence[Step]
     batch: Object | None
     records: Sequence[Record]
     blobs: Sequence[ObjectId]
     flushed: Mapping[str, NarrativeRef]
-    """Documents that were kept while the session went on, and are gone from the folder since."""
-    survey: surveys.Taken
-    """What tools said about the code."""
+    """Documents that the session stored and that were deleted since."""
+    survey: tool_snapshots.ToolSnapshots
+    """Snapshots of cargo and of the code."""
     extracted: Object | None
-    """The edges that were read out of files."""
-    reports: reports.Taken
-    """What compilers and tests reported."""
+    """Edges from files."""
+    reports: reported_diagnostics.ReportedDiagnostics
+    """Diagnostics of compilers and tests."""
 
 
 def commit(
     repository: Repository,
-    wish: Wish,
+    wish: CompactionOptions,
     graph: Graph | None = None,
     known: Mapping[str, ObjectId] | None = None,
-) -> Made | None:
-    """Turn what is staged, and what changed in the narrative, into a commit.
+) -> CompactionResult | None:
+    """Turn a chain and the changed narrative documents into a commit.
 
-    None where there is nothing to commit. The caller holds the lock. `graph` is what the records
-    make; `known` are the snapshots of documents in history, where they need not be looked for.
+    None if there is nothing to commit. The caller holds the lock. `graph` is the current graph;
+    `known` are the snapshots of documents in history, if the caller has them.
     """
     heads = repository.current()
     head_ids = [head.id for head in heads]
     steps, _ = staging.open_steps(repository, wish.session, head_ids)
-    unseen = withheld.from_others(graph.connection, wish.session) if graph else set()
-    unread = disputes.unread(graph, wish.session) if graph else ()
+    unseen = staged_private.from_others(graph.connection, wish.session) if graph else set()
+    unread = conflicts.unread(graph, wish.session) if graph else ()
     staged = _staged(repository, steps, unseen, unread)
     amended = _amended(repository, heads) if wish.amend else None
     base = [amended] if amended else heads
     root, files, new_trees = _tree(repository, base, staged.steps)
-    told = changelog.changes(graph, staged.records, unseen) if graph else _NOTHING
+    described = changelog.describe_changes(graph, staged.records, unseen) if graph else _NOTHING
     if wish.message is None and amended is None:
-        wish = wish._replace(message=changelog.message(told, len(files), staged.survey.told))
-    told = told._replace(lines=(*told.lines, *staged.survey.lines))
-    with _logged(repository, wish, told, files, staged, known) as entry:
+        wish = wish._replace(
+            message=changelog.default_message(described, len(files), staged.survey.summary)
+        )
+    described = described._replace(lines=(*described.lines, *staged.survey.lines))
+    with _logged(repository, wish, described, files, staged, known) as entry:
         taken, skipped = _documents(repository, wish, head_ids, known)
         kept = taken if wish.narrative else [each for each in taken if each.ref.path == entry]
         reworded = amended is not None and wish.message not in (None, amended.commit.message)
@@ -121,12 +130,12 @@ def commit(
         changed = any(document.changed for document in kept)
         if not wish.narrative:
             staged = staged._replace(flushed={})
-        said = files or staged.batch or staged.flushed or staged.survey.told or staged.extracted
+        said = files or staged.batch or staged.flushed or staged.survey.summary or staged.extracted
         if heads and not (said or changed or reworded or joins):
             if staged.steps:
                 repository.refs.move(refs.work(wish.session), staged.steps[0].id, None)
             return None
-        edges = relations.curated(graph, staged.records) if graph else None
+        edges = commit_edges.edges_of_records(graph, staged.records) if graph else None
         objects = [each for each in (staged.batch, staged.extracted, edges) if each is not None]
         value = _commit(wish, base, amended, root, staged, kept)
         if edges is not None:
@@ -134,17 +143,17 @@ def commit(
         made = typed(value)
         flushed = [ref.blob_id for ref in staged.flushed.values()]
         contents = [document.content for document in kept if document.changed]
-        survey = surveys.brought(repository, staged.survey, head_ids)
+        survey = tool_snapshots.objects_for_commit(repository, staged.survey, head_ids)
         old = [*files.values(), *staged.blobs, *staged.reports.texts, *flushed, *survey]
         _keep_all(repository, old, [*contents, *objects, *new_trees, made], head_ids)
-        # Besides the heads it replaces, the commit clears away those that were overtaken before.
+        # Besides its parents, the commit replaces heads that are ancestors of others.
         overtaken = set(repository.named_heads()).difference(head_ids)
         repository.publish(
             made.id,
             [*(head.id for head in base), *overtaken],
             (wish.session, staged.steps[0].id) if staged.steps else None,
         )
-    return Made(
+    return CompactionResult(
         made.id,
         value,
         files,
@@ -152,7 +161,7 @@ def commit(
         skipped if wish.narrative else (),
         len(staged.steps),
         len(staged.records),
-        told,
+        described,
         entry,
         len(unread),
     )
@@ -161,7 +170,7 @@ def commit(
 def _staged(
     repository: Repository, steps: Sequence[Step], unseen: Set[str], unread: Sequence[str]
 ) -> _Staged:
-    """What the steps hold, merged, in the order in which it was said, but for what is `unseen`."""
+    """The contents of the steps, merged in order, without `unseen` records."""
     reader = repository.everything
     found = [
         id
@@ -171,7 +180,7 @@ def _staged(
     ]
     said = [record for id in found for record in batches.read(reader, id)]
     hidden = [record for record in said if record.id in unseen]
-    merged = batches.merged(reader, found, unseen)
+    merged = batches.merge_batches(reader, found, unseen)
     batch = decode(merged) if merged else None
     if isinstance(batch, RecordBatch) and unread:
         merged = typed(msgspec.structs.replace(batch, unread=tuple(unread)))
@@ -183,23 +192,23 @@ def _staged(
         seen,
         blobs,
         _without_files(gone(repository, steps), hidden),
-        surveys.taken(repository, steps),
-        relations.extracted(repository, steps),
-        reports.taken(reader, seen, frozenset(blobs)),
+        tool_snapshots.last_snapshots(repository, steps),
+        commit_edges.edges_of_files(repository, steps),
+        reported_diagnostics.last_reported(reader, seen, frozenset(blobs)),
     )
 
 
 def _without_files(
     flushed: Mapping[str, NarrativeRef], hidden: Sequence[Record]
 ) -> dict[str, NarrativeRef]:
-    """Documents but for those of nodes that nobody is to see."""
-    told = [record.body.get("metadata") or {} for record in hidden if record.kind == "node.put"]
-    files = {each.get("file") for each in told}
+    """The documents without those of hidden nodes."""
+    metadata = [record.body.get("metadata") or {} for record in hidden if record.kind == "node.put"]
+    files = {values.get("file") for values in metadata}
     return {path: ref for path, ref in flushed.items() if path not in files}
 
 
 def gone(repository: Repository, steps: Sequence[Step]) -> dict[str, NarrativeRef]:
-    """What was flushed of documents that are not there any more, the newest of each."""
+    """The newest stored version of each deleted document."""
     every = {ref.path: ref for step in reversed(steps) for ref in step.work.narrative_refs}
     folder = repository.project.narrative
     return {
@@ -210,19 +219,19 @@ def gone(repository: Repository, steps: Sequence[Step]) -> dict[str, NarrativeRe
 @contextlib.contextmanager
 def _logged(
     repository: Repository,
-    wish: Wish,
-    told: Changes,
+    wish: CompactionOptions,
+    described: ChangeLines,
     files: Mapping[str, ObjectId],
     staged: _Staged,
     known: Mapping[str, ObjectId] | None,
 ) -> Iterator[str | None]:
-    """Write down what is about to be committed; where it is not, the file goes again."""
+    """Write the log entry of the commit; remove it if the commit fails."""
     sections = [
-        ("Changes", told.lines),
-        ("Decisions", told.decisions),
+        ("Changes", described.lines),
+        ("Decisions", described.decisions),
         ("Files", sorted(files)),
-        ("Code", relations.told(staged.extracted)),
-        ("Commands", told.commands),
+        ("Code", commit_edges.summary_lines(staged.extracted)),
+        ("Commands", described.commands),
     ]
     lines = [(name, part) for name, part in sections if part]
     if not lines:
@@ -233,13 +242,13 @@ def _logged(
     entry = log_files.Entry(title, now, wish.author, wish.session, wish.message or "", lines)
     folder = repository.project.narrative
     said = log_files.render(entry)
-    # Two branches may commit the same files in one minute: only the same text has the same name.
+    # Two branches may commit in the same minute: only equal texts may have the same name.
     names = (document_names.token(f"{number} {staged.steps[0].id} {said}") for number in count())
     paths = (document_names.log_path(now, name) for name in names)
     path = next(each for each in paths if not os.path.lexists(f"{folder}/{each}"))
     body = log_files.render(entry._replace(at_ms=0)).partition("\n-->")[2]
     for left in set(log_files.paths(folder)) - set(known) if known is not None else ():
-        # A compaction that was stopped has left its entry: it is the same one.
+        # An interrupted compaction left the same entry.
         text = narrative_scan.read(folder, left) or b""
         if text.decode("utf-8", "replace").endswith(body):
             disk.discard(f"{folder}/{left}")
@@ -253,14 +262,14 @@ def _logged(
 
 
 def _amended(repository: Repository, heads: Sequence[Head]) -> Head:
-    """The commit that `--amend` means: the one made here last, or the only head."""
+    """The commit that `--amend` replaces: the last one made here, or the only head."""
     last = repository.refs.read(refs.MAIN)
     meant = [head for head in heads if head.id == last] or heads
     if len(meant) != 1:
         raise UsageError(
             f"There are {len(meant)} heads and none of them was made here last, "
             "so it is not clear which commit to amend.",
-            hint="Commit without --amend: the new commit joins them.",
+            hint="Commit without --amend: the new commit merges them.",
         )
     if codec.is_newer(repository.objects.read(meant[0].id).payload):
         raise NewerFormat(f"Commit {short(meant[0].id)} was written by a newer ctx.")
@@ -274,8 +283,8 @@ def _tree(
     base: Sequence[Head],
     steps: Iterable[Step],
 ) -> tuple[ObjectId, Mapping[str, ObjectId], list[Object]]:
-    """The new root, the paths that differ from what the base heads hold, and the new trees."""
-    # Not what lies in staging of other branches: it is not there for others.
+    """The new root, the changed files, and the new trees."""
+    # Objects staged on other branches are not available to others, so only committed ones are read.
     reader = repository.objects
     staged = {path: file.blob_id for path, file in staging.files(repository, steps).items()}
     present = trees.Present(reader, base)
@@ -287,7 +296,7 @@ def _tree(
 
 def _documents(
     repository: Repository,
-    wish: Wish,
+    wish: CompactionOptions,
     heads: Sequence[ObjectId],
     known: Mapping[str, ObjectId] | None,
 ) -> tuple[list[narrative_snapshots.Snapshot], list[narrative_snapshots.Skipped]]:
@@ -300,7 +309,7 @@ def _documents(
 
 
 def _commit(
-    wish: Wish,
+    wish: CompactionOptions,
     base: Sequence[Head],
     amended: Head | None,
     root: ObjectId,
@@ -345,17 +354,17 @@ def _keep_all(
     new: Sequence[Object],
     heads: Sequence[ObjectId],
 ) -> None:
-    """Let the objects hold everything that a commit brings: what was staged, and what is new."""
+    """Write everything that a commit needs to the objects: staged and new objects."""
     _keep_blobs(repository, staged, heads)
     _keep(repository, new, heads)
     if repository.project.checkout is not None:
-        # Until somebody adds them, git takes all of these for files that nobody needs.
+        # Until they are added, `git clean` removes these files, so a copy is kept.
         brought = [*staged, *(each.id for each in new)]
         repository.staged.name_too(brought, repository.objects)
 
 
 def _keep_blobs(repository: Repository, ids: Iterable[ObjectId], heads: Sequence[ObjectId]) -> None:
-    """Move file contents from staging to the objects, in parts that fit into memory."""
+    """Move file contents from staging to the objects, in batches that fit into memory."""
     batch: list[Object] = []
     pending = 0
     for id in sorted(set(ids)):

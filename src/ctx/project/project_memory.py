@@ -1,11 +1,11 @@
-"""A project's memory in one working tree: what is committed, what is staged, what documents say.
+"""A project's memory in one working tree: committed, staged and from documents.
 
-Reading brings the index to what the project is at, if it is not, and asks the index. Writing holds
-the project's lock: a change becomes records, the records a batch, the batch a step of the session,
-and the step is durable before the index has it. Whatever is lost in between, the index catches up.
+Reading brings the index up to date if needed and then queries it. Writing holds the project's lock:
+a change becomes records, the records a batch, and the batch a step of the session. The step is
+durable before the index has it; after a crash the index catches up.
 
-Into a store that is not trusted a person may put things. Of such a store nothing is read but what
-was put in here: its index is in memory, and begins empty.
+A person can write to a store that is not trusted. Nothing of such a store is read except what was
+written here: its index is in memory and starts empty.
 """
 
 import sqlite3
@@ -23,8 +23,8 @@ from ctx.narrative import narrative_scan
 from ctx.objects import untracked, untracked_survey
 from ctx.objects.model import StepKind
 from ctx.objects.store import Kind
-from ctx.project import present
-from ctx.project.present import Fingerprint
+from ctx.project import project_index_state
+from ctx.project.project_index_state import Fingerprint
 from ctx.project.trust_check import Verdict
 from ctx.sqlite.connection import explained, integrity_problems, transaction
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from ctx.memory.changes import Change, Who
     from ctx.objects.repository import Repository
     from ctx.project import compaction
-    from ctx.project.index import Index
+    from ctx.project.project_index import Index
 
 
 _ATTEMPTS = 20
 
 
 class ProjectMemory:
-    """Where a project's nodes are read and changed."""
+    """Reads and changes a project's nodes."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ProjectMemory:
         self.project = project
         self._keeps_index = keeps_index
         self.withheld = withheld
-        """Why nothing is read that was there before; None where the store is trusted."""
+        """Why existing memory is not read; None if the store is trusted."""
         self._not_ours = frozenset(self._documents()) if withheld else frozenset()
         self._settings = settings
         self._connection: Connection | None = None
@@ -79,39 +79,43 @@ class ProjectMemory:
 
     @property
     def graph(self) -> Graph:
-        """The graph as it is now. Nothing of the working tree is written for it."""
+        """The current graph. Reading it writes nothing to the working tree."""
         if self._connection is None and not self.withheld and self._keeps_index:
             if untracked.are_places_stale(self.project):
                 untracked_survey.refresh(self.repository)
             seen = self._documents()
-            now = present.state(self.project)
-            self._connection = present.read_current(self.project, now, seen)
+            now = project_index_state.state(self.project)
+            self._connection = project_index_state.read_current(self.project, now, seen)
         if self._connection is None:
             self._connection = self._up_to_date().connection
         return Graph(self._connection, PROJECT)
 
     @property
     def damaged(self) -> int:
-        """How many objects the graph does without, as far as it was looked at."""
+        """How many objects are unreadable and missing from the graph, if it was opened."""
         try:
-            return 0 if self._connection is None else present.count_damaged(self._connection)
+            return (
+                0
+                if self._connection is None
+                else project_index_state.count_damaged(self._connection)
+            )
         except sqlite3.DatabaseError:
-            # It is the index that is damaged, which is made anew.
+            # The index itself is damaged, and is rebuilt.
             return 0
 
     def _documents(self) -> dict[str, Fingerprint]:
-        """The documents that there are, and what tells whether they have changed."""
+        """The existing documents and their fingerprints."""
         found = narrative_scan.documents(self.project.narrative)
         return {seen.path: Fingerprint(seen.mtime_ns, seen.size, seen.inode) for seen in found}
 
     def _up_to_date(self) -> "Index":
-        """The index, brought to what the project is at."""
-        # What only reads an index that fits loads nothing of this.
-        from ctx.project import index
+        """The index, brought up to date."""
+        # Imported here, because reading an index that is up to date does not need it.
+        from ctx.project import project_index
 
         if self.withheld:
             if self._index is None:
-                self._use(index.empty(self.repository))
+                self._use(project_index.empty(self.repository))
             assert self._index is not None
             return self._index
         for _ in range(_ATTEMPTS):
@@ -123,35 +127,39 @@ class ProjectMemory:
                 self.discard()
             except DiskFailure:
                 self.close()
-                # Nothing can be written here. The answer is the same, it only is not kept.
-                self._use(index.in_memory(self.repository, present.state(self.project)))
+                # Nothing can be written here, so the index is built in memory.
+                self._use(
+                    project_index.in_memory(
+                        self.repository, project_index_state.state(self.project)
+                    )
+                )
         raise StagingConflict(
-            "The project's heads and refs do not stand still.", hint="Run the command again."
+            "The project's heads and refs keep changing.", hint="Run the command again."
         )
 
     def _brought(self) -> "Index | None":
-        """None where the heads have moved meanwhile, so that another index is the right one."""
-        from ctx.project import index
+        """The updated index; None if the heads have moved, so that another index is needed."""
+        from ctx.project import project_index
 
         is_fresh = self._index is None
         if is_fresh:
             self.close()
-            now = present.state(self.project)
-            with explained(present.path_for(self.project, now), IndexCorrupt):
-                make = index.open_index if self._keeps_index else index.in_memory
+            now = project_index_state.state(self.project)
+            with explained(project_index_state.path_for(self.project, now), IndexCorrupt):
+                make = project_index.open_index if self._keeps_index else project_index.in_memory
                 self._use(make(self.repository, now))
         opened = self._index
         assert opened is not None
         with explained(opened.path, IndexCorrupt), transaction(opened.connection):
-            # Only now nobody else can change the index; refs and heads may have moved since.
-            now = present.state(self.project)
-            is_same = present.path_for(self.project, now) == opened.path
-            if not is_same and opened.path != index.MEMORY:
+            # The index is locked now; refs and heads may have moved before that.
+            now = project_index_state.state(self.project)
+            is_same = project_index_state.path_for(self.project, now) == opened.path
+            if not is_same and opened.path != project_index.MEMORY:
                 return None
             changed = opened.bring(now)
             seen = self._documents()
             self._take_documents(opened, seen)
-            # One that was made just now is of a copy that knew other records.
+            # A new index may be a copy of one with other records.
             if changed or is_fresh:
                 self._give_documents_back(opened, seen)
         return opened
@@ -160,17 +168,17 @@ class ProjectMemory:
         self._index, self._connection = opened, opened.connection
 
     def _give_documents_back(self, opened: "Index", seen: Mapping[str, Fingerprint]) -> None:
-        """A document may belong to another node than before, now that there are other records."""
-        from ctx.project import documents
+        """Reread documents that belong to another node now that the records have changed."""
+        from ctx.project import document_nodes
 
         for path, node_id in opened.owners().items():
-            if path in seen and documents.owner(opened.connection, path) != node_id:
-                said = documents.read(self.project, opened.connection, path, seen[path])
+            if path in seen and document_nodes.owner(opened.connection, path) != node_id:
+                said = document_nodes.read(self.project, opened.connection, path, seen[path])
                 opened.put_document(path, said)
 
     def _take_documents(self, opened: "Index", seen: Mapping[str, Fingerprint]) -> None:
-        """Put in what documents say that are not what they were."""
-        from ctx.project import documents
+        """Update the records of changed documents."""
+        from ctx.project import document_nodes
 
         seen = {path: seen[path] for path in seen if path not in self._not_ours}
         changed = sorted(opened.changed_documents(seen))
@@ -180,14 +188,14 @@ class ProjectMemory:
         for path in changed:
             said = None
             if path in seen:
-                said = documents.read(self.project, opened.connection, path, seen[path])
+                said = document_nodes.read(self.project, opened.connection, path, seen[path])
             opened.put_document(path, said)
 
     @contextmanager
     def changing(
         self, action: str, who: "Who", change_id: Ulid | None = None
     ) -> Iterator["Change"]:
-        """Make a change: a step of the session, all of it or nothing."""
+        """Make a change as one step of the session, all of it or nothing."""
         from ctx.memory.changes import Change
         from ctx.project import staging
 
@@ -204,16 +212,16 @@ class ProjectMemory:
                     if change.written or change.versions:
                         self._stage(opened, change, session)
                         is_staged = True
-                        opened.settle(present.state(self.project))
+                        opened.settle(project_index_state.state(self.project))
                         self._take_documents(opened, self._documents())
             except (sqlite3.DatabaseError, CtxError, OSError):
                 if not is_staged:
                     raise
-                # The step is durable, whatever has become of the index: that is made anew.
+                # The step is durable; the index is rebuilt.
                 self.discard()
 
     def _stage(self, opened: "Index", change: "Change", session: SessionId) -> None:
-        """Write a change down as a step. Once this returns, it cannot be lost."""
+        """Write a change as a step. It is durable when this returns."""
         from ctx.project import batches, staging
 
         kind = change.kind or (StepKind.COMMAND_RUN if change.objects else StepKind.NOTE)
@@ -221,7 +229,7 @@ class ProjectMemory:
         payload = [each.id for each in change.versions if each.kind is not Kind.BLOB]
         batch = None
         if change.written:
-            batch = batches.made(change.written, [each.id for each in change.objects])
+            batch = batches.encode_batch(change.written, [each.id for each in change.objects])
             objects.append(batch)
             payload.insert(0, batch.id)
         change.step = staging.append(self.repository, session, kind, objects, payload)
@@ -229,9 +237,9 @@ class ProjectMemory:
         if batch:
             opened.staged(batch.id, change.written, session)
 
-    def commit(self, wish: "compaction.Wish") -> "compaction.Made | None":
+    def commit(self, wish: "compaction.CompactionOptions") -> "compaction.CompactionResult | None":
         """Turn a session's chain into a commit."""
-        from ctx.project import compaction, index, staged
+        from ctx.project import compaction, project_index, staged_sessions
 
         if self.withheld:
             with closing(self._whole()) as whole:
@@ -239,19 +247,19 @@ class ProjectMemory:
         with self.repository.locked("ctx commit"):
             known = self.snapshots()
             before = self.repository.named_heads()
-            of_others = staged.documents_of_others(self.graph.connection, wish.session)
+            of_others = staged_sessions.documents_of_others(self.graph.connection, wish.session)
             wish = wish._replace(active=self._active_tasks(), of_others=of_others)
             untracked_survey.prune(self.repository)
             made = compaction.commit(self.repository, wish, self.graph, known)
             self.close()
             if made is not None and self._keeps_index:
-                index.rename(self.project, before, self.repository.named_heads())
+                project_index.rename(self.project, before, self.repository.named_heads())
         return made
 
     def _whole(self) -> "ProjectMemory":
-        """All of a store that is not trusted, for what is written into it.
+        """The whole memory of an untrusted store, needed for writing to it.
 
-        Its index is not kept: a hook takes the one that it finds.
+        Its index is not stored, because a hook would use it.
         """
         return ProjectMemory(self.project, self._settings, keeps_index=False)
 
@@ -263,7 +271,7 @@ class ProjectMemory:
         return {path: ObjectId(blob) for path, blob in self._up_to_date().last_snapshots()}
 
     def _active_tasks(self) -> list[str]:
-        """The documents of the tasks that are worked on."""
+        """The documents of active tasks."""
         rows = self.graph.connection.execute(
             "SELECT json_extract(metadata, '$.file') FROM nodes WHERE type = 'task'"
             " AND json_extract(metadata, '$.status') = 'active'"
@@ -271,19 +279,21 @@ class ProjectMemory:
         return [row[0] for row in rows if isinstance(row[0], str)]
 
     def is_damaged(self) -> bool:
-        """Whether the index is not a sound database any more."""
+        """Whether the index is a damaged database."""
         try:
             return self._connection is not None and bool(integrity_problems(self._connection))
         except sqlite3.DatabaseError:
             return True
 
     def discard(self) -> None:
-        """Throw the index away: it is made anew when it is needed."""
-        from ctx.project import index
+        """Delete the index. It is rebuilt when it is needed."""
+        from ctx.project import project_index
 
         self.close()
         if self._keeps_index and not self.withheld:
-            index.discard(present.path_for(self.project, present.state(self.project)))
+            project_index.discard(
+                project_index_state.path_for(self.project, project_index_state.state(self.project))
+            )
 
     def close(self) -> None:
         if self._connection is not None:

@@ -1,7 +1,7 @@
-"""Bring back commits that git threw away before it had them.
+"""Restores commits whose files git removed before they were added to git.
 
-Each comes back with its documents, and with the commits before it that went the same way. A commit
-that belongs to another branch stays parked until that branch is checked out.
+A commit is restored with its documents and with its removed ancestors. A commit of another branch
+stays parked until that branch is checked out.
 """
 
 import os
@@ -24,22 +24,22 @@ _TOGETHER = 100
 
 
 class RecoveredCommit(NamedTuple):
-    """A commit that git threw away, and that is a head again."""
+    """A restored commit, which is a head again."""
 
     commit: ObjectId
     message: str
     commits: int
-    """How many come back: with those before it that went the same way."""
+    """How many commits are restored, including its ancestors."""
     objects: int
-    """How many object files were written again."""
+    """How many object files were written."""
     documents: tuple[str, ...]
-    """What was written again of the narrative."""
+    """The narrative documents that were written."""
     problem: str | None = None
-    """Why it cannot come back."""
+    """Why it cannot be restored."""
 
 
 def recover_commits(repository: Repository, *, dry_run: bool) -> list[RecoveredCommit]:
-    """Bring back everything that git threw away. The caller holds the lock."""
+    """Restore all removed commits. The caller holds the lock."""
     known = untracked_survey.entries(repository)
     survey = untracked_survey.survey(repository)
     not_in_git = {each.commit: known[each.commit] for each in survey}
@@ -51,7 +51,7 @@ def recover_commits(repository: Repository, *, dry_run: bool) -> list[RecoveredC
 
 
 def recover_discarded(repository: Repository, prefix: str, *, dry_run: bool) -> RecoveredCommit:
-    """Bring back a commit that was given up."""
+    """Restore a commit that was discarded."""
     project = repository.project
     matching = [id for id in untracked.discarded(project) if id.startswith(prefix)]
     entry = untracked.read(project, matching[0]) if len(matching) == 1 else None
@@ -69,7 +69,7 @@ def recover_discarded(repository: Repository, prefix: str, *, dry_run: bool) -> 
 
 
 def discard_commit(repository: Repository, prefix: str, *, dry_run: bool) -> Entry:
-    """Give up a commit that is not in git. The caller holds the lock."""
+    """Discard a commit that is not in git. The caller holds the lock."""
     known = {each.commit: each for each in untracked_survey.survey(repository)}
     matching = [id for id in known if id.startswith(prefix)]
     if len(matching) != 1:
@@ -90,9 +90,10 @@ def discard_commit(repository: Repository, prefix: str, *, dry_run: bool) -> Ent
 
 
 def _line(commit: ObjectId, known: Mapping[ObjectId, Entry]) -> list[Entry]:
-    """A commit and those before it that git does not have, children first.
+    """A commit and its ancestors that are not in git, children first.
 
-    Also those whose objects are here: a recovery that was stopped has not written their documents.
+    Ancestors whose objects exist are included: an interrupted recovery may not have written their
+    documents.
     """
     found: dict[ObjectId, Entry] = {}
     waiting = [commit]
@@ -105,7 +106,7 @@ def _line(commit: ObjectId, known: Mapping[ObjectId, Entry]) -> list[Entry]:
 
 
 def _recover(repository: Repository, line: Sequence[Entry], *, dry_run: bool) -> RecoveredCommit:
-    """Objects come first and the head last: stopped before that, this begins again."""
+    """Write the objects first and the head last: an interrupted recovery can be repeated."""
     project, last = repository.project, line[0]
     missing = [
         id
@@ -137,7 +138,7 @@ def _recover(repository: Repository, line: Sequence[Entry], *, dry_run: bool) ->
     overtaken = named.difference(commits.newest(repository.objects, named))
     repository.heads.advance(last.commit, overtaken)
     with suppress(CtxError, OSError):
-        # This page went too, and can be made at any time.
+        # The list of decisions was removed too, and can be regenerated.
         decisions_page.write_decisions(project.narrative)
     return found
 
@@ -145,7 +146,7 @@ def _recover(repository: Repository, line: Sequence[Entry], *, dry_run: bool) ->
 def _adopted(
     repository: Repository, entry: Entry, line: Set[ObjectId], heads: Sequence[ObjectId]
 ) -> Entry:
-    """An entry that belongs to this branch, also where the branch that it was made on is gone."""
+    """An entry that belongs to this branch, even if its own branch is gone."""
     entry = entry._replace(is_parked=False)
     before = [parent for parent in entry.parents if parent not in line]
     if commits.contain(repository.objects, heads, before):
@@ -155,7 +156,7 @@ def _adopted(
 
 
 def _documents(repository: Repository, line: Iterable[Entry]) -> dict[str, str]:
-    """The documents that went along: as they were last, where git does not know the file."""
+    """The last versions of the removed documents that git does not track."""
     project = repository.project
     assert project.checkout is not None
     top = project.checkout.top
@@ -174,7 +175,7 @@ def _documents(repository: Repository, line: Iterable[Entry]) -> dict[str, str]:
 
 
 def _write(repository: Repository, ids: Sequence[ObjectId]) -> None:
-    """Write objects again, in parts that fit into memory."""
+    """Write objects, in batches that fit into memory."""
     for start in range(0, len(ids), _TOGETHER):
         part = ids[start : start + _TOGETHER]
         repository.objects.write(repository.staged.read(id) for id in part)

@@ -1,7 +1,7 @@
-"""What a repository is known by: the commits that its history begins with, the URL of its remote
-`origin`, and who owns its git folder.
+"""The identity of a repository: its root commits, the URL of its remote `origin`, and the owner of
+its git folder.
 
-A path says where a repository lies; this says which one it is.
+A path shows where a repository is; the identity shows which one it is.
 """
 
 import contextlib
@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ctx import git
 from ctx.errors import GitFailure
 from ctx.layout import Project
-from ctx.project import trust
-from ctx.project.trust import Trusted
+from ctx.project import trust_list
+from ctx.project.trust_list import TrustEntry
 
 _LONGEST_REMOTE = 120
 _DEFAULT_PORTS = dict(each.split(":") for each in "https:443 http:80 ssh:22 git:9418".split())
@@ -23,28 +23,28 @@ _NOT_IN_REMOTES = re.compile(r"[^A-Za-z0-9._~/:@+%=&?,\[\]-]")
 
 
 class Identity(NamedTuple):
-    """What a repository is known by."""
+    """The identity of a repository."""
 
     roots: tuple[str, ...]
-    """The commits that its history begins with; none: not known."""
+    """The root commits of its history; empty: not known."""
     remote: str
     owner: int | None
 
 
-class Snapshot(NamedTuple):
-    """What a repository is known by at one moment, and what tells whether that may have changed."""
+class IdentitySnapshot(NamedTuple):
+    """The identity at one moment, and data that shows whether it may have changed."""
 
     identity: Identity
     head: str
     """The commit that was checked out; empty: none."""
     stamp: str
-    """What `stamp_of` said."""
+    """The result of `stamp_of`."""
 
 
-def take(project: Project, *, walking: bool = True) -> Snapshot:
-    """What a project's repository is known by now, as far as git says so.
+def take(project: Project, *, walking: bool = True) -> IdentitySnapshot:
+    """The current identity of a project's repository, as far as git reports it.
 
-    Without `walking`, its first commits are not looked for.
+    Without `walking`, the root commits are not searched.
     """
     stamp, head, remote = stamp_of(project), "", ""
     roots: tuple[str, ...] = ()
@@ -52,13 +52,13 @@ def take(project: Project, *, walking: bool = True) -> Snapshot:
         head = head_of(project)
         remote = remote_of(project)
         roots = roots_of(project, head) if walking else ()
-    return Snapshot(Identity(roots, remote, trust.owner_of(project)), head, stamp)
+    return IdentitySnapshot(Identity(roots, remote, trust_list.owner_of(project)), head, stamp)
 
 
 def comparable(url: str) -> str:
-    """A URL of a remote in a form in which two of the same place are equal: `host/path`.
+    """A remote URL in canonical form, `host/path`, so that URLs of the same place are equal.
 
-    How it is reached, as whom and with which password is left out.
+    Scheme, user and password are left out.
     """
     url = url.strip()
     if found := _URL.fullmatch(url):
@@ -79,7 +79,7 @@ def comparable(url: str) -> str:
 
 
 def head_of(project: Project) -> str:
-    """The commit that is checked out; empty before there is one, and without git."""
+    """The commit that is checked out; empty before the first commit and without git."""
     return git.head_commit(project.checkout) or "" if project.checkout else ""
 
 
@@ -91,8 +91,8 @@ def roots_of(project: Project, head: str) -> tuple[str, ...]:
     return git.root_commits(project.checkout, head) if project.checkout and head else ()
 
 
-def differences(known: Trusted, now: Identity) -> tuple[str, ...]:
-    """What was known when a project was trusted, and does not hold any more."""
+def differences(known: TrustEntry, now: Identity) -> tuple[str, ...]:
+    """How the identity differs from the trusted one."""
     differs = []
     if known.remote and known.remote != now.remote:
         is_now = f"its remote is now {_quoted(now.remote)}" if now.remote else "it has no remote"
@@ -104,23 +104,23 @@ def differences(known: Trusted, now: Identity) -> tuple[str, ...]:
     return tuple(differs)
 
 
-def roots_differ(known: Trusted) -> str:
+def roots_differ(known: TrustEntry) -> str:
     first = f" {known.roots[0][:12]!r}" if known.roots else ""
     return f"its history cannot be followed to its first commit{first}"
 
 
-def owner_differs(known: Trusted, owner: int | None) -> str:
+def owner_differs(known: TrustEntry, owner: int | None) -> str:
     return f"its git folder belongs to user {owner} now, was {known.owner}"
 
 
 def _quoted(remote: str) -> str:
-    """A remote as it can be shown: an archive may bring one that says anything."""
+    """A remote that is safe to show: one from an archive may contain any text."""
     safe = _NOT_IN_REMOTES.sub("?", remote)
     return f'"{safe if len(safe) <= _LONGEST_REMOTE else f"{safe[:_LONGEST_REMOTE]}…"}"'
 
 
 def stamp_of(project: Project) -> str:
-    """Another text where the remote, or how much of history is here, may have changed."""
+    """A text that changes if the remote or the depth of the clone may have changed."""
     if project.checkout is None:
         return ""
     stamps = []

@@ -1,11 +1,10 @@
 """Staging: the chain of work commits of a session.
 
 Every step is durable when its command returns. A step writes its objects to the local staging
-store and then moves the session's ref; until a commit takes the chain over, nothing of it is
-in the working tree.
+store and then moves the session's ref. Nothing is written to the working tree until a commit.
 
-A chain belongs to the history that it began in. Where that is not checked out, the chain is parked:
-nobody sees it, nobody commits it, and it is there again when its branch is.
+A chain belongs to the history that it began in. While that is not checked out, the chain is parked:
+it is neither shown nor committed, and it returns with its branch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,13 +27,13 @@ def append(
     payload: Iterable[ObjectId],
     narrative: Iterable[NarrativeRef] = (),
 ) -> ObjectId:
-    """Add a step to a session, which begins with it if need be. The caller holds the lock."""
+    """Add a step to a session, and start the session if needed. The caller holds the lock."""
     name = refs.work(session)
     tip = repository.refs.read(name)
     heads = repository.tips()
     if tip is None:
         if redaction.redact(session).findings:
-            raise UsageError("The session's name looks like a secret.", hint="Name it otherwise.")
+            raise UsageError("The session's name looks like a secret.", hint="Use another name.")
         bases = heads
     else:
         bases = read_typed(repository.everything, tip, WorkCommit).bases
@@ -56,19 +55,18 @@ def append(
 
 
 def chain(repository: Repository, session: SessionId) -> list[Step]:
-    """The steps of a session that no commit has taken over, newest first."""
+    """The uncommitted steps of a session, newest first."""
     return work_chain.chain(repository.everything, repository.refs.read(refs.work(session)))
 
 
 def open_steps(
     repository: Repository, session: SessionId, heads: Sequence[ObjectId]
 ) -> tuple[list[Step], SessionId | None]:
-    """The steps that a command goes on with. The caller holds the lock.
+    """The steps that a command continues. The caller holds the lock.
 
-    A chain that began on a branch whose history is not checked out now is set aside as a
-    session of its own, so that it neither gets lost nor lands on the wrong branch. The second
-    value is that session. One that was set aside before, and whose history is here again, is
-    taken up again.
+    If the chain began in a history that is not checked out, it is parked as a session of its own,
+    so that it is neither lost nor committed on the wrong branch. The second value is that session.
+    A parked chain whose history is checked out again is resumed.
     """
     parked = settle(repository, session, heads)
     return chain(repository, session), parked
@@ -77,7 +75,7 @@ def open_steps(
 def settle(
     repository: Repository, session: SessionId, heads: Sequence[ObjectId]
 ) -> SessionId | None:
-    """Let a session go on with the chain that belongs here, if there is one."""
+    """Park a session's chain if it belongs to another history, and resume the one for this."""
     name = refs.work(session)
     tip = repository.refs.read(name)
     parked = None
@@ -94,7 +92,7 @@ def settle(
 
 
 def _take_up(repository: Repository, session: SessionId, heads: Sequence[ObjectId]) -> None:
-    """Take up a chain of this session that was set aside, if its history is here."""
+    """Resume a parked chain of this session whose history is checked out."""
     prefix = refs.work(SessionId(f"{session[:100]}-"))
     for name in list(repository.refs.names()):
         tip = repository.refs.read(name) if name.startswith(prefix) else None
@@ -103,7 +101,7 @@ def _take_up(repository: Repository, session: SessionId, heads: Sequence[ObjectI
         try:
             last = read_typed(repository.everything, tip, WorkCommit)
         except CtxError:
-            # It is for `ctx stage recover`.
+            # `ctx stage recover` handles it.
             continue
         is_here = commits.contain(repository.objects, heads, last.bases)
         if last.session_id == session and is_here:
@@ -115,7 +113,7 @@ def _take_up(repository: Repository, session: SessionId, heads: Sequence[ObjectI
 def files(repository: Repository, steps: Iterable[Step]) -> dict[str, FileVersion]:
     """The newest version of every file in a chain, by path.
 
-    A file that became a folder in between, or a folder that became a file, is what it is now.
+    If a file became a folder or a folder became a file, the newest state counts.
     """
     found: dict[str, FileVersion] = {}
     folders: set[str] = set()

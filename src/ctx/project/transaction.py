@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 
 from ctx import ids
 from ctx.ids import Ulid
-from ctx.memory import claims, records
+from ctx.memory import idempotency_keys, records
 from ctx.memory.changes import Change, Who, changing
-from ctx.memory.claims import AlreadyDone, Claim
 from ctx.memory.graph import PROJECT, USER, Graph
+from ctx.memory.idempotency_keys import AlreadyDone, Claim
 from ctx.sqlite.connection import transaction
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Transactions:
         self, action: str, who: Who, scopes: Sequence[str], claim: Claim
     ) -> Iterator[Change]:
         user = self._user.connection
-        if claims.is_taken(user, claim.id):
+        if idempotency_keys.is_taken(user, claim.id):
             raise AlreadyDone(claim.id)
         is_shared = PROJECT in scopes
         change_id = ids.derived_ulid(0, f"{claim.id} {action}") if is_shared else ids.new_ulid()
@@ -80,20 +80,20 @@ class Transactions:
                     yield change
                     if USER in scopes and change.in_scope(PROJECT).is_empty:
                         # Then nothing but the user store would know.
-                        claims.take(user, claim)
+                        idempotency_keys.take(user, claim)
             self._take(claim)
             if is_made:
                 raise AlreadyDone(claim.id)
         else:
             with self._stores(action, who, scopes, change_id) as change:
-                claims.take(user, claim)
+                idempotency_keys.take(user, claim)
                 yield change
 
     def _take(self, claim: Claim) -> None:
         connection = self._user.connection
         with transaction(connection):
-            if not claims.is_taken(connection, claim.id):
-                claims.take(connection, claim)
+            if not idempotency_keys.is_taken(connection, claim.id):
+                idempotency_keys.take(connection, claim)
 
     @contextmanager
     def _stores(

@@ -1,13 +1,12 @@
-"""Whether a project is the one that was trusted: its repository at its path.
+"""Checks whether a project is the trusted one: the same repository at the same path.
 
-A repository is known by the commits that its history begins with, the URL of its remote `origin`,
-and who owns its git folder. What was known when it was trusted must still hold. What was not known
-then (nothing was committed yet, there was no remote, the clone is shallow) is not compared, and
-written down as soon as it is known: so trust only ever narrows.
+A repository is identified by its root commits, the URL of its remote `origin`, and the owner of its
+git folder. What was known when it was trusted must still match. What was unknown then (no commit,
+no remote, a shallow clone) is not compared, and is stored once it is known: trust only narrows.
 
-To walk to the first commits takes long. The file with the marker also names the last commits that
-were checked: one of those needs no process, and one that descends from the last of them a quick
-one. Where another repository lies at the path, the file is removed, so that hooks agree.
+Walking to the root commits is slow. The marker file also lists the last checked commits: one of
+those needs no process, and a descendant of the last one a fast one. If another repository is at the
+path, the file is removed, so that hooks do not trust it either.
 """
 
 import contextlib
@@ -19,24 +18,24 @@ from typing import Any, NamedTuple
 from ctx import disk, git, interrupts, layout
 from ctx.errors import DiskFailure, GitFailure, LockConflict
 from ctx.layout import Project
-from ctx.project import repository_identity, trust
-from ctx.project.repository_identity import Identity, Snapshot, owner_differs, roots_differ
-from ctx.project.trust import Trusted
+from ctx.project import repository_identity, trust_list
+from ctx.project.repository_identity import Identity, IdentitySnapshot, owner_differs, roots_differ
+from ctx.project.trust_list import TrustEntry
 
-BROKEN = f"{trust.NAME}.broken"
-NOTICE = f"{trust.NAME}.adopted"
-"""The file that says how many entries were given an identity, until somebody was told."""
+BROKEN = f"{trust_list.NAME}.broken"
+NOTICE = f"{trust_list.NAME}.adopted"
+"""The file with the number of entries that got an identity, until the user was told."""
 
 _WAIT_S = 10.0
 _KEPT_HEADS = 8
 
 
 class Verdict(NamedTuple):
-    """Whether a project store is trusted, and what is not as it was when it was trusted."""
+    """Whether a project store is trusted, and what has changed since it was trusted."""
 
     is_trusted: bool
     differs: tuple[str, ...] = ()
-    """Clauses such as `its remote is now "a", was "b"`; none where it was never trusted."""
+    """Clauses such as `its remote is now "a", was "b"`; empty if it was never trusted."""
 
     @property
     def reason(self) -> str:
@@ -59,32 +58,32 @@ NEVER_TRUSTED = Verdict(False)
 def verify(home: str, project: Project) -> Verdict:
     """Whether this is the repository that was trusted at this path.
 
-    One that was cloned again gets its marker back; another one loses it.
+    A new clone of the same repository gets its marker back; another repository loses it.
     """
-    known = trust.find(home, project)
+    known = trust_list.find(home, project)
     if known is not None and not known.marker:
         adopt(home, project)
-        known = trust.find(home, project)
+        known = trust_list.find(home, project)
     if known is None:
         return NEVER_TRUSTED
     if not known.marker:
-        # The list cannot be written here; it is what it was.
+        # The list cannot be written, so it is unchanged.
         return TRUSTED
-    kept = trust.read_key(project, known.key)
+    kept = trust_list.read_key(project, known.key)
     if kept.get("marker") != known.marker:
         return _without_marker(home, project, known, kept)
-    owner = trust.owner_of(project)
+    owner = trust_list.owner_of(project)
     if known.owner not in (None, owner):
         return _refused(home, project, known, (owner_differs(known, owner),))
     try:
         return _with_marker(home, project, known, kept)
     except GitFailure:
-        # Without git nothing can be compared: it is as trusted as a hook takes it.
+        # Without git nothing can be compared: the marker alone decides, as in a hook.
         return TRUSTED
 
 
-def _with_marker(home: str, project: Project, known: Trusted, kept: dict[str, Any]) -> Verdict:
-    """A project that has the marker: what may have changed since it was looked at last."""
+def _with_marker(home: str, project: Project, known: TrustEntry, kept: dict[str, Any]) -> Verdict:
+    """Check a project with the marker for changes since the last check."""
     stamp, head = repository_identity.stamp_of(project), repository_identity.head_of(project)
     heads = [each for each in _list(kept.get("heads")) if isinstance(each, str)]
     is_same_config = kept.get("stamp") == stamp
@@ -96,21 +95,23 @@ def _with_marker(home: str, project: Project, known: Trusted, kept: dict[str, An
         roots = known.roots
     else:
         roots = repository_identity.roots_of(project, head)
-    snapshot = Snapshot(Identity(roots, remote, known.owner), head, stamp)
+    snapshot = IdentitySnapshot(Identity(roots, remote, known.owner), head, stamp)
     if differs := repository_identity.differences(known, snapshot.identity):
         return _refused(home, project, known, differs, snapshot)
     _learn(home, known, snapshot.identity)
-    # Those that were checked when less was known do not count any more.
+    # Commits that were checked when less was known do not count.
     checked = [each for each in heads if each != head] if known.roots else []
     with contextlib.suppress(OSError):
         _write_key(project, known, [*checked[1 - _KEPT_HEADS :], head], stamp)
     return TRUSTED
 
 
-def _without_marker(home: str, project: Project, known: Trusted, kept: dict[str, Any]) -> Verdict:
-    """A project at a trusted path that does not have the marker: it may be the same repository,
-    cloned again."""
-    # A commit's name stands for all that led to it: a history that was refused is not walked again.
+def _without_marker(
+    home: str, project: Project, known: TrustEntry, kept: dict[str, Any]
+) -> Verdict:
+    """Check a project at a trusted path without the marker: it may be a new clone of the same
+    repository."""
+    # A commit id stands for its whole history: a refused history is not walked again.
     is_refused = bool(known.roots) and kept.get("refused") == _refusal(project)
     snapshot = repository_identity.take(project, walking=not is_refused)
     if differs := repository_identity.differences(known, snapshot.identity):
@@ -134,7 +135,7 @@ _OLD_INDEXES = "the indexes that lie in its git folder cannot be removed"
 
 
 def trusted_project(home: str, folder: str) -> Project | None:
-    """The project here whose store may be used: it is there, and trusted."""
+    """The project here, if it has a trusted store."""
     project = layout.find_project(folder, home)
     return project if project and verify(home, project).is_trusted else None
 
@@ -147,18 +148,18 @@ def trust_project(home: str, project: Project, who: str, at: str) -> bool:
     """
     if verify(home, project).is_trusted:
         return False
-    before, snapshot = trust.find(home, project), repository_identity.take(project)
-    key, folder = trust.key_of(project), trust.folder_of(project)
-    known = Trusted(key, project.root, at, who, os.urandom(16).hex(), *snapshot.identity)
+    before, snapshot = trust_list.find(home, project), repository_identity.take(project)
+    key, folder = trust_list.key_of(project), trust_list.folder_of(project)
+    known = TrustEntry(key, project.root, at, who, os.urandom(16).hex(), *snapshot.identity)
     with _locked(home, "ctx trust"), disk.explained("writing down what is trusted"):
-        if trust.find(home, project) != before and trust.is_trusted(home, project):
+        if trust_list.find(home, project) != before and trust_list.is_trusted(home, project):
             # Another process was faster.
             return False
-        entries = trust.read_list(home)
+        entries = trust_list.read_list(home)
         if entries is None:
             entries = {}
-            if os.path.lexists(trust.path_of(home)):
-                os.replace(trust.path_of(home), os.path.join(home, BROKEN))
+            if os.path.lexists(trust_list.path_of(home)):
+                os.replace(trust_list.path_of(home), os.path.join(home, BROKEN))
         _discard_indexes(project, key)
         _write_key(project, known, [snapshot.head], snapshot.stamp)
         if key != folder:
@@ -169,26 +170,26 @@ def trust_project(home: str, project: Project, who: str, at: str) -> bool:
 
 
 def revoke(home: str, project: Project) -> bool:
-    """Trust a project no longer; whether it was trusted."""
-    keys = {trust.key_of(project), trust.folder_of(project)}
+    """Revoke the trust of a project; whether it was trusted."""
+    keys = {trust_list.key_of(project), trust_list.folder_of(project)}
     for key in keys:
         with contextlib.suppress(OSError):
-            disk.discard(trust.key_file(project, key))
+            disk.discard(trust_list.key_file(project, key))
     return _remove(home, keys)
 
 
 def revoke_folder(home: str, root: str) -> bool:
-    """The same for a project that may be gone: what stands in its place later is another one."""
-    keys = {trusted.key for trusted in trust.everything(home) if trusted.root == root}
+    """Revoke the trust of a folder whose project may be gone."""
+    keys = {trusted.key for trusted in trust_list.everything(home) if trusted.root == root}
     return _remove(home, keys)
 
 
 def _remove(home: str, keys: set[str]) -> bool:
-    if keys.isdisjoint(trust.read_list(home) or {}):
+    if keys.isdisjoint(trust_list.read_list(home) or {}):
         return False
     with _locked(home, "ctx trust --revoke"), disk.explained("writing down what is trusted"):
-        # A list that broke in the meantime trusts nobody, and stays as it is.
-        entries = trust.read_list(home) or {}
+        # A list that became unreadable in the meantime is left as it is.
+        entries = trust_list.read_list(home) or {}
         left = {key: entry for key, entry in entries.items() if key not in keys}
         if left != entries:
             interrupts.defer()
@@ -197,35 +198,38 @@ def _remove(home: str, keys: set[str]) -> bool:
 
 
 def adopt(home: str, here: Project | None = None) -> None:
-    """Give entries of a ctx that knew only paths the identity that their projects have now.
+    """Add the current identity to entries of an old ctx that stored only paths.
 
-    One whose folder is gone gets a marker that nothing has: what comes to its path is another one.
+    An entry whose folder is gone gets a marker that matches nothing.
     """
-    found: dict[str, tuple[Project | None, Snapshot]] = {}
-    for known in trust.everything(home):
+    found: dict[str, tuple[Project | None, IdentitySnapshot]] = {}
+    for known in trust_list.everything(home):
         if known.marker:
             continue
-        is_here = here is not None and known.key in (trust.key_of(here), trust.folder_of(here))
+        is_here = here is not None and known.key in (
+            trust_list.key_of(here),
+            trust_list.folder_of(here),
+        )
         project = here if is_here else _at(home, known)
         if project is not None:
             found[known.key] = (project, repository_identity.take(project))
         elif not os.path.exists(known.key.partition("//")[0]):
-            found[known.key] = (None, Snapshot(Identity((), "", None), "", ""))
+            found[known.key] = (None, IdentitySnapshot(Identity((), "", None), "", ""))
     if not found:
         return
-    # Where it cannot be written the entries are what they were, and the next process tries again.
+    # If the list cannot be written, the next process tries again.
     with (
         contextlib.suppress(DiskFailure, LockConflict),
         _locked(home, "ctx trust"),
         disk.explained("writing down what is trusted"),
     ):
-        entries = trust.read_list(home) or {}
+        entries = trust_list.read_list(home) or {}
         # Another process may have been faster.
-        left = [known for known in trust.everything(home) if not known.marker]
+        left = [known for known in trust_list.everything(home) if not known.marker]
         adopted = [known for known in left if known.key in found]
         for known in adopted:
             project, snapshot = found[known.key]
-            known = Trusted(*known[:4], os.urandom(16).hex(), *snapshot.identity)
+            known = TrustEntry(*known[:4], os.urandom(16).hex(), *snapshot.identity)
             if project is not None:
                 with contextlib.suppress(OSError):
                     _write_key(project, known, [snapshot.head], snapshot.stamp)
@@ -236,25 +240,25 @@ def adopt(home: str, here: Project | None = None) -> None:
 
 
 def take_notice(home: str) -> int:
-    """How many entries were given an identity since somebody was told; 0 the next time."""
+    """How many entries got an identity since the last call."""
     path = os.path.join(home, NOTICE)
     try:
-        told = int(disk.read_plain(path, 100))
+        count = int(disk.read_plain(path, 100))
         os.unlink(path)
     except (OSError, ValueError):
         return 0
-    return told
+    return count
 
 
-def _at(home: str, known: Trusted) -> Project | None:
-    """The project that an entry is about, if it is still there."""
+def _at(home: str, known: TrustEntry) -> Project | None:
+    """The project of an entry, if it still exists."""
     project = layout.find_project(known.root, home)
-    keys = (trust.key_of(project), trust.folder_of(project)) if project else ()
+    keys = (trust_list.key_of(project), trust_list.folder_of(project)) if project else ()
     return project if known.key in keys else None
 
 
-def _learn(home: str, known: Trusted, now: Identity) -> None:
-    """Write down what was not known before, so that it must hold from now on."""
+def _learn(home: str, known: TrustEntry, now: Identity) -> None:
+    """Store parts of the identity that were unknown before, so that they must match later."""
     roots, remote = known.roots or now.roots, known.remote or now.remote
     if (roots, remote) == (known.roots, known.remote):
         return
@@ -263,7 +267,7 @@ def _learn(home: str, known: Trusted, now: Identity) -> None:
         _locked(home, "ctx trust"),
         disk.explained("writing down what is trusted"),
     ):
-        entries = trust.read_list(home) or {}
+        entries = trust_list.read_list(home) or {}
         entry = entries.get(known.key)
         if isinstance(entry, dict) and entry.get("marker") == known.marker:
             # Another process may have learned it first.
@@ -275,16 +279,16 @@ def _learn(home: str, known: Trusted, now: Identity) -> None:
 def _refused(
     home: str,
     project: Project,
-    known: Trusted,
+    known: TrustEntry,
     differs: tuple[str, ...],
-    snapshot: Snapshot | None = None,
+    snapshot: "IdentitySnapshot | None" = None,
 ) -> Verdict:
-    """Take the marker away, so that hooks agree. That a history begins with other commits is kept
-    in its place: to find it out takes long."""
-    path = trust.key_file(project, known.key)
+    """Remove the marker, so that hooks do not trust it either. If the root commits differ, that is
+    stored in its place, because finding it out is slow."""
+    path = trust_list.key_file(project, known.key)
     with contextlib.suppress(DiskFailure, LockConflict, OSError), _locked(home, "ctx trust"):
-        if trust.find(home, project) != known:
-            # It was trusted anew meanwhile, as what it is now.
+        if trust_list.find(home, project) != known:
+            # It was trusted again in the meantime.
             pass
         elif snapshot and roots_differ(known) in differs:
             _write(path, {"refused": f"{snapshot.head} {snapshot.stamp}"})
@@ -302,12 +306,12 @@ def _refusal(project: Project) -> str:
 
 
 def _discard_indexes(project: Project, key: str) -> None:
-    """Remove the indexes of memory in every working tree; that of the code is no memory."""
+    """Remove the memory indexes of every working tree, but not the code index."""
     import shutil
 
     local = project.local
     others = os.path.dirname(local)
-    is_alone = key == trust.folder_of(project)
+    is_alone = key == trust_list.folder_of(project)
     folders = [local] if is_alone else [os.path.join(others, each) for each in disk.names(others)]
     for folder in folders:
         indexes = os.path.join(folder, "index")
@@ -326,15 +330,15 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _with_entry(entries: dict[str, Any], known: Trusted) -> dict[str, Any]:
-    """The list with an entry in it, and whatever else a newer ctx has written there."""
+def _with_entry(entries: dict[str, Any], known: TrustEntry) -> dict[str, Any]:
+    """The list with an entry added; fields of a newer ctx are kept."""
     before = entries.get(known.key)
     entry = {name: value for name, value in known._asdict().items() if name != "key"}
     return {**entries, known.key: {**(before if isinstance(before, dict) else {}), **entry}}
 
 
-def _write_key(project: Project, known: Trusted, heads: list[str], stamp: str) -> None:
-    path = trust.key_file(project, known.key)
+def _write_key(project: Project, known: TrustEntry, heads: list[str], stamp: str) -> None:
+    path = trust_list.key_file(project, known.key)
     _write(path, {"marker": known.marker, "heads": heads, "stamp": stamp})
 
 
@@ -344,13 +348,13 @@ def _write(path: str, value: dict[str, Any]) -> None:
 
 
 def _write_list(home: str, entries: dict[str, Any]) -> None:
-    # A path may be any bytes: what is no text is escaped, and comes back as it was.
+    # A path may be any bytes: what is not text is escaped and restored when read.
     text = json.dumps(entries, indent=2, sort_keys=True)
-    disk.replace(trust.path_of(home), f"{text}\n".encode())
+    disk.replace(trust_list.path_of(home), f"{text}\n".encode())
 
 
 def _locked(home: str, doing: str) -> AbstractContextManager[None]:
-    """One writer at a time, so that nobody's trust is lost."""
+    """A lock for one writer at a time, so that no entry is lost."""
     from ctx import locks
 
-    return locks.hold(f"{trust.path_of(home)}.lock", doing, _WAIT_S)
+    return locks.hold(f"{trust_list.path_of(home)}.lock", doing, _WAIT_S)

@@ -90,7 +90,7 @@ def context(request: RouteRequest) -> ContextAnswer:
 
 def search(request: RouteRequest) -> Any:
     from ctx.memory.query.compile import Scope
-    from ctx.memory.query.parse import parse_words
+    from ctx.memory.query.query_parser import parse_words
     from ctx.operations.query import find
 
     with _memory_at(request, request.text("project_path")) as memory:

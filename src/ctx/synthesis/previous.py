@@ -13,7 +13,7 @@ from ctx.capture.steps import Step
 from ctx.ids import NodeId
 from ctx.memory import lookups, records
 from ctx.memory.graph import Graph
-from ctx.memory.lookups import Statement
+from ctx.memory.lookups import NodeStatement
 from ctx.memory.model import from_json
 from ctx.synthesis import junk
 from ctx.synthesis.by_model import answers, merging
@@ -131,7 +131,7 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _read(found: Statement) -> Told:
+def _read(found: NodeStatement) -> Told:
     said = from_json(found.metadata)
     title = said.get("title")
     shown = title if isinstance(title, str) else found.content.partition("\n")[0][:_LONGEST_TITLE]

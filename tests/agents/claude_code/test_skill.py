@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agent_commands.commands import Command
-from ctx.agent_commands.commands import parse as parse_commands
+from ctx.agent_commands.command_parser import Command
+from ctx.agent_commands.command_parser import parse as parse_commands
 from ctx.agents.claude_code import plugin, skill
 from ctx.errors import PathRefused
 from ctx.memory import model
-from ctx.memory.query.parse import parse as parse_query
+from ctx.memory.query.query_parser import parse as parse_query
 from ctx.memory.query.syntax import FILTERS
 from tests.agents.claude_code.typed import fences, shell_lines, try_to_type
 

@@ -7,8 +7,8 @@ import pytest
 
 from ctx.errors import PathRefused
 from ctx.exchange.foreign import claude_code
-from ctx.exchange.foreign.claude_code import Folders
-from ctx.exchange.foreign.incoming import Item, Skipped, Whole
+from ctx.exchange.foreign.claude_code import ClaudeFolders
+from ctx.exchange.foreign.foreign_items import CompletePage, Item, SkippedItem
 from ctx.memory.model import Draft
 from tests.conftest import git
 
@@ -27,9 +27,9 @@ def read(
 ) -> list[Item]:
     """What is said. That a page was read to its end is not looked at here."""
     config = str((home or Path("/nowhere")) / ".claude")
-    folders = Folders(config, [str(near)] if near else [])
+    folders = ClaudeFolders(config, [str(near)] if near else [])
     with claude_code.reading([str(path) for path in paths], folders, project) as reading:
-        return [item for item in reading.items if not isinstance(item, Whole)]
+        return [item for item in reading.items if not isinstance(item, CompletePage)]
 
 
 def shown(items: list[Item]) -> list[Any]:
@@ -92,12 +92,12 @@ def test_equal_headings_are_told_apart_by_what_they_say(folder: Path) -> None:
 
 def test_a_page_says_what_it_has_said(folder: Path) -> None:
     page = write(folder / "CLAUDE.md", "# One\na\n# Two\nb\n")
-    with claude_code.reading([str(page)], Folders("/nowhere"), "shop") as reading:
+    with claude_code.reading([str(page)], ClaudeFolders("/nowhere"), "shop") as reading:
         one, two, whole = reading.items
     assert isinstance(one, Draft)
     assert isinstance(two, Draft)
     tags = ("project:shop", "source:claude-code")
-    assert whole == Whole(str(page), tags, frozenset({one.id, two.id}))
+    assert whole == CompletePage(str(page), tags, frozenset({one.id, two.id}))
 
 
 def test_what_describes_a_page_is_no_summary_of_its_parts(folder: Path) -> None:
@@ -149,11 +149,11 @@ def test_what_a_page_imports(folder: Path, tmp_path: Path) -> None:
         "More",
     ]
     outside = "it lies outside of the folder"
-    assert [item for item in items if isinstance(item, Skipped)] == [
-        Skipped("@../secret.md in CLAUDE.md", outside),
-        Skipped("@~/me.md in CLAUDE.md", outside),
-        Skipped("@link.md in CLAUDE.md", outside),
-        Skipped("@gone.md in CLAUDE.md", "there is no such file"),
+    assert [item for item in items if isinstance(item, SkippedItem)] == [
+        SkippedItem("@../secret.md in CLAUDE.md", outside),
+        SkippedItem("@~/me.md in CLAUDE.md", outside),
+        SkippedItem("@link.md in CLAUDE.md", outside),
+        SkippedItem("@gone.md in CLAUDE.md", "there is no such file"),
     ]
 
 
@@ -165,7 +165,7 @@ def test_pages_that_import_each_other(folder: Path) -> None:
     # What only names a page that is read says nothing itself.
     assert isinstance(told, Draft)
     assert (told.content, told.metadata["path"]) == ("@f.md", str(folder / "e.md"))
-    assert skipped == Skipped("@f.md in e.md", "more than 5 files lead to it")
+    assert skipped == SkippedItem("@f.md in e.md", "more than 5 files lead to it")
 
 
 def test_sections_that_only_name_files(folder: Path) -> None:
@@ -186,7 +186,7 @@ def test_links_that_a_stranger_put_there(folder: Path, tmp_path: Path) -> None:
     (folder / "CLAUDE.md").symlink_to(tmp_path / "private.md")
     (folder / "sub").mkdir()
     os.mkfifo(folder / "sub" / "CLAUDE.md")
-    assert read(folder) == [Skipped("CLAUDE.md", "it is a link that leads elsewhere")]
+    assert read(folder) == [SkippedItem("CLAUDE.md", "it is a link that leads elsewhere")]
     # A link inside the project is an everyday thing, and so is one that a person names.
     write(folder / "AGENTS.md", "for agents")
     (folder / "CLAUDE.local.md").symlink_to("AGENTS.md")
@@ -211,8 +211,8 @@ def test_what_cannot_be_read(folder: Path) -> None:
     (folder / "CLAUDE.md").write_bytes(b"a\0b")
     (folder / "CLAUDE.local.md").write_text("x" * (1024 * 1024 + 1))
     assert read(folder) == [
-        Skipped("CLAUDE.md", "it is binary"),
-        Skipped("CLAUDE.local.md", "it has more than 1,048,576 bytes"),
+        SkippedItem("CLAUDE.md", "it is binary"),
+        SkippedItem("CLAUDE.local.md", "it has more than 1,048,576 bytes"),
     ]
     (folder / "CLAUDE.local.md").write_bytes(b"not \xff UTF-8")
     assert [i.content for i in read(folder) if isinstance(i, Draft)] == ["not \udcff UTF-8"]

@@ -5,7 +5,7 @@ import pytest
 from ctx import ids
 from ctx.errors import DatabaseFailure
 from ctx.exchange.foreign import claude_mem
-from ctx.exchange.foreign.incoming import Item, Skipped
+from ctx.exchange.foreign.foreign_items import Item, SkippedItem
 from ctx.ids import Ulid
 from ctx.memory.model import Draft
 from tests.exchange.foreign import databases
@@ -75,7 +75,7 @@ def test_observations_and_the_summary_of_their_session(tmp_path: Path) -> None:
         edges=(("DERIVED_FROM", first.id), ("DERIVED_FROM", second.id)),
     )
     reason = "raw prompts are not knowledge (--with-prompts imports them)"
-    assert items[3:] == [Skipped("user prompts: 1", reason)]
+    assert items[3:] == [SkippedItem("user prompts: 1", reason)]
 
 
 def test_prompts_if_they_are_asked_for(tmp_path: Path) -> None:
@@ -177,9 +177,9 @@ def test_what_is_not_as_it_should_be(tmp_path: Path) -> None:
     assert found["Lists"].content == 'Lists\n\n- {"a": "é"}\n- ["b"]\n- 5'
     assert [tag for tag in found["Lists"].tags if tag.startswith("concept:")] == ["concept:x"]
     assert found["By\udcfftes"].metadata["files_read"] == ["Infinity"]
-    assert [item for item in items if isinstance(item, Skipped)] == [
-        Skipped("observations 1", "it has no text"),
-        Skipped("session_summaries 1", "it has no text"),
+    assert [item for item in items if isinstance(item, SkippedItem)] == [
+        SkippedItem("observations 1", "it has no text"),
+        SkippedItem("session_summaries 1", "it has no text"),
     ]
     assert read(path) == items
 

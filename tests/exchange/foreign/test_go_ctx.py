@@ -7,7 +7,7 @@ import pytest
 from ctx import ids
 from ctx.errors import DatabaseFailure
 from ctx.exchange.foreign import go_ctx
-from ctx.exchange.foreign.incoming import Item, Skipped
+from ctx.exchange.foreign.foreign_items import Item, SkippedItem
 from ctx.memory.model import Draft, Edge, View
 from tests.exchange.foreign import databases
 from tests.exchange.foreign.databases import (
@@ -95,9 +95,9 @@ def test_what_is_not_as_it_should_be(tmp_path: Path) -> None:
         (own.id, DECISION, "RELATES_TO")
     ]
     assert edges[0].metadata == {**STATED, "original_type": "LIKES"}
-    assert [item for item in items if isinstance(item, Skipped)] == [
-        Skipped(f"node {FACT}", "it has no content"),
-        Skipped(f"edge LIKES  → {DECISION}", "it has only one end"),
+    assert [item for item in items if isinstance(item, SkippedItem)] == [
+        SkippedItem(f"node {FACT}", "it has no content"),
+        SkippedItem(f"edge LIKES  → {DECISION}", "it has only one end"),
     ]
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from ctx import ids
 from ctx.exchange.foreign import jsonl
-from ctx.exchange.foreign.incoming import Item, Located, Skipped
+from ctx.exchange.foreign.foreign_items import Item, LocatedDraft, SkippedItem
 from ctx.memory.model import Draft
 
 
@@ -12,7 +12,7 @@ def read(*lines: str | bytes) -> list[Item]:
 
 def one(line: str) -> Draft:
     (item,) = read(line)
-    assert isinstance(item, Located)
+    assert isinstance(item, LocatedDraft)
     assert item.place == "line 1"
     return item.draft
 
@@ -51,14 +51,14 @@ def test_bad_lines_are_named() -> None:
     deep = '{"content": ' + "[" * 100_000 + "]" * 100_000 + "}"
     items = read("\ufeff{}", "", "nonsense", b'{"content": "\xff"}', '{"content": 1}', "[]", deep)
     assert items == [
-        Skipped("line 1", "it has no content"),
-        Skipped("line 3", "it is not a JSON object"),
-        Skipped("line 4", "it is not UTF-8 at its byte 14"),
-        Skipped("line 5", "it has no content"),
-        Skipped("line 6", "it is not a JSON object"),
-        Skipped("line 7", "it is not a JSON object"),
+        SkippedItem("line 1", "it has no content"),
+        SkippedItem("line 3", "it is not a JSON object"),
+        SkippedItem("line 4", "it is not UTF-8 at its byte 14"),
+        SkippedItem("line 5", "it has no content"),
+        SkippedItem("line 6", "it is not a JSON object"),
+        SkippedItem("line 7", "it is not a JSON object"),
     ]
-    assert read('{"content": "x", "metadata": {"a": NaN}}')[0] == Skipped(
+    assert read('{"content": "x", "metadata": {"a": NaN}}')[0] == SkippedItem(
         "line 1", "it is not a JSON object"
     )
 

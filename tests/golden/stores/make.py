@@ -13,7 +13,7 @@ from sqlite3 import Connection
 
 from ctx import ids
 from ctx.ids import NodeId
-from ctx.memory import pending, store, undo
+from ctx.memory import inverse_changes, pending, user_store
 from ctx.memory.changes import Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.migrations import MIGRATIONS
@@ -25,7 +25,7 @@ WHO = Who("a-session", "cli")
 
 
 def make(path: str) -> None:
-    with closing(store.open_for_writing(path)) as connection:
+    with closing(user_store.open_for_writing(path)) as connection:
         graph = Graph(connection)
         with changing(graph, "add", WHO) as change:
             fact = change.add_node("fact", "The API speaks OAuth 2.0.", summary="OAuth")
@@ -57,7 +57,7 @@ def make(path: str) -> None:
             change.tag(old, "a:mistake")
         mistake = change.id
         with changing(graph, "undo", WHO) as change:
-            undo.take_back(change, mistake)
+            inverse_changes.take_back(change, mistake)
         with changing(graph, "task start", WHO) as change:
             change.set_current_task("current_task", "parser")
         pending.put(graph, "recall:a-session", "An answer.")
@@ -81,7 +81,7 @@ def main() -> None:
     if path.exists():
         sys.exit(f"{path.name} is there already, and stays as it is.")
     make(str(path))
-    with closing(store.open_for_reading(str(path))) as connection:
+    with closing(user_store.open_for_reading(str(path))) as connection:
         path.with_suffix(".txt").write_text(told(connection))
     for suffix in ("-wal", "-shm"):
         if os.path.exists(f"{path}{suffix}"):

@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 from ctx.memory import model
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope, compile_count, compile_query
-from ctx.memory.query.parse import DEEPEST, MOST_FILTERS, parse
+from ctx.memory.query.query_parser import DEEPEST, MOST_FILTERS, parse
 from tests.memory.query import oracle
 from tests.memory.query.oracle import NOW_MS, Graph, Node
 
@@ -152,7 +152,7 @@ def test_statistics_change_no_plan() -> None:
 
 def steps(
     connection: sqlite3.Connection,
-    ask: Callable[[], evaluate.Matches | Iterator[object]],
+    ask: Callable[[], execute.Matches | Iterator[object]],
     limit: int | None,
 ) -> int:
     """How much work SQLite does for the first ids, in tens of instructions."""
@@ -165,7 +165,7 @@ def steps(
 
     connection.set_progress_handler(step, 10)
     found = ask()
-    for _ in islice(found.ids if isinstance(found, evaluate.Matches) else found, limit):
+    for _ in islice(found.ids if isinstance(found, execute.Matches) else found, limit):
         pass
     connection.set_progress_handler(None, 0)
     return taken
@@ -188,9 +188,9 @@ def test_the_first_ids_come_without_the_others(text: str, connection: sqlite3.Co
     asked = ([connection], parse(text))
     for scope in SCOPES:
         # Running a statement already looks for its first row.
-        matching = partial(evaluate.matching, *asked, scope, NOW_MS)
+        matching = partial(execute.matching, *asked, scope, NOW_MS)
         assert 10 * steps(connection, matching, 5) < steps(connection, matching, None)
-        in_tiers = partial(evaluate.in_tiers, *asked, scope, NOW_MS)
+        in_tiers = partial(execute.in_tiers, *asked, scope, NOW_MS)
         assert 10 * steps(connection, in_tiers, 5) < steps(connection, in_tiers, None)
 
 
@@ -225,8 +225,8 @@ def test_what_the_language_allows_sqlite_can_do() -> None:
             texts.append(nested)
     for text in texts:
         query = parse(text)
-        next(evaluate.matching([connection], query, SCOPES[2], NOW_MS).ids, None)
-        next(evaluate.in_tiers([connection], query, SCOPES[2], NOW_MS), None)
+        next(execute.matching([connection], query, SCOPES[2], NOW_MS).ids, None)
+        next(execute.in_tiers([connection], query, SCOPES[2], NOW_MS), None)
         statement = compile_count(query, SCOPES[2], NOW_MS)
         connection.execute(f"EXPLAIN {statement.sql}", statement.parameters).fetchone()
     connection.close()

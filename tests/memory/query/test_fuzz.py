@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ctx.errors import QueryInvalid
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import parse, parse_words
+from ctx.memory.query.query_parser import parse, parse_words
 from tests import effort
 from tests.memory.query import oracle
 from tests.memory.query.oracle import NOW_MS
@@ -56,11 +56,11 @@ def test_any_text(connection: sqlite3.Connection, text: str) -> None:
             assert len(shown) in (0, 2)
             assert all(line.isprintable() for line in shown)
             continue
-        ids = list(evaluate.matching([connection], query, SCOPE, NOW_MS).ids)
-        assert evaluate.count([connection], query, SCOPE, NOW_MS) == len(ids)
-        tiered = [node_id for _, node_id in evaluate.in_tiers([connection], query, SCOPE, NOW_MS)]
+        ids = list(execute.matching([connection], query, SCOPE, NOW_MS).ids)
+        assert execute.count([connection], query, SCOPE, NOW_MS) == len(ids)
+        tiered = [node_id for _, node_id in execute.in_tiers([connection], query, SCOPE, NOW_MS)]
         assert sorted(tiered) == sorted(ids)
-        evaluate.left_out_by_scope([connection], query, SCOPE, NOW_MS)
+        execute.left_out_by_scope([connection], query, SCOPE, NOW_MS)
 
 
 @settings(max_examples=effort.times(300), deadline=None, derandomize=True, database=None)

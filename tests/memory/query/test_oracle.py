@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.memory import model
-from ctx.memory.query import evaluate
+from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope, compile_query, words_of
-from ctx.memory.query.parse import Query, parse
+from ctx.memory.query.query_parser import Query, parse
 from tests import effort
 from tests.memory.query import oracle
 from tests.memory.query.oracle import NOW_MS, Graph, Node, Question
@@ -70,12 +70,12 @@ def test_filters(seed: int) -> None:
         told = (seed, question.text, scope, compile_query(query, scope, NOW_MS))
 
         limit = random.choice([None, 0, 1, 3])
-        matches = evaluate.matching([connection], query, scope, NOW_MS, limit=limit)
+        matches = execute.matching([connection], query, scope, NOW_MS, limit=limit)
         assert list(matches.ids) == ids[:limit], told
-        assert evaluate.count([connection], query, scope, NOW_MS) == len(ids), told
-        left_out = evaluate.left_out_by_scope([connection], query, scope, NOW_MS)
+        assert execute.count([connection], query, scope, NOW_MS) == len(ids), told
+        left_out = execute.left_out_by_scope([connection], query, scope, NOW_MS)
         assert left_out == len(within) - len(expected), told
-        assert list(evaluate.in_tiers([connection], query, scope, NOW_MS)) == tiered(expected), told
+        assert list(execute.in_tiers([connection], query, scope, NOW_MS)) == tiered(expected), told
     connection.close()
 
 
@@ -131,16 +131,16 @@ def check_words(
     expected.sort(key=lambda node: ranks[node.id])
     told = (query, scope, compile_query(query, scope, NOW_MS))
 
-    matches = evaluate.matching([connection], query, scope, NOW_MS)
+    matches = execute.matching([connection], query, scope, NOW_MS)
     assert matches.partial == partial, told
     assert list(matches.ids) == [node.id for node in expected], told
-    first = evaluate.matching([connection], query, scope, NOW_MS, limit=2).ids
+    first = execute.matching([connection], query, scope, NOW_MS, limit=2).ids
     assert list(first) == [node.id for node in islice(expected, 2)], told
-    assert evaluate.count([connection], query, scope, NOW_MS) == len(expected), told
-    assert list(evaluate.in_tiers([connection], query, scope, NOW_MS)) == tiered(expected), told
+    assert execute.count([connection], query, scope, NOW_MS) == len(expected), told
+    assert list(execute.in_tiers([connection], query, scope, NOW_MS)) == tiered(expected), told
     without = having[not having[False]]
     hidden = [node for node in without if not in_project(node, query, scope)]
-    assert evaluate.left_out_by_scope([connection], query, scope, NOW_MS) == len(hidden), told
+    assert execute.left_out_by_scope([connection], query, scope, NOW_MS) == len(hidden), told
 
 
 def ranks_of(connection: Connection, query: Query, any_word: bool) -> dict[str, float]:

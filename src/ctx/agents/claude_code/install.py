@@ -21,7 +21,7 @@ from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.registration import Group
 from ctx.errors import HookFailed, PathRefused
 from ctx.hook_files.spool import EVENTS
-from ctx.memory import store
+from ctx.memory import user_store
 from ctx.sqlite.connection import explained, shown
 
 State = Literal[
@@ -271,7 +271,7 @@ def _trial(command: str, word: str, environment: Mapping[str, str], folder: str)
         os.mkdir(made, disk.FOLDER_MODE)
     database = os.path.join(home, "store.db")
     with explained(database):
-        store.open_for_writing(database).close()
+        user_store.open_for_writing(database).close()
     before = set(os.listdir(home))
     inherited = {
         name: value for name, value in environment.items() if not name.startswith(_NOT_FOR_A_TRIAL)

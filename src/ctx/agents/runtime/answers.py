@@ -313,9 +313,9 @@ def _event(hook: "Hook", said: bytes) -> "dict[str, Any] | None":
 
 def _place(hook: "Hook", event: "dict[str, Any]") -> Place:
     def trusts(project: "layout.Project") -> bool:
-        from ctx.project import trust
+        from ctx.project import trust_list
 
-        return trust.is_trusted(hook.home, project)
+        return trust_list.is_trusted(hook.home, project)
 
     return layout.place(_folder(hook, event), hook.home, trusts)
 

@@ -1,15 +1,15 @@
-"""CLAUDE.md files, and the notes that Claude Code keeps for itself.
+"""Reads CLAUDE.md files and Claude Code's own notes.
 
-What a person wrote for the agent stands in `CLAUDE.md` and `CLAUDE.local.md` of a project and its
-folders, in `.claude/rules/`, and in the folder of Claude Code itself. What the agent wrote down
-by itself lies in `projects/<name>/memory/` there: `MEMORY.md`, which is an index or the notes
-themselves, and one file for each thing.
+Instructions of people are in `CLAUDE.md` and `CLAUDE.local.md` of a project and its folders, in
+`.claude/rules/`, and in Claude Code's own folder. Notes of the agent are in
+`projects/<name>/memory/` of that folder: `MEMORY.md`, which is an index or the notes themselves,
+and one file per topic.
 
-Each section under a heading becomes a node; without headings, each block of text. A note with a
-head of its own (name, description, type) is one node.
+Each section under a heading becomes a node; without headings, each block of text. A note with front
+matter (name, description, type) is one node.
 
-A section is known by its headings, and by what it says where others have the same headings: so
-it stays the same node whatever is written above it.
+A section is identified by its headings, and also by its text if others have the same headings. So
+it stays the same node when text above it changes.
 """
 
 import os
@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from ctx import checkouts, clock, disk
 from ctx.errors import PathRefused
-from ctx.exchange.foreign import incoming, markdown
-from ctx.exchange.foreign.incoming import Item, Reading, Skipped, Whole
-from ctx.exchange.foreign.markdown import Section
+from ctx.exchange.foreign import foreign_items, markdown_sections
+from ctx.exchange.foreign.foreign_items import CompletePage, ForeignSource, Item, SkippedItem
+from ctx.exchange.foreign.markdown_sections import MarkdownSection
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.model import Draft
@@ -50,15 +50,15 @@ _IMPORT_LINE = re.compile(rf"\s*(?:[-*+]\s+)?{_IMPORT.pattern}\s*")
 _DASHED = re.compile(r"[^A-Za-z0-9]")
 
 
-class Page(NamedTuple):
+class MemoryPage(NamedTuple):
     """A file to read, and where it belongs."""
 
     path: str
     root: str
-    """The folder that its name is told from, and that what it imports must lie in."""
+    """The folder that its name is relative to, and that its imports must be in."""
     project: str | None
     trusted: bool = False
-    """Named by a person, or in their own folder: it may be a link."""
+    """Whether a person named it or it is in their own folder: then it may be a link."""
     hops: int = 0
 
     @property
@@ -66,26 +66,26 @@ class Page(NamedTuple):
         return os.path.relpath(self.path, self.root)
 
 
-class Folders(NamedTuple):
-    """What lies where."""
+class ClaudeFolders(NamedTuple):
+    """The folders to search."""
 
     config: str
-    """Where Claude Code keeps its files."""
+    """Claude Code's folder."""
     near: Sequence[str] = ()
-    """Those that notes of the agent may be about."""
+    """Project folders that the agent's notes may be about."""
 
 
 @contextmanager
 def reading(
-    paths: Sequence[str], folders: Folders, project: str | None = None
-) -> Iterator[Reading]:
-    """What the files say, and those in folders. `project` names the project they belong to."""
+    paths: Sequence[str], folders: ClaudeFolders, project: str | None = None
+) -> Iterator[ForeignSource]:
+    """The items of files and folders. `project` overrides the name of their project."""
     found: list[Item] = []
-    waiting: list[Page] = []
+    waiting: list[MemoryPage] = []
     folders = folders._replace(near=[*map(os.path.abspath, paths), *folders.near])
     for path in paths:
         for each in _pages(os.path.abspath(path), folders):
-            if isinstance(each, Skipped):
+            if isinstance(each, SkippedItem):
                 found.append(each)
             else:
                 waiting.append(each._replace(project=project or each.project))
@@ -96,10 +96,10 @@ def reading(
         if real not in seen:
             seen.add(real)
             found += _read(page, waiting)
-    yield Reading(PROGRAM, len(found), iter(found))
+    yield ForeignSource(PROGRAM, len(found), iter(found))
 
 
-def _pages(path: str, folders: Folders) -> Iterator[Page | Skipped]:
+def _pages(path: str, folders: ClaudeFolders) -> Iterator[MemoryPage | SkippedItem]:
     if os.path.isfile(path):
         yield _page(path, folders)
     elif not os.path.isdir(path):
@@ -117,40 +117,42 @@ def _looks_like_claude_codes(folder: str) -> bool:
     return is_named_so and os.path.isdir(os.path.join(folder, "projects"))
 
 
-def _page(path: str, folders: Folders) -> Page:
-    """A file that was named: a note of the agent's, or instructions of a project."""
+def _page(path: str, folders: ClaudeFolders) -> MemoryPage:
+    """A named file: a note of the agent or instructions of a project."""
     folder = os.path.dirname(path)
     if os.path.basename(folder) == "memory" and _inside_projects(folder):
         project = _noted_project(os.path.dirname(folder), folders)
-        return Page(path, folder, project, trusted=True)
+        return MemoryPage(path, folder, project, trusted=True)
     project, root = _project(folder)
-    return Page(path, root, project, trusted=True)
+    return MemoryPage(path, root, project, trusted=True)
 
 
-def _of_claude_code(folder: str, folders: Folders) -> Iterator[Page | Skipped]:
+def _of_claude_code(folder: str, folders: ClaudeFolders) -> Iterator[MemoryPage | SkippedItem]:
     for name in ("CLAUDE.md", *_below(folder, "rules")):
         if os.path.isfile(os.path.join(folder, name)):
-            yield Page(os.path.join(folder, name), folder, None, trusted=True)
+            yield MemoryPage(os.path.join(folder, name), folder, None, trusted=True)
     projects = os.path.join(folder, "projects")
     for name in disk.names(projects):
         yield from _notes(os.path.join(projects, name, "memory"), folders)
 
 
-def _notes(folder: str, folders: Folders) -> Iterator[Page]:
+def _notes(folder: str, folders: ClaudeFolders) -> Iterator[MemoryPage]:
     project = _noted_project(os.path.dirname(folder), folders)
     for name in disk.names(folder):
         if name.endswith(".md"):
-            yield Page(os.path.join(folder, name), folder, project)
+            yield MemoryPage(os.path.join(folder, name), folder, project)
 
 
-def _of_project(folder: str) -> Iterator[Page | Skipped]:
+def _of_project(folder: str) -> Iterator[MemoryPage | SkippedItem]:
     project, root = _project(folder)
     home = os.path.expanduser("~")
     for count, (here, folders, names) in enumerate(os.walk(folder)):
         if count == _MOST_FOLDERS:
-            yield Skipped(shown(here), f"more than {_MOST_FOLDERS:,} folders: give a nearer one")
+            yield SkippedItem(
+                shown(here), f"more than {_MOST_FOLDERS:,} folders: give a nearer one"
+            )
             return
-        # Only the uppermost folder's own files, where that is everything a person has.
+        # In the home folder, only its own files are read.
         inner = [] if _same(here, home) else sorted(folders)
         folders[:] = [
             name for name in inner if not name.startswith(".") and name not in _PASSED_OVER
@@ -162,11 +164,11 @@ def _of_project(folder: str) -> Iterator[Page | Skipped]:
         for name in wanted:
             path = os.path.join(here, name)
             if os.path.isfile(path):
-                yield Page(path, root, project)
+                yield MemoryPage(path, root, project)
 
 
 def _below(folder: str, name: str) -> Iterator[str]:
-    """The markdown files under a folder, named from the one that it lies in."""
+    """The Markdown files below a folder, relative to its parent."""
     for here, folders, names in os.walk(os.path.join(folder, name)):
         folders.sort()
         for each in sorted(names):
@@ -175,7 +177,7 @@ def _below(folder: str, name: str) -> Iterator[str]:
 
 
 def _project(folder: str) -> tuple[str, str]:
-    """The name of the project that a folder belongs to, and its uppermost folder."""
+    """The name and root of the project that a folder belongs to."""
     checkout = checkouts.find_checkout(folder)
     if checkout is None:
         return os.path.basename(folder), folder
@@ -188,12 +190,12 @@ def _inside_projects(memory: str) -> bool:
     return os.path.basename(os.path.dirname(os.path.dirname(memory))) == "projects"
 
 
-def _noted_project(folder: str, folders: Folders) -> str:
-    """The project that a folder of Claude Code is about.
+def _noted_project(folder: str, folders: ClaudeFolders) -> str:
+    """The project that a folder of Claude Code belongs to.
 
-    The folder's name is the project's path with every other character a dash, which cannot be
-    read back; but the transcripts in it say where the sessions worked, and a folder that is at
-    hand may be the one.
+    The folder's name is the project's path with dashes for special characters, which cannot be
+    reversed. The transcripts in it contain the working directory; otherwise the known project
+    folders are compared.
     """
     for name in disk.names(folder)[:20]:
         if name.endswith(".jsonl"):
@@ -202,7 +204,7 @@ def _noted_project(folder: str, folders: Folders) -> str:
             except OSError:
                 continue
             if said := re.search(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)+)"', start):
-                cwd = incoming.json_value(b'"' + said[1] + b'"')
+                cwd = foreign_items.json_value(b'"' + said[1] + b'"')
                 if isinstance(cwd, str) and os.path.basename(cwd.rstrip("/")):
                     return _project(cwd.rstrip("/"))[0]
     name = os.path.basename(folder)
@@ -217,31 +219,31 @@ def _same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def _read(page: Page, waiting: list[Page]) -> Iterator[Item]:
+def _read(page: MemoryPage, waiting: list[MemoryPage]) -> Iterator[Item]:
     real = os.path.realpath(page.path)
     if not page.trusted and not _within(page.path, page):
-        yield Skipped(page.name, "it is a link that leads elsewhere")
+        yield SkippedItem(page.name, "it is a link that leads elsewhere")
         return
     try:
         data = disk.read_plain(real, _LARGEST_PAGE + 1)
         changed_at = clock.iso(int(os.stat(real).st_mtime * 1000))
     except OSError as error:
-        yield Skipped(shown(page.path), f"it cannot be read: {error.strerror}")
+        yield SkippedItem(shown(page.path), f"it cannot be read: {error.strerror}")
         return
     if len(data) > _LARGEST_PAGE:
-        yield Skipped(page.name, f"it has more than {_LARGEST_PAGE:,} bytes")
+        yield SkippedItem(page.name, f"it has more than {_LARGEST_PAGE:,} bytes")
         return
     if b"\0" in data:
-        yield Skipped(page.name, "it is binary")
+        yield SkippedItem(page.name, "it is binary")
         return
     text = data.decode("utf-8-sig", "surrogateescape")
-    found = markdown.parse(text)
+    found = markdown_sections.parse(text)
     is_note = os.path.basename(os.path.dirname(page.path)) == "memory"
     if is_note and "name" in found.head:
-        whole = Section("", (), found.first_line, found.body.strip())
+        whole = MarkdownSection("", (), found.first_line, found.body.strip())
         yield from _drafts(page, [whole], changed_at, found)
     else:
-        sections = markdown.sections(found)
+        sections = markdown_sections.sections(found)
         if os.path.basename(page.path) == _INDEX:
             sections = [_without_index(section, page) for section in sections]
         elif not is_note:
@@ -252,15 +254,18 @@ def _read(page: Page, waiting: list[Page]) -> Iterator[Item]:
 
 
 def _drafts(
-    page: Page, sections: Sequence[Section], changed_at: str, found: markdown.Parsed
-) -> Iterator[Draft | Whole]:
+    page: MemoryPage,
+    sections: Sequence[MarkdownSection],
+    changed_at: str,
+    found: markdown_sections.ParsedMarkdown,
+) -> Iterator[Draft | CompletePage]:
     kind = found.head.get("type") or found.inner_head.get("type")
     project = f"project:{page.project or ''}"
-    # What stands there twice, word for word, is said once.
-    told = list({(each.above, each.body): each for each in sections if each.body}.values())
-    alike = Counter(each.above for each in told)
+    # Identical sections are imported once.
+    distinct = list({(each.above, each.body): each for each in sections if each.body}.values())
+    alike = Counter(section.above for section in distinct)
     node_ids: set[NodeId] = set()
-    for section in told:
+    for section in distinct:
         words = f"{' '.join(section.above)} {found.head.get('name', '')} {kind or ''}"
         is_pattern = kind == "feedback" or bool(_PATTERN_WORDS.search(words))
         metadata: dict[str, Any] = {"path": page.path, "line": section.line}
@@ -270,7 +275,9 @@ def _drafts(
             metadata["name"] = name
         heading = f"{section.heading}\n\n" if section.heading else ""
         only = section.body if alike[section.above] > 1 else 0
-        node_id = incoming.derived_id(None, PROGRAM, page.project, page.name, *section.above, only)
+        node_id = foreign_items.derived_id(
+            None, PROGRAM, page.project, page.name, *section.above, only
+        )
         node_ids.add(node_id)
         yield Draft(
             node_id,
@@ -278,15 +285,15 @@ def _drafts(
             heading + section.body,
             changed_at,
             changed_at,
-            summary=found.head.get("description") if len(told) == 1 else None,
-            tags=incoming.tags(project, f"memory:{kind or ''}", SOURCE, model.REFERENCE),
+            summary=found.head.get("description") if len(distinct) == 1 else None,
+            tags=foreign_items.tags(project, f"memory:{kind or ''}", SOURCE, model.REFERENCE),
             metadata=metadata,
         )
-    yield Whole(page.path, incoming.tags(project, SOURCE), frozenset(node_ids))
+    yield CompletePage(page.path, foreign_items.tags(project, SOURCE), frozenset(node_ids))
 
 
-def _without_index(section: Section, page: Page) -> Section:
-    """Lines that only point to another note are left out: that note comes by itself."""
+def _without_index(section: MarkdownSection, page: MemoryPage) -> MarkdownSection:
+    """A section without lines that only link to another note: that note is read by itself."""
     folder = os.path.dirname(page.path)
 
     def points_elsewhere(line: str) -> bool:
@@ -297,8 +304,8 @@ def _without_index(section: Section, page: Page) -> Section:
     return section._replace(body="\n".join(kept).strip())
 
 
-def _only_imports(body: str, page: Page) -> bool:
-    """Whether a section only names files that are read too: then it says nothing itself."""
+def _only_imports(body: str, page: MemoryPage) -> bool:
+    """Whether a section only names files that are read too."""
     lines = [line for line in body.splitlines() if line.strip()]
     found = [_IMPORT_LINE.fullmatch(line) for line in lines]
     return page.hops < _MOST_HOPS and all(
@@ -307,27 +314,29 @@ def _only_imports(body: str, page: Page) -> bool:
     )
 
 
-def _imported(page: Page, body: str, waiting: list[Page]) -> Iterator[Skipped]:
-    """Files that a page names with an @: those beside it are read too, others are only told."""
-    for target in dict.fromkeys(_IMPORT.findall(markdown.without_code(body))):
+def _imported(page: MemoryPage, body: str, waiting: list[MemoryPage]) -> Iterator[SkippedItem]:
+    """Queue the files that a page names with `@`; those outside its folder are only reported."""
+    for target in dict.fromkeys(_IMPORT.findall(markdown_sections.without_code(body))):
         path = _path_of(target, page)
         if not target.endswith(_TEXT) and not os.path.isfile(path):
             continue
         if not _within(path, page):
-            yield Skipped(f"@{target} in {page.name}", "it lies outside of the folder")
+            yield SkippedItem(f"@{target} in {page.name}", "it lies outside of the folder")
         elif not os.path.isfile(path):
-            yield Skipped(f"@{target} in {page.name}", "there is no such file")
+            yield SkippedItem(f"@{target} in {page.name}", "there is no such file")
         elif page.hops >= _MOST_HOPS:
-            yield Skipped(f"@{target} in {page.name}", f"more than {_MOST_HOPS} files lead to it")
+            yield SkippedItem(
+                f"@{target} in {page.name}", f"more than {_MOST_HOPS} files lead to it"
+            )
         else:
-            waiting.append(Page(path, page.root, page.project, hops=page.hops + 1))
+            waiting.append(MemoryPage(path, page.root, page.project, hops=page.hops + 1))
 
 
-def _path_of(target: str, page: Page) -> str:
-    """Where a file lies that a page names."""
+def _path_of(target: str, page: MemoryPage) -> str:
+    """The path of a file that a page names."""
     folder = os.path.dirname(page.path)
     return os.path.normpath(os.path.join(folder, os.path.expanduser(target)))
 
 
-def _within(path: str, page: Page) -> bool:
+def _within(path: str, page: MemoryPage) -> bool:
     return os.path.realpath(path).startswith(os.path.realpath(page.root).rstrip("/") + "/")

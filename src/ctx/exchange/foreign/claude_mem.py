@@ -1,4 +1,4 @@
-"""The database of claude-mem: observations and session summaries, in every generation of it.
+"""Reads the database of claude-mem, in all its schema versions: observations and session summaries.
 
 Its tables grew over time: sessions were `sdk_session_id` before they were `memory_session_id`,
 an observation was one `text` before it had a title, facts and a narrative, and the first
@@ -15,9 +15,9 @@ from sqlite3 import Connection
 from typing import Any
 
 from ctx.errors import DatabaseFailure
-from ctx.exchange.foreign import database, incoming
-from ctx.exchange.foreign.database import Row
-from ctx.exchange.foreign.incoming import Item, Reading, Skipped
+from ctx.exchange.foreign import foreign_database, foreign_items
+from ctx.exchange.foreign.foreign_database import Row
+from ctx.exchange.foreign.foreign_items import ForeignSource, Item, SkippedItem
 from ctx.ids import NodeId
 from ctx.memory.model import Draft
 from ctx.sqlite.connection import shown
@@ -64,7 +64,7 @@ _PROMPT: dict[str, Sequence[str]] = {
     "created_at": ("created_at",),
 }
 
-# Newest generation first; what the first versions had comes under names of its own.
+# Newest version first; the tables of the first versions have other names.
 _OBSERVATIONS = ("observations", "memories")
 _SUMMARIES = ("session_summaries", "overviews")
 _PROMPTS = "user_prompts"
@@ -73,7 +73,7 @@ Tables = Mapping[str, list[str]]
 
 
 def has_tables(connection: Connection) -> bool:
-    found = database.columns(connection)
+    found = foreign_database.columns(connection)
     sessions = any(name in found for name in ("sdk_sessions", "sessions"))
     return sessions and any(
         "project" in found.get(table, ()) for table in (*_OBSERVATIONS, *_SUMMARIES)
@@ -81,39 +81,43 @@ def has_tables(connection: Connection) -> bool:
 
 
 @contextmanager
-def reading(path: str, *, with_prompts: bool = False) -> Iterator[Reading]:
-    with database.opened(path) as connection:
-        with database.explained(path):
+def reading(path: str, *, with_prompts: bool = False) -> Iterator[ForeignSource]:
+    with foreign_database.opened(path) as connection:
+        with foreign_database.explained(path):
             if not has_tables(connection):
                 raise DatabaseFailure(
                     f"{shown(path)} is not a database of claude-mem.",
                     hint="Leave out --from, and ctx finds out what it is.",
                 )
-            tables = database.columns(connection)
+            tables = foreign_database.columns(connection)
             read = [*_OBSERVATIONS, *_SUMMARIES, *([_PROMPTS] if with_prompts else [])]
-            total = sum(database.count(connection, name) for name in read if name in tables)
-        yield Reading(PROGRAM, total, _items(path, connection, tables, with_prompts))
+            total = sum(foreign_database.count(connection, name) for name in read if name in tables)
+        yield ForeignSource(PROGRAM, total, _items(path, connection, tables, with_prompts))
 
 
 def _items(path: str, connection: Connection, tables: Tables, with_prompts: bool) -> Iterator[Item]:
-    with database.explained(path):
+    with foreign_database.explained(path):
         sessions = _Sessions(connection, tables)
         for table in _OBSERVATIONS:
-            for row in database.rows(connection, table, tables.get(table, ()), _OBSERVATION):
+            for row in foreign_database.rows(
+                connection, table, tables.get(table, ()), _OBSERVATION
+            ):
                 yield _observation(table, row, sessions)
         for table, about in zip(_SUMMARIES, _OBSERVATIONS, strict=True):
             for row, observed in _with_observations(connection, tables, table, about):
                 yield _summary(table, row, sessions, observed)
         if with_prompts:
-            for row in database.rows(connection, _PROMPTS, tables.get(_PROMPTS, ()), _PROMPT):
+            for row in foreign_database.rows(
+                connection, _PROMPTS, tables.get(_PROMPTS, ()), _PROMPT
+            ):
                 yield _prompt(row, sessions)
-        elif count := database.count(connection, _PROMPTS) if _PROMPTS in tables else 0:
+        elif count := foreign_database.count(connection, _PROMPTS) if _PROMPTS in tables else 0:
             reason = "raw prompts are not knowledge (--with-prompts imports them)"
-            yield Skipped(f"user prompts: {count:,}", reason)
+            yield SkippedItem(f"user prompts: {count:,}", reason)
 
 
 class _Sessions:
-    """What claude-mem knows about sessions, for which it has names of its own."""
+    """The sessions of claude-mem, which have ids of their own."""
 
     def __init__(self, connection: Connection, tables: Tables) -> None:
         self._known: dict[str, str] = {}
@@ -123,7 +127,7 @@ class _Sessions:
             "agents": ("content_session_id", "claude_session_id"),
             "project": ("project",),
         }
-        for row in database.rows(
+        for row in foreign_database.rows(
             connection, "sdk_sessions", tables.get("sdk_sessions", ()), wanted
         ):
             own, agents = _text(row, "own"), _text(row, "agents")
@@ -133,35 +137,35 @@ class _Sessions:
                 self._projects.setdefault(agents, project)
 
     def name(self, row: Row) -> str:
-        """The name under which the agent knows the session of a row."""
+        """The agent's id of the session of a row."""
         own = _text(row, "session")
         return self._known.get(own, own)
 
     def project(self, name: str) -> str:
-        """The project of a session, by the agent's name of it."""
+        """The project of a session, by the agent's id."""
         return self._projects.get(name, "")
 
 
-def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | Skipped:
-    facts = incoming.words(row["facts"])
+def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | SkippedItem:
+    facts = foreign_items.words(row["facts"])
     listed = "\n".join(f"- {fact}" for fact in facts)
     heading = "\n".join(filter(None, (_text(row, "title"), _text(row, "subtitle"))))
     told = _text(row, "narrative") or _text(row, "text")
     content = "\n\n".join(filter(None, (heading, told, listed)))
     if not content:
-        return Skipped(f"{table} {_text(row, 'id')}", "it has no text")
+        return SkippedItem(f"{table} {_text(row, 'id')}", "it has no text")
     kind = _text(row, "type") or "memory"
-    concepts = incoming.listed(row["concepts"]) + incoming.listed(row["keywords"])
+    concepts = foreign_items.listed(row["concepts"]) + foreign_items.listed(row["keywords"])
     metadata = {
-        "files_read": incoming.words(row["files_read"]),
-        "files_modified": incoming.words(row["files_modified"]),
+        "files_read": foreign_items.words(row["files_read"]),
+        "files_modified": foreign_items.words(row["files_modified"]),
     }
     return _draft(
         table,
         row,
         "observation",
         content,
-        incoming.tags(
+        foreign_items.tags(
             f"kind:{kind}",
             *_placed(row, sessions),
             *(f"concept:{concept.strip()}" for concept in concepts if isinstance(concept, str)),
@@ -173,28 +177,28 @@ def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | Skipped:
 
 def _summary(
     table: str, row: Row, sessions: _Sessions, observed: Sequence[NodeId]
-) -> Draft | Skipped:
+) -> Draft | SkippedItem:
     sections = {name: text for name in SECTIONS if (text := _text(row, name))}
     told = [f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in sections.items()]
     content = "\n\n".join(told) or _text(row, "content")
     if not content:
-        return Skipped(f"{table} {_text(row, 'id')}", "it has no text")
+        return SkippedItem(f"{table} {_text(row, 'id')}", "it has no text")
     metadata: dict[str, Any] = {
         **sections,
-        "files_read": incoming.words(row["files_read"]),
-        "files_edited": incoming.words(row["files_edited"]),
+        "files_read": foreign_items.words(row["files_read"]),
+        "files_edited": foreign_items.words(row["files_edited"]),
     }
-    tags = incoming.tags(*_placed(row, sessions), SOURCE)
+    tags = foreign_items.tags(*_placed(row, sessions), SOURCE)
     draft = _draft(table, row, "summary", content, tags, metadata)
     return draft._replace(edges=tuple(("DERIVED_FROM", node_id) for node_id in observed))
 
 
-def _prompt(row: Row, sessions: _Sessions) -> Draft | Skipped:
+def _prompt(row: Row, sessions: _Sessions) -> Draft | SkippedItem:
     content = _text(row, "text")
     if not content:
-        return Skipped(f"{_PROMPTS} {_text(row, 'id')}", "it has no text")
+        return SkippedItem(f"{_PROMPTS} {_text(row, 'id')}", "it has no text")
     session = _text(row, "session")
-    tags = incoming.tags(
+    tags = foreign_items.tags(
         f"project:{sessions.project(session)}", f"session:{session}", "kind:prompt", SOURCE
     )
     return _draft(_PROMPTS, row, "source", content, tags, {})
@@ -213,7 +217,7 @@ def _draft(
     tags: tuple[str, ...],
     metadata: Mapping[str, Any],
 ) -> Draft:
-    created_at = incoming.iso(_created(row))
+    created_at = foreign_items.iso(_created(row))
     about = {**metadata, "prompt_number": row["prompt_number"], "claude_mem_id": row["id"]}
     return Draft(
         _node_id(table, row),
@@ -227,16 +231,16 @@ def _draft(
 
 
 def _node_id(table: str, row: Row) -> NodeId:
-    """Rows are numbered in each database anew; the session tells two databases apart."""
-    return incoming.derived_id(_created(row), PROGRAM, table, row["session"], row["id"])
+    """Row numbers are not unique across databases, so the session is part of the id."""
+    return foreign_items.derived_id(_created(row), PROGRAM, table, row["session"], row["id"])
 
 
 def _created(row: Row) -> int | None:
-    return incoming.moment(row["epoch"], row["created_at"])
+    return foreign_items.moment(row["epoch"], row["created_at"])
 
 
 def _text(row: Row, name: str) -> str:
-    return incoming.text(row[name]).strip()
+    return foreign_items.text(row[name]).strip()
 
 
 def _with_observations(
@@ -249,10 +253,12 @@ def _with_observations(
     """
     order = ("session", "epoch", "id")
     summaries = _by_session(
-        database.rows(connection, table, tables.get(table, ()), _SUMMARY, order)
+        foreign_database.rows(connection, table, tables.get(table, ()), _SUMMARY, order)
     )
     wanted = {name: _COMMON[name] for name in ("id", "session", "epoch", "created_at")}
-    seen = _by_session(database.rows(connection, about, tables.get(about, ()), wanted, order))
+    seen = _by_session(
+        foreign_database.rows(connection, about, tables.get(about, ()), wanted, order)
+    )
     session, observations = next(seen, (b"", []))
     for name, rows in summaries:
         while observations and session < name:
@@ -267,10 +273,10 @@ def _with_observations(
 
 
 def _by_session(rows: Iterator[Row]) -> Iterator[tuple[bytes, list[Row]]]:
-    """Neighbours of one session together, under its name as SQLite compares it."""
+    """Groups consecutive rows by session id, in SQLite's order."""
     name, together = b"", list[Row]()
     for row in rows:
-        own = incoming.text(row["session"]).encode("utf-8", "surrogateescape")
+        own = foreign_items.text(row["session"]).encode("utf-8", "surrogateescape")
         if own != name and together:
             yield name, together
             together = []

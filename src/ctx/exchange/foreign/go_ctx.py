@@ -1,4 +1,4 @@
-"""The `store.db` of the Go program of the same name, which lies where ours does.
+"""Reads the `store.db` of the Go program of the same name, which has the same path as ours.
 
 Its tables are those from which ours grew: ids are ULIDs and stay; types, tags, edges and views
 mean the same. Its metadata is a JSON text. Versions differ in columns, which are read by name.
@@ -12,8 +12,8 @@ from typing import Any
 
 from ctx import ids
 from ctx.errors import CtxError, DatabaseFailure, UsageError
-from ctx.exchange.foreign import database, incoming
-from ctx.exchange.foreign.incoming import Item, Reading, Skipped
+from ctx.exchange.foreign import foreign_database, foreign_items
+from ctx.exchange.foreign.foreign_items import ForeignSource, Item, SkippedItem
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.model import Draft, Edge, Evidence, View
@@ -30,22 +30,22 @@ _DEFAULTS = (model.DEFAULT_QUERY, "tag:tier:pinned OR tag:tier:working")
 
 
 def is_go_store(path: str) -> bool:
-    """Whether a file is such a store. Nothing is changed by asking, and nothing is raised."""
-    # SQLite would throw away the log beside an empty file, and it may be ours.
+    """Whether a file is such a store. Changes nothing and raises nothing."""
+    # SQLite would delete the log beside an empty file, and it may be ours.
     if not size_of(path):
         return False
     try:
-        with database.explained(path):
+        with foreign_database.explained(path):
             if application_id_of(path) not in (None, 0):
                 return False
-        with database.opened(path) as connection, database.explained(path):
+        with foreign_database.opened(path) as connection, foreign_database.explained(path):
             return has_tables(connection)
     except (CtxError, sqlite3.Error, OSError):
         return False
 
 
 def has_tables(connection: Connection) -> bool:
-    found = database.columns(connection)
+    found = foreign_database.columns(connection)
     return (
         pragma(connection, "application_id") == 0
         and set(_NODES) <= set(found.get("nodes", ()))
@@ -55,22 +55,22 @@ def has_tables(connection: Connection) -> bool:
 
 
 @contextmanager
-def reading(path: str) -> Iterator[Reading]:
-    with database.opened(path) as connection:
-        with database.explained(path):
+def reading(path: str) -> Iterator[ForeignSource]:
+    with foreign_database.opened(path) as connection:
+        with foreign_database.explained(path):
             if not has_tables(connection):
                 raise DatabaseFailure(
                     f"{shown(path)} is not a store of the Go program ctx.",
                     hint="Leave out --from, and ctx finds out what it is.",
                 )
-            tables = database.columns(connection)
+            tables = foreign_database.columns(connection)
             known = [name for name in ("nodes", "edges", "views") if name in tables]
-            total = sum(database.count(connection, name) for name in known)
-        yield Reading(PROGRAM, total, _items(path, connection, tables))
+            total = sum(foreign_database.count(connection, name) for name in known)
+        yield ForeignSource(PROGRAM, total, _items(path, connection, tables))
 
 
 def _items(path: str, connection: Connection, tables: Mapping[str, list[str]]) -> Iterator[Item]:
-    with database.explained(path):
+    with foreign_database.explained(path):
         yield from _nodes(connection, tables)
         for row in _rows(connection, "edges", tables, _EDGE_COLUMNS):
             yield edge(row)
@@ -81,13 +81,15 @@ def _items(path: str, connection: Connection, tables: Mapping[str, list[str]]) -
 
 def _rows(
     connection: Connection, table: str, tables: Mapping[str, list[str]], wanted: tuple[str, ...]
-) -> Iterator[database.Row]:
+) -> Iterator[foreign_database.Row]:
     columns = {name: (name,) for name in wanted}
-    return database.rows(connection, table, tables.get(table, ()), columns, order=wanted[:1])
+    return foreign_database.rows(
+        connection, table, tables.get(table, ()), columns, order=wanted[:1]
+    )
 
 
 def _nodes(connection: Connection, tables: Mapping[str, list[str]]) -> Iterator[Item]:
-    """Nodes with their tags. Both are read in the order of ids, so neither is kept in memory."""
+    """Nodes with their tags. Both are streamed in the order of ids."""
     tags = _rows(connection, "tags", tables, ("node_id", "tag", "created_at"))
     tag = next(tags, None)
     for row in _rows(connection, "nodes", tables, _NODE_COLUMNS):
@@ -95,69 +97,72 @@ def _nodes(connection: Connection, tables: Mapping[str, list[str]]) -> Iterator[
             tag = next(tags, None)
         tagged_at: dict[str, object] = {}
         while tag and _key(tag["node_id"]) == _key(row["id"]):
-            tagged_at[incoming.text(tag["tag"])] = tag["created_at"]
+            tagged_at[foreign_items.text(tag["tag"])] = tag["created_at"]
             tag = next(tags, None)
         yield node(row, tagged_at)
 
 
 def _key(value: object) -> bytes:
-    """As SQLite compares texts, so that both cursors go the same way."""
-    return incoming.text(value).encode("utf-8", "surrogateescape")
+    """A sort key in SQLite's text order, so that both cursors advance together."""
+    return foreign_items.text(value).encode("utf-8", "surrogateescape")
 
 
-def node(row: Mapping[str, Any], tagged_at: Mapping[str, object]) -> Draft | Skipped:
-    own_name = incoming.text(row.get("id"))
-    content = incoming.text(row.get("content"))
+def node(row: Mapping[str, Any], tagged_at: Mapping[str, object]) -> Draft | SkippedItem:
+    own_name = foreign_items.text(row.get("id"))
+    content = foreign_items.text(row.get("content"))
     if not content.strip():
-        return Skipped(f"node {own_name}", "it has no content")
-    created = incoming.moment(row.get("created_at"))
-    updated = incoming.moment(row.get("updated_at"), row.get("created_at"))
+        return SkippedItem(f"node {own_name}", "it has no content")
+    created = foreign_items.moment(row.get("created_at"))
+    updated = foreign_items.moment(row.get("updated_at"), row.get("created_at"))
     node_id = _node_id(own_name)
-    node_type, metadata = incoming.node_type(incoming.text(row.get("type")))
-    kind = incoming.text(row.get("kind"))
+    node_type, metadata = foreign_items.node_type(foreign_items.text(row.get("type")))
+    kind = foreign_items.text(row.get("kind"))
     if kind not in ("", "memory"):
         metadata["kind"] = kind
     times = {
-        tag: incoming.iso(incoming.moment(at))
+        tag: foreign_items.iso(foreign_items.moment(at))
         for word, at in tagged_at.items()
-        if (tag := incoming.tag(word))
+        if (tag := foreign_items.tag(word))
     }
     return Draft(
         node_id,
         node_type,
         content,
-        incoming.iso(created),
-        incoming.iso(updated),
-        summary=incoming.text(row.get("summary")).strip() or None,
+        foreign_items.iso(created),
+        foreign_items.iso(updated),
+        summary=foreign_items.text(row.get("summary")).strip() or None,
         tags=tuple(times),
         metadata={**_metadata(row.get("metadata")), **metadata},
         tagged_at={tag: at for tag, at in times.items() if at},
     )
 
 
-def replacement(row: Mapping[str, Any]) -> Iterator[Edge | Skipped]:
-    """The edge from what took a node's place: older versions have only a column that says so."""
-    if newer := incoming.text(row.get("superseded_by")).strip():
-        name, at = incoming.text(row.get("id")), row.get("updated_at")
+def replacement(row: Mapping[str, Any]) -> Iterator[Edge | SkippedItem]:
+    """The edge from the superseding node: older versions have only a column for it."""
+    if newer := foreign_items.text(row.get("superseded_by")).strip():
+        name, at = foreign_items.text(row.get("id")), row.get("updated_at")
         yield edge({"from_id": newer, "to_id": name, "type": "SUPERSEDES", "created_at": at})
 
 
 def _metadata(written: object) -> dict[str, Any]:
-    """An object as it is, or the JSON text of one; anything else is kept as it was written."""
+    """An object, or the JSON text of one; other values are kept as written."""
     if isinstance(written, Mapping):
         return dict(written)
-    text = incoming.text(written).strip()
+    text = foreign_items.text(written).strip()
     if text in ("", "{}", "null"):
         return {}
-    found = incoming.json_value(text)
+    found = foreign_items.json_value(text)
     return found if isinstance(found, dict) else {"original_metadata": text}
 
 
-def edge(row: Mapping[str, Any]) -> Edge | Skipped:
-    from_name, to_name = incoming.text(row.get("from_id")), incoming.text(row.get("to_id"))
-    word = incoming.text(row.get("type"))
+def edge(row: Mapping[str, Any]) -> Edge | SkippedItem:
+    from_name, to_name = (
+        foreign_items.text(row.get("from_id")),
+        foreign_items.text(row.get("to_id")),
+    )
+    word = foreign_items.text(row.get("type"))
     if not from_name.strip() or not to_name.strip():
-        return Skipped(f"edge {word} {from_name} → {to_name}", "it has only one end")
+        return SkippedItem(f"edge {word} {from_name} → {to_name}", "it has only one end")
     metadata = {**Evidence(PROGRAM).metadata(), **_metadata(row.get("metadata"))}
     try:
         edge_type = model.edge_type(word)
@@ -165,39 +170,41 @@ def edge(row: Mapping[str, Any]) -> Edge | Skipped:
         edge_type = "RELATES_TO"
         metadata["original_type"] = word
     from_id, to_id = _node_id(from_name), _node_id(to_name)
-    created = incoming.moment(row.get("created_at"))
-    named = incoming.text(row.get("id")).strip()
-    own_id = incoming.kept_id(named, created, PROGRAM, "edge", from_id, to_id, edge_type)
-    return Edge(own_id, from_id, to_id, edge_type, incoming.iso(created), metadata)
+    created = foreign_items.moment(row.get("created_at"))
+    named = foreign_items.text(row.get("id")).strip()
+    own_id = foreign_items.kept_id(named, created, PROGRAM, "edge", from_id, to_id, edge_type)
+    return Edge(own_id, from_id, to_id, edge_type, foreign_items.iso(created), metadata)
 
 
 def views(rows: Iterable[Mapping[str, Any]]) -> Iterator[Item]:
     for row in rows:
         found = view(row)
-        # What the program itself had put there was nobody's wish, and ours is as good.
+        # The program's own default view is not imported; ours is equivalent.
         if not (isinstance(found, View) and found.name == "default" and found.query in _DEFAULTS):
             yield found
 
 
-def view(row: Mapping[str, Any]) -> View | Skipped:
-    name = incoming.text(row.get("name")).strip()
-    query = incoming.text(row.get("query")).strip()
+def view(row: Mapping[str, Any]) -> View | SkippedItem:
+    name = foreign_items.text(row.get("name")).strip()
+    query = foreign_items.text(row.get("query")).strip()
     if not name or not query:
-        return Skipped(f"view {name or '?'}", "it has no name or no query")
+        return SkippedItem(f"view {name or '?'}", "it has no name or no query")
     budget = row.get("budget")
-    created = incoming.moment(row.get("created_at"))
+    created = foreign_items.moment(row.get("created_at"))
     return View(
         name,
         query,
         budget if isinstance(budget, int) and budget > 0 else None,
-        incoming.iso(created),
-        incoming.iso(incoming.moment(row.get("updated_at"), row.get("created_at"))),
+        foreign_items.iso(created),
+        foreign_items.iso(foreign_items.moment(row.get("updated_at"), row.get("created_at"))),
     )
 
 
 def _node_id(name: str) -> NodeId:
-    """The same for a node and for the edges that end at it: so no time belongs to it."""
+    """The same id for a node and for the edges to it, so it has no time."""
     upper = name.strip().upper()
     return (
-        NodeId(ids.Ulid(upper)) if ids.is_ulid(upper) else incoming.derived_id(None, PROGRAM, name)
+        NodeId(ids.Ulid(upper))
+        if ids.is_ulid(upper)
+        else foreign_items.derived_id(None, PROGRAM, name)
     )

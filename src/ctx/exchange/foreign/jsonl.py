@@ -1,4 +1,4 @@
-"""One JSON object a line: what any program can write that has something to remember.
+"""Reads one JSON object per line, a format that any program can write.
 
     {"content": "Deploys run on Fridays", "type": "fact", "tags": ["project:shop"]}
 
@@ -12,9 +12,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO
 
 from ctx import disk
-from ctx.exchange.foreign import incoming
-from ctx.exchange.foreign.database import require_file
-from ctx.exchange.foreign.incoming import Item, Located, Reading, Skipped
+from ctx.exchange.foreign import foreign_items
+from ctx.exchange.foreign.foreign_database import require_file
+from ctx.exchange.foreign.foreign_items import ForeignSource, Item, LocatedDraft, SkippedItem
 from ctx.memory import model
 from ctx.memory.model import Draft
 
@@ -27,14 +27,14 @@ _READ_SIZE = 1 << 20
 
 
 @contextmanager
-def reading(path: str) -> Iterator[Reading]:
+def reading(path: str) -> Iterator[ForeignSource]:
     require_file(path)
     with ExitStack() as closing:
         with disk.explained("reading what to import"):
             file = closing.enter_context(open(path, "rb"))
             total = sum(part.count(b"\n") for part in iter(lambda: file.read(_READ_SIZE), b""))
             file.seek(0)
-        yield Reading(PROGRAM, total, items(_lines(file)))
+        yield ForeignSource(PROGRAM, total, items(_lines(file)))
 
 
 def items(lines: Iterable[bytes]) -> Iterator[Item]:
@@ -46,7 +46,7 @@ def items(lines: Iterable[bytes]) -> Iterator[Item]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file, of which a very long one is cut off: it is no JSON then."""
+    """The lines of a file. A very long line is cut, so that it is not valid JSON."""
     with disk.explained("reading what to import"):
         while line := file.readline(LONGEST_LINE):
             yield line
@@ -54,41 +54,41 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
                 line = file.readline(LONGEST_LINE)
 
 
-def _item(line: bytes, name: str) -> Located | Skipped:
+def _item(line: bytes, name: str) -> LocatedDraft | SkippedItem:
     try:
         written = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        return Skipped(name, f"it is not UTF-8 at its byte {error.start + 1:,}")
-    found = incoming.json_value(written)
+        return SkippedItem(name, f"it is not UTF-8 at its byte {error.start + 1:,}")
+    found = foreign_items.json_value(written)
     if not isinstance(found, dict):
         long = len(line) == LONGEST_LINE
-        return Skipped(name, "it is too long" if long else "it is not a JSON object")
+        return SkippedItem(name, "it is too long" if long else "it is not a JSON object")
     content = found.get("content")
     if not isinstance(content, str) or not content.strip():
-        return Skipped(name, "it has no content")
-    return Located(name, _draft(found, content))
+        return SkippedItem(name, "it has no content")
+    return LocatedDraft(name, _draft(found, content))
 
 
 def _draft(found: Mapping[str, Any], content: str) -> Draft:
     named = found.get("type")
-    node_type, metadata = incoming.node_type(named if isinstance(named, str) else "fact")
-    created = incoming.moment(found.get("created_at"))
-    updated = incoming.moment(found.get("updated_at"), found.get("created_at"))
-    summary = incoming.text(found.get("summary")).strip() or None
-    if own := incoming.text(found.get("id")).strip():
-        node_id = incoming.kept_id(own, created, PROGRAM)
+    node_type, metadata = foreign_items.node_type(named if isinstance(named, str) else "fact")
+    created = foreign_items.moment(found.get("created_at"))
+    updated = foreign_items.moment(found.get("updated_at"), found.get("created_at"))
+    summary = foreign_items.text(found.get("summary")).strip() or None
+    if own := foreign_items.text(found.get("id")).strip():
+        node_id = foreign_items.kept_id(own, created, PROGRAM)
     else:
-        node_id = incoming.derived_id(created, PROGRAM, node_type, content.strip(), summary)
+        node_id = foreign_items.derived_id(created, PROGRAM, node_type, content.strip(), summary)
     given = found.get("metadata")
     more = {name: value for name, value in found.items() if name not in _FIELDS | _TIMES}
     return Draft(
         node_id,
         node_type,
         content,
-        incoming.iso(created),
-        incoming.iso(updated),
+        foreign_items.iso(created),
+        foreign_items.iso(updated),
         summary=summary,
-        tags=incoming.tags(*_tags(found.get("tags"))),
+        tags=foreign_items.tags(*_tags(found.get("tags"))),
         metadata={**more, **(given if isinstance(given, dict) else {}), **metadata},
     )
 

@@ -1,11 +1,16 @@
 """The query language: from a text to the ids of nodes.
 
     syntax      text → tokens with their places; a mistake drawn with a caret under it
-    times       how long ago, or when
-    parse       tokens → a tree of filters, or words with filters that must hold
+    filters     tokens → filters; time_filters: ages and dates
+    query_parser
+                tokens → a tree of filters, or words with filters that must match
+    conditions  filters → SQL conditions
     compile     tree, scope and time → one SQL statement
-    evaluate    run it: the ids in order, how many, by tier
-    candidates  the few hundred nodes that may answer a question, and what they say
+    execute     runs it: the ids in order, their number, by tier
+    prepared_views
+                the statements of a view as JSON, for hooks
+    node_candidates
+                the few hundred nodes that may answer a question
 
 A query is of one of two kinds, and its words decide which.
 
@@ -30,6 +35,6 @@ the newest first. Every mistake is an error that shows the place and the nearest
 like `AND`, `(` or `TypeError:` are just words. Filters count if they are right, and all of them
 must hold. The answer is ranked. Nothing is an error.
 
-What a query cannot see is said by the scope, not by the query: superseded nodes, other projects
-and other tasks are left out unless the query itself names them.
+The scope, not the query, decides what is visible: superseded nodes, other projects and other tasks
+are left out unless the query names them.
 """

@@ -1,7 +1,7 @@
-"""From a query, a scope and the time to one SQL statement.
+"""Compiles a query, a scope and the time to one SQL statement.
 
-SQLite would choose a plan by guessing, or by statistics that may be missing or old. Here the plan
-is written down instead, so that it is the same for every store:
+SQLite chooses a plan by guessing, or by statistics that may be missing or old. The statements fix
+the plan instead, so that it is the same for every store:
 
 1. The *candidates*: ids in descending order, out of indexes alone. A tag and a type are read in
    this order; `UNION`, `INTERSECT` and `EXCEPT` merge such streams without storing anything, so
@@ -21,28 +21,28 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.memory import model
 from ctx.memory.query import conditions
-from ctx.memory.query.conditions import Piece, condition, joined
+from ctx.memory.query.conditions import SqlFragment, condition, joined
 from ctx.memory.query.filters import (
     PROJECT,
     TASK,
-    Elsewhere,
-    Has,
-    Id,
+    HasFilter,
+    IdFilter,
     LinkedFrom,
     LinkedTo,
-    Path,
-    Session,
-    Tag,
-    TagPrefix,
-    Type,
+    OtherNameFilter,
+    PathFilter,
+    SessionFilter,
+    TagFilter,
+    TagPrefixFilter,
+    TypeFilter,
 )
-from ctx.memory.query.parse import And, Expression, Not, Or, Query
-from ctx.memory.query.times import Time
+from ctx.memory.query.query_parser import And, Expression, Not, Or, Query
+from ctx.memory.query.time_filters import TimeFilter
 
 MOST_WORDS = 32
-"""Of a longer question the first words count."""
+"""The maximum number of words of a question; later words are ignored."""
 
-_SUPERSEDED = Has("superseded")
+_SUPERSEDED = HasFilter("superseded")
 _TRUE = And(())
 _FALSE = Or(())
 
@@ -50,13 +50,13 @@ _FALSE = Or(())
 # the order of ids; what comes after it is used only where there is nothing else.
 _SORTED = 5
 _ORDER: Mapping[type, int] = {
-    Id: 0,
+    IdFilter: 0,
     LinkedFrom: 1,
     LinkedTo: 1,
-    Session: 2,
-    Path: 4,
-    Tag: 5,
-    Type: 5,
+    SessionFilter: 2,
+    PathFilter: 4,
+    TagFilter: 5,
+    TypeFilter: 5,
 }
 _NARROW_TIME, _MANY = 3, 6
 # Namespaces of which nearly every node has a tag.
@@ -68,10 +68,10 @@ _ROW = "nodes AS r INDEXED BY idx_nodes_row ON r.id = n.id"
 
 
 class Scope(NamedTuple):
-    """What can be seen, besides what the query says."""
+    """What is visible, in addition to the query's own filters."""
 
     include_superseded: bool = False
-    """Also what is superseded. A query that says `has:superseded` sees it anyway."""
+    """Whether superseded nodes are visible. With `has:superseded` they always are."""
     project: str | None = None
     """Without the nodes of other projects. A node is of all the projects that it is tagged with;
     one without such a tag is everyone's."""
@@ -79,25 +79,25 @@ class Scope(NamedTuple):
     """Without the working nodes of other tasks."""
 
 
-class Statement(NamedTuple):
+class SqlStatement(NamedTuple):
     sql: str
     parameters: tuple[str | int, ...] = ()
 
 
-class Words(NamedTuple):
-    """Which words of a question a node must have."""
+class SearchWords(NamedTuple):
+    """The words of a question that a node must have."""
 
     groups: tuple[tuple[str, ...], ...]
-    """What may stand for each word, as `terms.alternatives` says."""
+    """The alternatives of each word, from `terms.alternatives`."""
     any_of_them: bool = False
     newest: int | None = None
-    """Of the nodes that have them, only so many are ranked: the newest."""
+    """Only this many matching nodes are ranked, the newest ones."""
     beginnings: bool = False
-    """Whether words that begin like them are enough."""
+    """Whether the words are prefixes."""
 
     @property
     def expression(self) -> str:
-        """As FTS5 reads it. An empty phrase is in no text."""
+        """The FTS5 expression. An empty phrase matches nothing."""
         star = "*" if self.beginnings else ""
         words = (
             " OR ".join(
@@ -109,26 +109,28 @@ class Words(NamedTuple):
         return f"terms : (({wanted}))" if self.groups else '""'
 
 
-def words_of(query: Query) -> Words:
+def words_of(query: Query) -> SearchWords:
     """All the words of a question."""
     from ctx import terms
 
-    return Words(tuple(terms.alternatives(query.words)[:MOST_WORDS]))
+    return SearchWords(tuple(terms.alternatives(query.words)[:MOST_WORDS]))
 
 
-def compile_query(query: Query, scope: Scope, now_ms: int, words: Words | None = None) -> Statement:
-    """The ids of the nodes that match, the newest first; of a text, ids and ranks, the best first.
+def compile_query(
+    query: Query, scope: Scope, now_ms: int, words: SearchWords | None = None
+) -> SqlStatement:
+    """The ids of the matching nodes, newest first; for a text, ids and ranks, best first.
 
     Without being told which, all words of a text are wanted. Nodes of the same rank come in no
     order: to compare their ids, SQLite would have to read all of them.
     """
     if query.mode == "text":
         return _ranked(query, scope, now_ms, words or words_of(query))
-    return _found(_simplified(_visible(query, scope)), now_ms)
+    return _filter_statement(_simplified(_visible(query, scope)), now_ms)
 
 
-def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> Statement | None:
-    """The same for the nodes of filters with one tier; None where no node can match.
+def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> SqlStatement | None:
+    """The matching nodes of one tier, for a query of filters; None if no node can match.
 
     Whoever reads one tier after the other knows which nodes had a stronger one already. Without
     a tier it is about the nodes in none of the three that a view is made of.
@@ -137,22 +139,29 @@ def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> S
     within: list[Expression] = []
     if tier:
         known[tier] = True
-        within.append(Tag(tier))
+        within.append(TagFilter(tier))
     else:
         stronger = model.TIERS[: model.TIERS.index(model.OFF_CONTEXT)]
         known.update(dict.fromkeys(stronger, False))
-        within += [Not(Tag(other)) for other in stronger]
+        within += [Not(TagFilter(other)) for other in stronger]
     rest = _simplified(_visible(query, scope), known)
-    return None if _is_false(rest) else _found(_simplified(And((*within, rest))), now_ms)
+    if isinstance(rest, Or) and not rest.parts:
+        return None
+    return _filter_statement(_simplified(And((*within, rest))), now_ms)
 
 
 def compile_count(
-    query: Query, scope: Scope, now_ms: int, words: Words | None = None, *, left_out: bool = False
-) -> Statement:
-    """How many match; with `left_out`, how many are not seen because of the scope's project."""
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    words: SearchWords | None = None,
+    *,
+    left_out: bool = False,
+) -> SqlStatement:
+    """The number of matches; with `left_out`, of those that the scope's project hides."""
     expression = _visible(query, scope._replace(project=None) if left_out else scope)
     if left_out:
-        expression = And((expression, Elsewhere(PROJECT, scope.project or "")))
+        expression = And((expression, OtherNameFilter(PROJECT, scope.project or "")))
     simple = _simplified(expression)
     if query.mode == "text":
         matches = _matches(words or words_of(query))
@@ -161,19 +170,19 @@ def compile_count(
             sql = f"SELECT count(*) FROM nodes_fts WHERE {matches.sql}"
             few = "SELECT rowid FROM nodes INDEXED BY idx_nodes_replaced"
             hidden = f"{sql} AND rowid IN ({few} WHERE superseded_by IS NOT NULL)"
-            return Statement(f"SELECT ({sql}) - ({hidden})", matches.parameters * 2)
+            return SqlStatement(f"SELECT ({sql}) - ({hidden})", matches.parameters * 2)
         where = joined([matches, condition(simple, now_ms)], " AND ")
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
-        return Statement(f"SELECT count(*) FROM {source} WHERE {where.sql}", where.parameters)
-    found = _found(simple, now_ms, counted=True)
-    return Statement(f"SELECT count(*) FROM ({found.sql})", found.parameters)
+        return SqlStatement(f"SELECT count(*) FROM {source} WHERE {where.sql}", where.parameters)
+    found = _filter_statement(simple, now_ms, counted=True)
+    return SqlStatement(f"SELECT count(*) FROM ({found.sql})", found.parameters)
 
 
-def compile_among(query: Query, scope: Scope, now_ms: int, node_ids: Sequence[str]) -> Statement:
-    """Those of some nodes that can be seen and for which the filters hold, whatever they say."""
+def compile_among(query: Query, scope: Scope, now_ms: int, node_ids: Sequence[str]) -> SqlStatement:
+    """Which of these nodes are visible and match the filters; the words are ignored."""
     seen = condition(_simplified(_visible(query, scope)), now_ms)
     places = ", ".join("?" * len(node_ids))
-    return Statement(
+    return SqlStatement(
         f"SELECT n.id FROM nodes AS n WHERE n.id IN ({places}) AND {seen.sql}",
         (*node_ids, *seen.parameters),
     )
@@ -185,14 +194,14 @@ def _visible(query: Query, scope: Scope) -> Expression:
 
 
 def _limits(query: Query, scope: Scope) -> list[Expression]:
-    """What the scope asks of every node."""
+    """The conditions of the scope."""
     limits: list[Expression] = []
     if not scope.include_superseded and not _names_superseded(query.tree or _TRUE):
         limits.append(Not(_SUPERSEDED))
     if scope.project is not None and not query.names_project:
-        limits.append(Not(Elsewhere(PROJECT, scope.project)))
+        limits.append(Not(OtherNameFilter(PROJECT, scope.project)))
     if scope.task is not None and not query.names_task:
-        limits.append(Not(And((Tag(model.WORKING), Elsewhere(TASK, scope.task)))))
+        limits.append(Not(And((TagFilter(model.WORKING), OtherNameFilter(TASK, scope.task)))))
     return limits
 
 
@@ -202,7 +211,7 @@ def _names_superseded(expression: Expression) -> bool:
             return any(map(_names_superseded, parts))
         case Not(part):
             return _names_superseded(part)
-        case Has():
+        case HasFilter():
             return _is_superseded(expression)
         case _:
             return False
@@ -210,7 +219,7 @@ def _names_superseded(expression: Expression) -> bool:
 
 def _is_superseded(expression: Expression) -> bool:
     # Tuples of different classes may be equal.
-    return isinstance(expression, Has) and expression == _SUPERSEDED
+    return isinstance(expression, HasFilter) and expression == _SUPERSEDED
 
 
 def _simplified(
@@ -223,7 +232,7 @@ def _simplified(
     match expression:
         case Not(part):
             return _simplified(part, known, not negated)
-        case Tag(tag) if tag in known:
+        case TagFilter(tag) if tag in known:
             return _FALSE if known[tag] == negated else _TRUE
         case And(parts) | Or(parts):
             is_and = isinstance(expression, And) != negated
@@ -242,39 +251,41 @@ def _simplified(
             return Not(expression) if negated else expression
 
 
-def _is_false(expression: Expression) -> bool:
-    return isinstance(expression, Or) and not expression.parts
-
-
-def _found(expression: Expression, now_ms: int, *, counted: bool = False) -> Statement:
-    """The ids for which a simplified expression is true; in any order if they are counted."""
+def _filter_statement(
+    expression: Expression, now_ms: int, *, counted: bool = False
+) -> SqlStatement:
+    """The ids that match a simplified expression; unordered if they are counted."""
     parts = expression.parts if isinstance(expression, And) else (expression,)
     candidates, rest = _candidates(parts, now_ms)
     if candidates is None:
         where = condition(And(tuple(rest)), now_ms)
         order = "" if counted else " ORDER BY n.id DESC LIMIT -1"
-        return Statement(f"SELECT n.id FROM nodes AS n WHERE {where.sql}{order}", where.parameters)
-    ordered = Piece(f"{candidates.sql} ORDER BY 1 DESC LIMIT -1", candidates.parameters)
+        return SqlStatement(
+            f"SELECT n.id FROM nodes AS n WHERE {where.sql}{order}", where.parameters
+        )
+    ordered = SqlFragment(f"{candidates.sql} ORDER BY 1 DESC LIMIT -1", candidates.parameters)
     if not rest:
-        return Statement(*ordered)
+        return SqlStatement(*ordered)
     found = _filtered(ordered, rest, now_ms)
-    return Statement(f"{found.sql} LIMIT -1", found.parameters)
+    return SqlStatement(f"{found.sql} LIMIT -1", found.parameters)
 
 
-def _filtered(candidates: Piece, rest: Sequence[Expression], now_ms: int) -> Piece:
-    """The candidates that fulfil the rest, in the same order."""
+def _filtered(candidates: SqlFragment, rest: Sequence[Expression], now_ms: int) -> SqlFragment:
+    """The candidates that match the rest, in the same order."""
     where = condition(And(tuple(rest)), now_ms, row="r")
     row = f" CROSS JOIN {_ROW}" if any(map(conditions.reads_row, rest)) else ""
-    return Piece(
+    return SqlFragment(
         f"SELECT n.id FROM ({candidates.sql}) AS n{row} WHERE {where.sql}",
         candidates.parameters + where.parameters,
     )
 
 
-def _candidates(parts: Sequence[Expression], now_ms: int) -> tuple[Piece | None, list[Expression]]:
-    """The candidates for a conjunction, and the parts that they do not answer for."""
+def _candidates(
+    parts: Sequence[Expression], now_ms: int
+) -> tuple[SqlFragment | None, list[Expression]]:
+    """The candidates for a conjunction, and the parts that are still to be checked."""
     sizes = [_size(part, now_ms) for part in parts]
-    if any(isinstance(part, Tag) and not part.tag.startswith(_EVERYWHERE) for part in parts):
+    if any(isinstance(part, TagFilter) and not part.tag.startswith(_EVERYWHERE) for part in parts):
         # What was made lately may be everything; what has such a tag hardly ever is.
         sizes = [None if size == _NARROW_TIME else size for size in sizes]
     smallest = min((size for size in sizes if size is not None), default=None)
@@ -289,7 +300,9 @@ def _candidates(parts: Sequence[Expression], now_ms: int) -> tuple[Piece | None,
     rest: list[Expression] = []
     for part in (*parts[:first], *parts[first + 1 :]):
         inner = part.part if isinstance(part, Not) else part
-        if smallest == _SORTED and (isinstance(inner, Tag | Type) or _is_superseded(inner)):
+        if smallest == _SORTED and (
+            isinstance(inner, TagFilter | TypeFilter) or _is_superseded(inner)
+        ):
             merging = "EXCEPT" if isinstance(part, Not) else "INTERSECT"
             candidates = joined([candidates, _ids(inner, now_ms)], f" {merging} ")
         else:
@@ -298,14 +311,14 @@ def _candidates(parts: Sequence[Expression], now_ms: int) -> tuple[Piece | None,
 
 
 def _size(expression: Expression, now_ms: int) -> int | None:
-    """How few candidates an expression gives; None where it gives none."""
+    """The rank of an expression by its number of candidates; None if it cannot list any."""
     match expression:
-        case Time():
+        case TimeFilter():
             return _NARROW_TIME if _is_narrow(expression, now_ms) else None
-        case TagPrefix(prefix):
+        case TagPrefixFilter(prefix):
             is_wide = any(namespace.startswith(prefix) for namespace in _EVERYWHERE)
             return None if is_wide else _MANY
-        case Has("superseded"):
+        case HasFilter("superseded"):
             return _MANY
         case Or(parts):
             sizes = [_size(part, now_ms) for part in parts]
@@ -322,7 +335,7 @@ def _size(expression: Expression, now_ms: int) -> int | None:
             return _ORDER.get(type(expression))
 
 
-def _is_narrow(time: Time, now_ms: int) -> bool:
+def _is_narrow(time: TimeFilter, now_ms: int) -> bool:
     """Whether this is about two months at most."""
     start, end = time.bounds(now_ms)
     if start is None:
@@ -331,7 +344,7 @@ def _is_narrow(time: Time, now_ms: int) -> bool:
     return months[1] - months[0] <= 2
 
 
-def _ids(expression: Expression, now_ms: int) -> Piece:
+def _ids(expression: Expression, now_ms: int) -> SqlFragment:
     """A list of ids for an expression that has a size."""
     match expression:
         case Or(parts):
@@ -339,13 +352,13 @@ def _ids(expression: Expression, now_ms: int) -> Piece:
             if len(found) <= _MOST_MERGED:
                 return joined(found, " UNION ")
             every = joined(
-                (Piece(f"SELECT id FROM ({piece.sql})", piece.parameters) for piece in found),
+                (SqlFragment(f"SELECT id FROM ({piece.sql})", piece.parameters) for piece in found),
                 " UNION ALL ",
             )
-            return Piece(f"SELECT DISTINCT id FROM ({every.sql})", every.parameters)
+            return SqlFragment(f"SELECT DISTINCT id FROM ({every.sql})", every.parameters)
         case And(parts):
             sizes = [
-                (_size(part, now_ms), isinstance(part, Type), place)
+                (_size(part, now_ms), isinstance(part, TypeFilter), place)
                 for place, part in enumerate(parts)
             ]
             first = min(size for size in sizes if size[0] is not None)[-1]
@@ -357,7 +370,7 @@ def _ids(expression: Expression, now_ms: int) -> Piece:
             return conditions.ids(expression, now_ms)
 
 
-def _ranked(query: Query, scope: Scope, now_ms: int, words: Words) -> Statement:
+def _ranked(query: Query, scope: Scope, now_ms: int, words: SearchWords) -> SqlStatement:
     """Ids and ranks. The filters come before the ranking; the scope is looked up after it.
 
     So what is not read costs nothing: most questions want the first few of many thousands.
@@ -365,7 +378,7 @@ def _ranked(query: Query, scope: Scope, now_ms: int, words: Words) -> Statement:
     matches = _matches(words)
     source = "nodes_fts"
     if words.newest is not None:
-        oldest = Piece(
+        oldest = SqlFragment(
             "nodes_fts.rowid >= coalesce((SELECT rowid FROM nodes_fts WHERE nodes_fts MATCH ?"
             " ORDER BY rowid DESC LIMIT 1 OFFSET ?), 0)",
             (words.expression, words.newest - 1),
@@ -375,7 +388,7 @@ def _ranked(query: Query, scope: Scope, now_ms: int, words: Words) -> Statement:
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
         matches = joined([matches, condition(_simplified(query.tree), now_ms)], " AND ")
     seen = condition(_simplified(And(tuple(_limits(query, scope)))), now_ms)
-    return Statement(
+    return SqlStatement(
         "SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,"
         f" bm25(nodes_fts, 0.0, 1.0) AS rank FROM {source} WHERE {matches.sql}"
         " ORDER BY 2 LIMIT -1) AS f CROSS JOIN nodes AS n ON n.rowid = f.rowid"
@@ -384,9 +397,9 @@ def _ranked(query: Query, scope: Scope, now_ms: int, words: Words) -> Statement:
     )
 
 
-def _matches(words: Words) -> Piece:
+def _matches(words: SearchWords) -> SqlFragment:
     """The condition that a node has the words of a question."""
-    return Piece("nodes_fts MATCH ?", (words.expression,))
+    return SqlFragment("nodes_fts MATCH ?", (words.expression,))
 
 
 def _phrase(term: str) -> str:

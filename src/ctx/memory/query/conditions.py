@@ -1,24 +1,24 @@
-"""What each filter is in SQL: a condition on the node `n`, and a list of the ids that fulfil it."""
+"""The filters in SQL: a condition on the node `n`, and a list of the matching ids."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from ctx.memory.query.filters import (
-    Elsewhere,
     Filter,
-    Has,
-    Id,
+    HasFilter,
+    IdFilter,
     LinkedFrom,
     LinkedTo,
-    Path,
-    Session,
-    Tag,
-    TagPrefix,
-    Tokens,
-    Type,
+    OtherNameFilter,
+    PathFilter,
+    SessionFilter,
+    TagFilter,
+    TagPrefixFilter,
+    TokensFilter,
+    TypeFilter,
 )
-from ctx.memory.query.parse import And, Expression, Not, Or
-from ctx.memory.query.times import Time
+from ctx.memory.query.query_parser import And, Expression, Not, Or
+from ctx.memory.query.time_filters import TimeFilter
 
 # Behind every character that an id or a tag may have.
 _AFTER_IDS, _AFTER_TEXT = "~", "\U0010ffff"
@@ -33,22 +33,22 @@ _HAS = {
 }
 
 
-class Piece(NamedTuple):
-    """A part of a statement, and the values for its question marks."""
+class SqlFragment(NamedTuple):
+    """A part of a statement and its parameters."""
 
     sql: str
     parameters: tuple[str | int, ...] = ()
 
 
-def joined(pieces: Iterable[Piece], separator: str) -> Piece:
+def joined(pieces: Iterable[SqlFragment], separator: str) -> SqlFragment:
     found = list(pieces)
-    return Piece(
+    return SqlFragment(
         separator.join(piece.sql for piece in found),
         tuple(value for piece in found for value in piece.parameters),
     )
 
 
-def condition(expression: Expression, now_ms: int, row: str = "n") -> Piece:
+def condition(expression: Expression, now_ms: int, row: str = "n") -> SqlFragment:
     """Whether the expression is true for the node with the id `n.id`. It is never null.
 
     The columns of the node are those of `row`. Where this is not `n` itself, what only needs the
@@ -56,163 +56,167 @@ def condition(expression: Expression, now_ms: int, row: str = "n") -> Piece:
     """
     match expression:
         case And(()):
-            return Piece("1")
+            return SqlFragment("1")
         case Or(()):
-            return Piece("0")
+            return SqlFragment("0")
         case And(parts):
             inner = joined((condition(part, now_ms, row) for part in parts), " AND ")
-            return Piece(f"({inner.sql})", inner.parameters)
+            return SqlFragment(f"({inner.sql})", inner.parameters)
         case Or(parts):
-            tags = tuple(part.tag for part in parts if isinstance(part, Tag))
-            others = [condition(part, now_ms, row) for part in parts if not isinstance(part, Tag)]
+            tags = tuple(part.tag for part in parts if isinstance(part, TagFilter))
+            others = [
+                condition(part, now_ms, row) for part in parts if not isinstance(part, TagFilter)
+            ]
             inner = joined([_has_tag(tags), *others] if tags else others, " OR ")
-            return Piece(f"({inner.sql})", inner.parameters)
+            return SqlFragment(f"({inner.sql})", inner.parameters)
         case Not(part):
             inner = condition(part, now_ms, row)
-            return Piece(f"NOT {inner.sql}", inner.parameters)
+            return SqlFragment(f"NOT {inner.sql}", inner.parameters)
         case _:
             return _filter_condition(expression, now_ms, row)
 
 
-def _filter_condition(given: Filter, now_ms: int, row: str) -> Piece:
+def _filter_condition(given: Filter, now_ms: int, row: str) -> SqlFragment:
     match given:
-        case Tag(tag):
+        case TagFilter(tag):
             return _has_tag((tag,))
-        case TagPrefix(prefix):
-            return Piece(
+        case TagPrefixFilter(prefix):
+            return SqlFragment(
                 "EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag >= ? AND tag < ?)",
                 (prefix, prefix + _AFTER_TEXT),
             )
-        case Type(name):
-            return Piece(f"+{row}.type = ?", (name,))
-        case Time():
+        case TypeFilter(name):
+            return SqlFragment(f"+{row}.type = ?", (name,))
+        case TimeFilter():
             return _between(f"+{row}.{given.column}", given, now_ms)
-        case Tokens(comparison, number):
-            return Piece(f"+{row}.token_estimate {comparison} ?", (number,))
-        case Has(what):
-            return Piece(_HAS[what].format(row=row))
-        case Id(prefix):
-            return Piece("(+n.id >= ? AND +n.id < ?)", (prefix, prefix + _AFTER_IDS))
-        case Elsewhere(namespace, name):
+        case TokensFilter(comparison, number):
+            return SqlFragment(f"+{row}.token_estimate {comparison} ?", (number,))
+        case HasFilter(what):
+            return SqlFragment(_HAS[what].format(row=row))
+        case IdFilter(prefix):
+            return SqlFragment("(+n.id >= ? AND +n.id < ?)", (prefix, prefix + _AFTER_IDS))
+        case OtherNameFilter(namespace, name):
             # Null if the node has no tag in the namespace. The bounds are written out, so that
             # a partial index may serve.
-            return Piece(
+            return SqlFragment(
                 "(SELECT min(tag <> ?) FROM tags WHERE node_id = n.id"
                 f" AND tag >= '{namespace}' AND tag < '{namespace[:-1]};') IS 1",
                 (namespace + name,),
             )
-        case LinkedFrom() | LinkedTo() | Session() | Path():
+        case LinkedFrom() | LinkedTo() | SessionFilter() | PathFilter():
             found = ids(given, now_ms)
-            return Piece(f"+n.id IN ({found.sql})", found.parameters)
+            return SqlFragment(f"+n.id IN ({found.sql})", found.parameters)
 
 
-def _has_tag(tags: tuple[str, ...]) -> Piece:
+def _has_tag(tags: tuple[str, ...]) -> SqlFragment:
     places = ", ".join("?" * len(tags))
     # One of a few is looked up. Many are compared with what the node has.
     column, index = ("tag", " INDEXED BY idx_tags_tag") if len(tags) <= _FEW_TAGS else ("+tag", "")
-    return Piece(
+    return SqlFragment(
         f"EXISTS (SELECT 1 FROM tags{index} WHERE node_id = n.id AND {column} IN ({places}))", tags
     )
 
 
-def _between(column: str, time: Time, now_ms: int) -> Piece:
+def _between(column: str, time: TimeFilter, now_ms: int) -> SqlFragment:
     start, end = time.bounds(now_ms)
-    bounds = [Piece(f"{column} >= ?", (start,))] if start is not None else []
-    bounds += [Piece(f"{column} < ?", (end,))] if end is not None else []
+    bounds = [SqlFragment(f"{column} >= ?", (start,))] if start is not None else []
+    bounds += [SqlFragment(f"{column} < ?", (end,))] if end is not None else []
     found = joined(bounds, " AND ")
-    return Piece(f"({found.sql})", found.parameters)
+    return SqlFragment(f"({found.sql})", found.parameters)
 
 
 def reads_row(expression: Expression) -> bool:
-    """Whether the condition is about more of the node than its id."""
+    """Whether the condition needs columns other than the id."""
     match expression:
         case And(parts) | Or(parts):
             return any(map(reads_row, parts))
         case Not(part):
             return reads_row(part)
-        case Has(what):
+        case HasFilter(what):
             return what in ("summary", "metadata", "superseded")
         case _:
-            return isinstance(expression, Type | Time | Tokens)
+            return isinstance(expression, TypeFilter | TimeFilter | TokensFilter)
 
 
-def ids(given: Filter, now_ms: int) -> Piece:
+def ids(given: Filter, now_ms: int) -> SqlFragment:
     """The ids of the nodes that a filter finds, each once. Tags and types give them in order.
 
     The indexes are named, because SQLite might take one that has the order and not the filter.
     """
     match given:
-        case Tag(tag):
-            return Piece(
+        case TagFilter(tag):
+            return SqlFragment(
                 "SELECT node_id AS id FROM tags INDEXED BY idx_tags_tag WHERE tag = ?", (tag,)
             )
-        case TagPrefix(prefix):
-            return Piece(
+        case TagPrefixFilter(prefix):
+            return SqlFragment(
                 "SELECT DISTINCT node_id AS id FROM tags INDEXED BY idx_tags_tag"
                 " WHERE tag >= ? AND tag < ?",
                 (prefix, prefix + _AFTER_TEXT),
             )
-        case Type(name):
-            return Piece("SELECT id FROM nodes INDEXED BY idx_nodes_type WHERE type = ?", (name,))
-        case Time(column):
+        case TypeFilter(name):
+            return SqlFragment(
+                "SELECT id FROM nodes INDEXED BY idx_nodes_type WHERE type = ?", (name,)
+            )
+        case TimeFilter(column):
             index = "idx_nodes_created" if column == "created_at" else "idx_nodes_updated"
             bounds = _between(column, given, now_ms)
-            return Piece(
+            return SqlFragment(
                 f"SELECT id FROM nodes INDEXED BY {index} WHERE {bounds.sql}", bounds.parameters
             )
-        case Has("superseded"):
-            return Piece(
+        case HasFilter("superseded"):
+            return SqlFragment(
                 "SELECT id FROM nodes INDEXED BY idx_nodes_replaced WHERE superseded_by IS NOT NULL"
             )
-        case Id(prefix):
-            return Piece(
+        case IdFilter(prefix):
+            return SqlFragment(
                 "SELECT id FROM nodes INDEXED BY sqlite_autoindex_nodes_1 WHERE id >= ? AND id < ?",
                 (prefix, prefix + _AFTER_IDS),
             )
         case LinkedFrom(prefix):
-            return Piece(
+            return SqlFragment(
                 "SELECT DISTINCT to_id AS id FROM edges INDEXED BY idx_edges_unique"
                 " WHERE from_id >= ? AND from_id < ?",
                 (prefix, prefix + _AFTER_IDS),
             )
         case LinkedTo(prefix):
-            return Piece(
+            return SqlFragment(
                 "SELECT DISTINCT from_id AS id FROM edges INDEXED BY idx_edges_to"
                 " WHERE to_id >= ? AND to_id < ?",
                 (prefix, prefix + _AFTER_IDS),
             )
-        case Session(name):
+        case SessionFilter(name):
             # Records are also about edges and about nodes that are gone. The empty session is
             # left out in words for an index that leaves it out.
-            return Piece(
+            return SqlFragment(
                 "SELECT id FROM (SELECT node_id AS id FROM tags WHERE tag = ? UNION"
                 " SELECT subject FROM records"
                 " CROSS JOIN nodes AS n INDEXED BY sqlite_autoindex_nodes_1 ON n.id = subject"
                 " WHERE session = ? AND session <> '')",
                 (f"session:{name}", name),
             )
-        case Path(pattern):
+        case PathFilter(pattern):
             return _at_path(pattern)
         case _:
             raise AssertionError(f"{given} is looked up for each node")
 
 
-def _at_path(pattern: str) -> Piece:
-    """The nodes about a path, and those that mention them."""
+def _at_path(pattern: str) -> SqlFragment:
+    """The nodes of a path, and those that mention them."""
     path = "json_extract(metadata, '$.path')"
     wanted = pattern.removeprefix("./").rstrip("/") if pattern != "." else "*"
     fixed = min((wanted.find(sign) for sign in "*?[" if sign in wanted), default=len(wanted))
     # The first two comparisons are for an index, if there is one.
     bounds = (wanted[:fixed], wanted[:fixed] + _AFTER_TEXT)
     if fixed == len(wanted):
-        matches = Piece(f"({path} = ? OR {path} >= ?)", (wanted, f"{wanted}/"))
+        matches = SqlFragment(f"({path} = ? OR {path} >= ?)", (wanted, f"{wanted}/"))
         bounds = (wanted, f"{wanted}0")  # The character behind the slash.
     else:
         # Folders between may be none at all. A name may have brackets that are no pattern.
         patterns = {wanted, wanted.replace("**/", "").replace("**", "*")}
-        globs = [Piece(f"{path} GLOB ?", (each,)) for each in sorted(patterns)]
-        matches = joined([Piece(f"{path} = ?", (wanted,)), *globs], " OR ")
-    return Piece(
+        globs = [SqlFragment(f"{path} GLOB ?", (each,)) for each in sorted(patterns)]
+        matches = joined([SqlFragment(f"{path} = ?", (wanted,)), *globs], " OR ")
+    return SqlFragment(
         "SELECT id FROM (WITH found AS MATERIALIZED (SELECT id FROM nodes"
         f" WHERE {path} >= ? AND {path} < ? AND ({matches.sql}))"
         " SELECT id FROM found UNION SELECT from_id FROM edges INDEXED BY idx_edges_to"

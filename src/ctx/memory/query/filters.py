@@ -1,4 +1,4 @@
-"""The filters: what each name takes, and the value that it becomes."""
+"""The filters of the query language and their values."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,9 +6,9 @@ from typing import NamedTuple
 from ctx import ids
 from ctx.errors import QueryInvalid, UsageError
 from ctx.memory import model
-from ctx.memory.query import times
+from ctx.memory.query import time_filters
 from ctx.memory.query.syntax import FILTERS, Token, invalid, on_one_line
-from ctx.memory.query.times import Comparison, Time
+from ctx.memory.query.time_filters import Comparison, TimeFilter
 
 PROJECT = "project:"
 TASK = "task:"
@@ -19,53 +19,53 @@ _MOST_DIGITS = 15
 _ID_LENGTH = 26
 
 
-class Type(NamedTuple):
+class TypeFilter(NamedTuple):
     type: str
 
 
-class Tag(NamedTuple):
+class TagFilter(NamedTuple):
     tag: str
 
 
-class TagPrefix(NamedTuple):
+class TagPrefixFilter(NamedTuple):
     prefix: str
 
 
-class Tokens(NamedTuple):
+class TokensFilter(NamedTuple):
     comparison: Comparison
     number: int
 
 
-class Has(NamedTuple):
+class HasFilter(NamedTuple):
     what: str
 
 
 class LinkedFrom(NamedTuple):
-    """With an edge from a node whose id begins so."""
+    """With an edge from a node with this id prefix."""
 
     prefix: str
 
 
 class LinkedTo(NamedTuple):
-    """With an edge to a node whose id begins so."""
+    """With an edge to a node with this id prefix."""
 
     prefix: str
 
 
-class Session(NamedTuple):
+class SessionFilter(NamedTuple):
     id: str
 
 
-class Path(NamedTuple):
+class PathFilter(NamedTuple):
     pattern: str
 
 
-class Id(NamedTuple):
+class IdFilter(NamedTuple):
     prefix: str
 
 
-class Elsewhere(NamedTuple):
-    """Tagged in a namespace, but not with this name. No text says it: the scope of a query does."""
+class OtherNameFilter(NamedTuple):
+    """Tagged in a namespace, but not with this name. Only the scope of a query uses it."""
 
     namespace: str
     name: str
@@ -73,23 +73,23 @@ class Elsewhere(NamedTuple):
 
 # Tuples of different classes may be equal: tell them apart by their class, never by `==`.
 Filter = (
-    Type
-    | Tag
-    | TagPrefix
-    | Time
-    | Tokens
-    | Has
+    TypeFilter
+    | TagFilter
+    | TagPrefixFilter
+    | TimeFilter
+    | TokensFilter
+    | HasFilter
     | LinkedFrom
     | LinkedTo
-    | Session
-    | Path
-    | Id
-    | Elsewhere
+    | SessionFilter
+    | PathFilter
+    | IdFilter
+    | OtherNameFilter
 )
 
 
 def read(text: str, token: Token) -> Filter:
-    """The filter that stands at a place of a query, checked."""
+    """Parse and check the filter of a token."""
     if token.name not in FILTERS:
         raise _unknown(text, token)
     if not token.is_closed:
@@ -136,26 +136,26 @@ def _nearest(word: str, known: tuple[str, ...]) -> str | None:
     return next(iter(difflib.get_close_matches(word.lower(), known, n=1)), None)
 
 
-def _tag(value: str) -> Tag | TagPrefix:
+def _tag(value: str) -> TagFilter | TagPrefixFilter:
     value = model.spelling(value)
-    return TagPrefix(value[:-1]) if value.endswith("*") else Tag(value)
+    return TagPrefixFilter(value[:-1]) if value.endswith("*") else TagFilter(value)
 
 
-def _tokens(value: str) -> Tokens:
-    comparison, number = times.comparison(value)
+def _tokens(value: str) -> TokensFilter:
+    comparison, number = time_filters.comparison(value)
     if len(number) > _MOST_DIGITS or not number.isascii() or not number.isdigit():
         raise UsageError(f"{number[:80]!r} is not a number of tokens.", hint=_EXAMPLES["tokens"])
-    return Tokens(comparison, int(number))
+    return TokensFilter(comparison, int(number))
 
 
-def _has(value: str) -> Has:
+def _has(value: str) -> HasFilter:
     if value not in HAS:
         near = _nearest(value, HAS)
         start = f"Did you mean `{near}`? " if near else ""
         raise UsageError(
             f"`has:` does not know {value[:80]!r}.", hint=f"{start}There are: {', '.join(HAS)}."
         )
-    return Has(value)
+    return HasFilter(value)
 
 
 def _id(value: str) -> str:
@@ -171,8 +171,8 @@ def _id(value: str) -> str:
 _EXAMPLES = {
     "type": f"Give one of: {', '.join(model.NODE_TYPES)}.",
     "tag": "For example `tag:tier:pinned`, or `tag:task:*` for all that begin so.",
-    "created": times.HINT,
-    "updated": times.HINT,
+    "created": time_filters.HINT,
+    "updated": time_filters.HINT,
     "tokens": "For example `tokens:<1000`.",
     "has": f"Give one of: {', '.join(HAS)}.",
     "from": "Give an id, as `ctx list` shows it.",
@@ -183,16 +183,16 @@ _EXAMPLES = {
     "id": "Give an id, as `ctx list` shows it.",
 }
 _READERS: dict[str, Callable[[str], Filter]] = {
-    "type": lambda value: Type(model.node_type(value)),
+    "type": lambda value: TypeFilter(model.node_type(value)),
     "tag": _tag,
-    "created": lambda value: times.read("created_at", value),
-    "updated": lambda value: times.read("updated_at", value),
+    "created": lambda value: time_filters.read("created_at", value),
+    "updated": lambda value: time_filters.read("updated_at", value),
     "tokens": _tokens,
     "has": _has,
     "from": lambda value: LinkedFrom(_id(value)),
     "to": lambda value: LinkedTo(_id(value)),
-    "session": lambda value: Session(ids.session_id(value)),
+    "session": lambda value: SessionFilter(ids.session_id(value)),
     "project": lambda value: _tag(PROJECT + value),
-    "path": Path,
-    "id": lambda value: Id(_id(value)),
+    "path": PathFilter,
+    "id": lambda value: IdFilter(_id(value)),
 }

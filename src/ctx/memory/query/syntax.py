@@ -1,7 +1,7 @@
-"""From the text of a query to tokens that know their places, and a mistake drawn under one.
+"""Splits the text of a query into tokens with positions, and formats errors with a caret.
 
-Splitting never fails. A word is whatever is not a filter, an operator or a parenthesis; whether
-a word is welcome is the parser's business.
+Splitting never fails. A word is everything that is not a filter, an operator or a parenthesis; the
+parser decides whether a word is allowed.
 """
 
 from typing import Literal, NamedTuple
@@ -38,11 +38,11 @@ class Token(NamedTuple):
     value: str = ""
     value_start: int = 0
     is_closed: bool = True
-    """False for a value whose quote has no end."""
+    """False for a value with an unclosed quote."""
 
 
 def tokens(text: str) -> list[Token]:
-    """Everything in a text but its white space, in order."""
+    """The tokens of a text, in order."""
     found: list[Token] = []
     start = 0
     while start < len(text):
@@ -72,7 +72,7 @@ def _token(text: str, start: int) -> Token:
 
 
 def _filter(text: str, start: int, end: int) -> Token | None:
-    """`name:value`; None for what only looks like it, as addresses and error messages do."""
+    """`name:value`; None for text that only looks like it, such as URLs and error messages."""
     colon = text.find(":", start, end)
     name = text[start : max(colon, start)]
     if not name.isascii() or not name[:1].isalpha() or not name.replace("-", "_").isidentifier():
@@ -102,7 +102,7 @@ def _closing_quote(text: str, opening: int) -> int | None:
 
 
 def invalid(text: str, start: int, end: int, sentence: str, hint: str | None) -> QueryInvalid:
-    """The error for a mistake between two places, which its details show."""
+    """The error for a mistake between two positions, with the text marked in its detail."""
     left = max(0, min(start - _BEFORE_PLACE, len(text) - _SHOWN_WIDTH))
     right = left + _SHOWN_WIDTH
     before = ("…" if left else "") + on_one_line(text[left:start])
@@ -123,7 +123,7 @@ def on_one_line(text: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns on a terminal: letters of East Asia take two, accents that stand alone none."""
+    """Columns on a terminal: East Asian letters take two, combining accents none."""
     if text.isascii():
         return len(text)
     import unicodedata

@@ -1,0 +1,72 @@
+"""Detects which program wrote a file, by its contents."""
+
+import os
+from typing import Literal
+
+from ctx import disk
+from ctx.errors import ContentRefused, DatabaseFailure, UsageError
+from ctx.exchange.foreign import claude_mem, foreign_database, foreign_items, go_ctx, jsonl
+from ctx.memory.user_store import APPLICATION_ID
+from ctx.sqlite.connection import shown
+from ctx.sqlite.truth import application_id_of
+
+Kind = Literal["graph", "ctx", "claude-mem", "claude-code", "jsonl"]
+"""`graph` is a JSON document with nodes and edges: our own, or the Go program's export."""
+
+_LOOKED_AT = 64 * 1024
+
+
+def kind(path: str) -> Kind:
+    """The format of a file or folder; otherwise an error that lists the supported formats."""
+    if os.path.isdir(path):
+        return "claude-code"
+    foreign_database.require_file(path)
+    # SQLite checks the file before anything else opens it: closing another handle on a store that
+    # this process has open would drop its locks.
+    with foreign_database.explained(path):
+        is_ours = application_id_of(path) == APPLICATION_ID
+    if is_ours:
+        raise UsageError(
+            f"{shown(path)} is a store of ctx itself.",
+            hint="`ctx --db FILE export` writes it as JSON, which can be imported.",
+        )
+    with disk.explained("reading what to import"):
+        start = disk.read_plain(os.path.realpath(path), _LOOKED_AT)
+    if start.startswith(foreign_database.HEADER):
+        return _database(path)
+    if path.endswith((".md", ".markdown")):
+        return "claude-code"
+    if path.endswith((".jsonl", ".ndjson")):
+        return "jsonl"
+    if b"\n" not in start and len(start) >= _LOOKED_AT:
+        with disk.explained("reading what to import"), open(path, "rb") as file:
+            start = file.readline(jsonl.LONGEST_LINE) + file.read(_LOOKED_AT)
+    return of_text(start, shown(path))
+
+
+def of_text(start: bytes, name: str) -> Kind:
+    """The format of a text, by its first line and a little more."""
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"{"):
+        first, _, rest = text.partition(b"\n")
+        said = foreign_items.json_value(first.strip())
+        if not isinstance(said, dict) or "nodes" in said or "format" in said:
+            return "graph"
+        # The first of many lines may have no content.
+        return "jsonl" if "content" in said or rest.lstrip().startswith(b"{") else "graph"
+    raise ContentRefused(
+        f"{name} is none of the files that can be imported.",
+        hint="Name what it is with --from: ctx, claude-mem, claude-code or jsonl.",
+    )
+
+
+def _database(path: str) -> Kind:
+    with foreign_database.opened(path) as connection, foreign_database.explained(path):
+        if go_ctx.has_tables(connection):
+            return "ctx"
+        if claude_mem.has_tables(connection):
+            return "claude-mem"
+    raise DatabaseFailure(
+        f"{shown(path)} is a database that cannot be imported.",
+        hint="Those of the Go program ctx and of claude-mem can be.",
+    )

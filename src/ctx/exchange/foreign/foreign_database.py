@@ -1,0 +1,180 @@
+"""Opens another program's SQLite file without changing anything."""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from sqlite3 import Connection
+from typing import Any
+
+from ctx import disk
+from ctx.errors import DatabaseFailure, DiskFailure, PathRefused
+from ctx.sqlite.connection import IMMUTABLE, connect, error_code, shown, size_of
+
+HEADER = b"SQLite format 3\0"
+_WAL_VERSION = 2
+_LARGEST_VALUE = 256 * 1024 * 1024
+
+Row = Mapping[str, Any]
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Connection]:
+    """A consistent snapshot of the database, even if its program keeps writing."""
+    require_file(path)
+    with ExitStack() as closing:
+        with explained(path):
+            connection = _connected(os.path.realpath(path), closing)
+            connection.text_factory = _lenient
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
+            for guard in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+                connection.execute(f"PRAGMA {guard}")
+            connection.execute("BEGIN")
+        yield connection
+
+
+@contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Turn an SQLite error about the file into an error with a hint.
+
+    It belongs around each piece of reading and around nothing else: what happens to the store
+    in the meantime is another file's trouble.
+    """
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _failure(path, error) from error
+    except UnicodeDecodeError as error:
+        # Python cannot read SQLite's own message, because it quotes a damaged name.
+        raise _failure(path, sqlite3.DatabaseError("the database is malformed")) from error
+
+
+def require_file(path: str) -> None:
+    """Check that it is a plain file or a link to one."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise PathRefused(
+            f"{shown(path)} does not exist.", hint="Give the path of the file to import."
+        ) from None
+    except OSError as error:
+        raise disk.failure("looking for what to import", error) from error
+    if not stat.S_ISREG(mode):
+        raise PathRefused(f"{shown(path)} is not a plain file.", hint="Give the path of a file.")
+
+
+def _connected(path: str, closing: ExitStack) -> Connection:
+    """A connection that does not create files beside the database either.
+
+    With a log beside it, SQLite reads both and writes neither. Without one, it would make the
+    log's files for a database in WAL mode; but then nobody has it open, and it can be taken as
+    a file that does not change. Where SQLite would have to write (an unfinished transaction is
+    to be taken back, or the folder is read-only), it may do so to a copy.
+    """
+    unused = not os.path.exists(path + "-wal") and _is_wal(path)
+    mode = IMMUTABLE if unused else "mode=ro"
+    connection = closing.enter_context(contextlib.closing(connect(path, mode)))
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        refusals = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR)
+        if unused or error_code(error) not in refusals:
+            raise
+        with disk.explained("copying a database"):
+            folder = closing.enter_context(tempfile.TemporaryDirectory())
+            copy = _copied(path, folder)
+        return closing.enter_context(contextlib.closing(connect(copy, "mode=rw")))
+    return connection
+
+
+def _is_wal(path: str) -> bool:
+    with disk.explained("reading a database"), open(path, "rb") as file:
+        header = file.read(20)
+    return header.startswith(HEADER) and _WAL_VERSION in header[18:20]
+
+
+def _copied(path: str, folder: str) -> str:
+    copy = os.path.join(folder, "copy.db")
+    shutil.copyfile(path, copy)
+    for journal in ("-wal", "-journal"):
+        if size_of(path + journal):
+            shutil.copyfile(path + journal, copy + journal)
+    return copy
+
+
+def _lenient(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _failure(path: str, error: sqlite3.DatabaseError) -> DatabaseFailure | DiskFailure:
+    name = shown(path)
+    match error_code(error):
+        case sqlite3.SQLITE_NOTADB:
+            return DatabaseFailure(
+                f"{name} is not a SQLite database.", hint="Nothing was imported. Is it the file?"
+            )
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return DatabaseFailure(
+                f"Another program is writing to {name}.",
+                hint="Nothing was imported. Wait for it to finish and try again.",
+            )
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_READONLY:
+            return DiskFailure(
+                f"{name} cannot be read: {error}.", hint="Check who owns it, and the disk itself."
+            )
+        case _:
+            return DatabaseFailure(
+                f"{name} cannot be read to its end: {error}.",
+                hint="Nothing was imported. `sqlite3 FILE .recover` may save what is left of it.",
+            )
+
+
+def columns(connection: Connection) -> dict[str, list[str]]:
+    """The plain tables and the names of their columns.
+
+    A view or a virtual table of the same name could be anything, and is not looked at.
+    """
+    names = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
+    ).fetchall()
+    return {
+        name: [row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(name)})")]
+        for (name,) in names
+    }
+
+
+def rows(
+    connection: Connection,
+    table: str,
+    present: Sequence[str],
+    wanted: Mapping[str, Sequence[str]],
+    order: Sequence[str] = (),
+) -> Iterator[Row]:
+    """The rows of a table, with the columns under the names that are wanted.
+
+    Each may have had several names over time; None stands for one that is not there.
+    """
+    if not present:
+        return
+    chosen = {
+        name: next((known for known in known_as if known in present), None)
+        for name, known_as in wanted.items()
+    }
+    selected = ", ".join(_quoted(found) if found else "NULL" for found in chosen.values())
+    sorted_by = [_quoted(found) for name in order if (found := chosen[name])]
+    clause = f" ORDER BY {', '.join(sorted_by)}" if sorted_by else ""
+    for row in connection.execute(f"SELECT {selected} FROM {_quoted(table)}{clause}"):
+        yield dict(zip(chosen, row, strict=True))
+
+
+def count(connection: Connection, table: str) -> int:
+    found: int = connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()[0]
+    return found
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,387 @@
+"""Exports a graph as one JSON document, and parses such documents.
+
+    {"format": "ctx-graph", "version": 1,
+    "nodes": [
+    {"id": …, "type": …, "content": …, "summary": …, "tags": […], "superseded_by": …,
+     "created_at": …, "updated_at": …, "metadata": {…}},
+    …
+
+Equal graphs give equal bytes: everything is sorted, and the time and place of the export are not
+included. Each node, edge and view is on its own line, so that documents can be compared line by
+line. `tagged_at` lists only tags that were added later than the node.
+
+The Go program of the same name exports nodes, edges and tags in a similar format; its documents are
+parsed too, as leniently as its database.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from ctx import clock, ids
+from ctx.errors import ContentRefused, ImportConflict, NewerFormat, UsageError
+from ctx.exchange.foreign import foreign_items, go_ctx
+from ctx.exchange.foreign.foreign_items import Item, SkippedItem
+from ctx.exchange.importer import ACTION, is_untouched
+from ctx.ids import NodeId, Ulid
+from ctx.memory import model
+from ctx.memory.changes import Change, Who
+from ctx.memory.graph import Graph
+from ctx.memory.model import Draft, Edge, Evidence, Node, View, from_json
+
+FORMAT = "ctx-graph"
+VERSION = 1
+
+_BATCH = 500
+_CONFLICTS_SHOWN = 5
+
+
+class GraphDocument(NamedTuple):
+    items: list[Item]
+    """Nodes, then edges, then views."""
+    is_ours: bool
+    """Whether `ctx export` of this program wrote it, so that everything in it must be valid."""
+
+
+class ExportCounts(NamedTuple):
+    nodes: int
+    edges: int
+    views: int
+
+
+def write(
+    graph: Graph, chosen: Sequence[NodeId] | None, out: Callable[[str], object]
+) -> ExportCounts:
+    """Write the whole graph, or some nodes and the edges between them, line by line."""
+    among = None if chosen is None else frozenset(chosen)
+    out(f'{{"format": "{FORMAT}", "version": {VERSION},\n"nodes": [')
+    nodes = _listed(_node_lines(graph, chosen, among), out)
+    out('],\n"edges": [')
+    edges = _listed(_edge_lines(graph, among), out)
+    out('],\n"views": [')
+    exported = graph.views() if among is None else ()
+    views = _listed((_line(view._asdict()) for view in exported), out)
+    out("]}\n")
+    return ExportCounts(nodes, edges, views)
+
+
+def _listed(lines: Iterator[str], out: Callable[[str], object]) -> int:
+    count = 0
+    for count, line in enumerate(lines, start=1):
+        out(f",\n{line}" if count > 1 else f"\n{line}")
+    if count:
+        out("\n")
+    return count
+
+
+def _node_lines(
+    graph: Graph, chosen: Sequence[NodeId] | None, among: frozenset[NodeId] | None
+) -> Iterator[str]:
+    node_ids: Iterator[NodeId] = (
+        (row[0] for row in graph.connection.execute("SELECT id FROM nodes ORDER BY id"))
+        if chosen is None
+        else iter(sorted(set(chosen)))
+    )
+    while part := list(islice(node_ids, _BATCH)):
+        times = _tag_times(graph, part)
+        for node in graph.nodes(part):
+            replaced = among is not None and node.superseded_by not in among
+            known = node._replace(superseded_by=None) if replaced else node
+            yield _line(_written_node(known, times.get(node.id, {})))
+
+
+def _tag_times(graph: Graph, part: Sequence[NodeId]) -> dict[str, dict[str, str]]:
+    places = ", ".join("?" * len(part))
+    found: dict[str, dict[str, str]] = {}
+    for node_id, tag, created_at in graph.connection.execute(
+        f"SELECT node_id, tag, created_at FROM tags WHERE node_id IN ({places})"
+        " ORDER BY node_id, tag",
+        part,
+    ):
+        found.setdefault(node_id, {})[tag] = created_at
+    return found
+
+
+def _written_node(node: Node, times: Mapping[str, str]) -> dict[str, Any]:
+    later = {tag: at for tag, at in times.items() if at != node.created_at}
+    return {
+        "id": node.id,
+        "type": node.type,
+        "content": node.content,
+        "summary": node.summary or None,
+        "tags": list(node.tags),
+        **({"tagged_at": later} if later else {}),
+        "superseded_by": node.superseded_by,
+        "created_at": node.created_at,
+        "updated_at": node.updated_at,
+        "metadata": _sorted(node.metadata),
+    }
+
+
+def _edge_lines(graph: Graph, among: frozenset[NodeId] | None) -> Iterator[str]:
+
+    for row in graph.connection.execute(
+        "SELECT id, from_id, to_id, type, created_at, metadata FROM edges ORDER BY id"
+    ):
+        if among is None or (row[1] in among and row[2] in among):
+            yield _line(
+                dict(zip(Edge._fields, (*row[:5], _sorted(from_json(row[5]))), strict=True))
+            )
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(each) for each in value] if isinstance(value, list) else value
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def parse(text: str) -> GraphDocument:
+    """Parse a document. All of it is checked before anything is imported."""
+    found = _parsed(text)
+    if found.get("format") == FORMAT:
+        version = found.get("version")
+        if not isinstance(version, int) or version > VERSION:
+            raise NewerFormat(f"The document has version {version}, and this ctx knows {VERSION}.")
+        return _ours(found)
+    if not isinstance(found.get("nodes"), list):
+        raise ContentRefused(
+            "The document has no nodes in it.",
+            hint="`ctx export` writes what can be imported. One JSON object a line: --from jsonl.",
+        )
+    return GraphDocument(list(_go_items(found)), is_ours=False)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ContentRefused(
+            f"This is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",
+            hint="Nothing was changed. Is the file whole?",
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise ContentRefused(f"This JSON cannot be used: {error}.", hint="") from None
+    if not isinstance(found, dict):
+        raise ContentRefused("The document is not a JSON object.", hint="Nothing was changed.")
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _ours(found: Mapping[str, Any]) -> GraphDocument:
+    nodes = [_node(each, at) for at, each in _entries(found, "nodes")]
+    edges = [_edge(each, at) for at, each in _entries(found, "edges")]
+    views = [_view(each, at) for at, each in _entries(found, "views")]
+    seen: dict[str, str] = {}
+    for word, names in (
+        ("node", (node.id for node in nodes)),
+        ("edge", (edge.id for edge in edges)),
+        ("view", (view.name for view in views)),
+    ):
+        for name in names:
+            if seen.get(name) == word:
+                raise _wrong(f"The {word} {name} is in the document twice")
+            seen[name] = word
+    linked = {(edge.from_id, edge.to_id) for edge in edges if edge.type == "SUPERSEDES"}
+    replaced = (_replacement(each, at) for at, each in _entries(found, "nodes"))
+    missing = [each for each in replaced if each and (each.from_id, each.to_id) not in linked]
+    return GraphDocument([*nodes, *edges, *missing, *views], True)
+
+
+def _entries(found: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    listed = found.get(name, [])
+    if not isinstance(listed, list):
+        raise _wrong(f"{name} is not a list")
+    for number, each in enumerate(listed):
+        if not isinstance(each, dict):
+            raise _wrong(f"{name}[{number}] is not an object")
+        yield f"{name}[{number}]", each
+
+
+def _node(each: Mapping[str, Any], at: str) -> Draft:
+    tags = each.get("tags", [])
+    if not isinstance(tags, list):
+        raise _wrong(f"{at}.tags is not a list")
+    tagged_at = each.get("tagged_at", {})
+    if not isinstance(tagged_at, dict):
+        raise _wrong(f"{at}.tagged_at is not an object")
+    summary = each.get("summary")
+    if summary is not None and not isinstance(summary, str):
+        raise _wrong(f"{at}.summary is not a text")
+    content = _text(each, "content", at)
+    try:
+        model.content(foreign_items.cleaned(content)[0])
+        return Draft(
+            NodeId(_ulid(each, "id", at)),
+            model.node_type(_text(each, "type", at)),
+            content,
+            _time(each, "created_at", at),
+            _time(each, "updated_at", at),
+            summary=summary,
+            tags=tuple(model.tag(_text({"tag": tag}, "tag", f"{at}.tags")) for tag in tags),
+            metadata=_object(each, at),
+            tagged_at={tag: _time(tagged_at, tag, f"{at}.tagged_at") for tag in tagged_at},
+        )
+    except (UsageError, ContentRefused) as error:
+        if error.message.startswith(at):
+            raise
+        raise _wrong(f"{at}: {error.message.rstrip('.')}") from None
+
+
+def _replacement(each: Mapping[str, Any], at: str) -> Edge | None:
+    """The edge for a node's `superseded_by`, which the document should also contain."""
+    if each.get("superseded_by") is None:
+        return None
+    newer, older = (NodeId(_ulid(each, name, at)) for name in ("superseded_by", "id"))
+    replaced_at = _time(each, "updated_at", at)
+    edge_id = foreign_items.derived_id(clock.parse_iso(replaced_at), FORMAT, newer, older)
+    evidence = Evidence("ctx").metadata()
+    return Edge(edge_id, newer, older, "SUPERSEDES", replaced_at, evidence)
+
+
+def _edge(each: Mapping[str, Any], at: str) -> Edge:
+    try:
+        edge_type = model.edge_type(_text(each, "type", at))
+    except UsageError as error:
+        raise _wrong(f"{at}: {error.message.rstrip('.')}") from None
+    return Edge(
+        _ulid(each, "id", at),
+        NodeId(_ulid(each, "from_id", at)),
+        NodeId(_ulid(each, "to_id", at)),
+        edge_type,
+        _time(each, "created_at", at),
+        _object(each, at),
+    )
+
+
+def _view(each: Mapping[str, Any], at: str) -> View:
+    budget = each.get("budget")
+    if budget is not None and not (isinstance(budget, int) and budget > 0):
+        raise _wrong(f"{at}.budget is not a whole number above 0")
+    return View(
+        _text(each, "name", at),
+        _text(each, "query", at),
+        budget,
+        _time(each, "created_at", at),
+        _time(each, "updated_at", at),
+    )
+
+
+def _text(each: Mapping[str, Any], name: str, at: str) -> str:
+    value = each.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise _wrong(f"{at}.{name} is not a text")
+    return value
+
+
+def _ulid(each: Mapping[str, Any], name: str, at: str) -> Ulid:
+    value = _text(each, name, at)
+    if not ids.is_ulid(value):
+        raise _wrong(f"{at}.{name} is not an id of 26 characters")
+    return Ulid(value)
+
+
+def _time(each: Mapping[str, Any], name: str, at: str) -> str:
+    ms = clock.parse_iso(_text(each, name, at))
+    if ms is None or not 0 <= ms < foreign_items.YEAR_10000:
+        raise _wrong(f"{at}.{name} is not a time such as 2026-01-20T10:00:00Z")
+    return clock.iso(ms)
+
+
+def _object(each: Mapping[str, Any], at: str) -> dict[str, Any]:
+    value = each.get("metadata", {})
+    if not isinstance(value, dict):
+        raise _wrong(f"{at}.metadata is not an object")
+    return value
+
+
+def _wrong(what: str) -> ContentRefused:
+    return ContentRefused(f"{what}.", hint="Nothing was changed. Is it as `ctx export` wrote it?")
+
+
+def require_no_conflict(graph: Graph, items: Iterable[Item]) -> None:
+    """Raise if an item differs from the existing one with the same name."""
+    found: list[str] = []
+    count = 0
+    for item in items:
+        if conflict := _conflict(graph, item):
+            count += 1
+            if len(found) < _CONFLICTS_SHOWN:
+                found.append(f"  {conflict}")
+    if count:
+        more = [f"  … and {count - len(found):,} more"] if count > len(found) else []
+        noun = "1 thing is" if count == 1 else f"{count:,} things are"
+        raise ImportConflict(
+            f"{noun} here already, and different.", detail="\n".join([*found, *more])
+        )
+
+
+def _conflict(graph: Graph, item: Item) -> str | None:
+    if isinstance(item, Draft):
+        node = next(graph.nodes([item.id]), None)
+        if node is None:
+            return None
+        removed = {key: None for key in node.metadata if key not in item.metadata}
+        trial = Change(graph, ACTION, Who("", ""))
+        differing = trial.update_node(
+            item.id,
+            node_type=item.type,
+            content=foreign_items.cleaned(item.content)[0],
+            summary=foreign_items.cleaned(item.summary or "")[0],
+            metadata={**removed, **foreign_items.cleaned_value(dict(item.metadata))[0]},
+        )
+        if set(item.tags) != set(node.tags):
+            differing = (*differing, "tags")
+        return f"node {item.id}: {', '.join(differing)}" if differing else None
+    if isinstance(item, Edge):
+        edge = graph.edge(item.from_id, item.to_id, item.type)
+        said = foreign_items.cleaned_value(dict(item.metadata))[0]
+        if edge and said and edge.metadata != said:
+            return f"edge {item.from_id} {item.type} {item.to_id}: evidence"
+    if isinstance(item, View):
+        view = next((each for each in graph.views() if each.name == item.name), None)
+        same = view is None or (view.query, view.budget) == (item.query, item.budget)
+        if view and not same and not is_untouched(view) and not is_untouched(item):
+            return f"view {item.name}: {view.query}"
+    return None
+
+
+def _go_items(found: Mapping[str, Any]) -> Iterator[Item]:
+    """The Go program's export: tags are in the nodes, in a separate list, or in both."""
+    listed: dict[str, dict[str, object]] = {}
+    for _, each in _lenient(found, "tags"):
+        tags = listed.setdefault(foreign_items.text(each.get("node_id")), {})
+        tags[foreign_items.text(each.get("tag"))] = each.get("created_at")
+    replaced: list[Mapping[str, Any]] = []
+    for name, each in _lenient(found, "nodes"):
+        if each is not _NOTHING:
+            own = each.get("tags")
+            listed_there = own if isinstance(own, list) else []
+            inside = {tag: None for tag in listed_there if isinstance(tag, str)}
+            yield go_ctx.node(
+                each, {**inside, **listed.get(foreign_items.text(each.get("id")), {})}
+            )
+            replaced.append(each)
+        else:
+            yield SkippedItem(name, "it is not an object")
+    for _, each in _lenient(found, "edges"):
+        yield go_ctx.edge(each)
+    for each in replaced:
+        yield from go_ctx.replacement(each)
+    yield from go_ctx.views(each for _, each in _lenient(found, "views"))
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def _lenient(found: Mapping[str, Any], name: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    listed = found.get(name)
+    for number, each in enumerate(listed if isinstance(listed, list) else ()):
+        yield f"{name}[{number}]", each if isinstance(each, dict) else _NOTHING

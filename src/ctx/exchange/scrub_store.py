@@ -1,0 +1,292 @@
+"""Removes a text from the database of the user store, including all copies of it.
+
+The records are changed, which nothing else ever does, and the tables are made anew wherever those
+records speak of. What no record speaks of is changed where it lies. Then the index of words is
+built again, and the file is written anew, so that nothing is left in pages that are free.
+
+Ids, kinds, times and the names of sessions are what holds a store together: they stay.
+"""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx import clock, terms
+from ctx.errors import DatabaseFailure
+from ctx.memory import event_log
+from ctx.memory.materialise import index_words, materialise
+from ctx.memory.records import Record, as_json
+from ctx.redaction.needle import Needle
+from ctx.sqlite.connection import transaction
+
+_FIXED = ("type", "created_at", "updated_at", "id", "over", "outside", "budget", "file")
+"""Fields of a record's body that are not free text."""
+_NAMES = frozenset({"project", "folder", "repository", "branch", "transcript", "path", "tool"})
+"""Columns with names and paths, which must not contain brackets."""
+_PATIENCE_S = 10.0
+_TURN_MS = 100
+_PART = 500
+
+
+class _Table(NamedTuple):
+    """A table whose rows have no records."""
+
+    key: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    json: tuple[str, ...] = ()
+    inner_keys: bool = False
+    """Whether the keys of its JSON are user text."""
+
+
+_TOLD = {
+    "pending": _Table(("key",), ("value",)),
+    "receipts": _Table(("id",), ("project",), ("items",)),
+    "events": _Table(("id",), ("folder", "tool", "reason"), ("body",), inner_keys=True),
+    "sessions": _Table(
+        ("id",),
+        ("project", "folder", "repository", "branch", "client", "transcript", "request"),
+    ),
+    "symbol_changes": _Table(
+        ("session", "path", "name", "kind"), ("path", "name", "signature", "project")
+    ),
+    "event_log": _Table(("id",), ("type",), ("data",)),
+    "commands": _Table(("id",), ("name", "problem")),
+    "model_answers": _Table(("session", "kind", "first"), ("model", "problem"), ("body",)),
+}
+# What the records say lies here once more; where no record does, it is changed here.
+_DERIVED = {
+    "nodes": _Table(("id",), ("content", "summary"), ("metadata",), inner_keys=True),
+    "edges": _Table(("from_id", "to_id", "type"), (), ("metadata",), inner_keys=True),
+    "outside": _Table(("from_id", "to_id", "type"), (), ("metadata",), inner_keys=True),
+    "views": _Table(("name",), ("name", "query")),
+}
+
+
+def find(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tick) -> Counter[str]:
+    """How many rows contain it, by table."""
+    found: Counter[str] = Counter()
+    found["records"] = sum(1 for _ in _records(connection, needle, tick))
+    for table, what in _tables(connection):
+        found[table] = sum(1 for _ in _rows(connection, needle, table, what))
+    found["tags"] = len(_tags(connection, needle))
+    found["contexts"] = len(_contexts(connection, needle))
+    return +found
+
+
+def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tick) -> Counter[str]:
+    """Remove it from every row; the number of changed rows, by table.
+
+    All rows at once or none. What is in free pages and in the log is for `wipe`.
+    """
+    connection.execute("PRAGMA secure_delete = ON")
+    with transaction(connection):
+        found = find(connection, needle, tick)
+        if not found:
+            return found
+        changed = list(_records(connection, needle, clock.no_tick))
+        connection.executemany(
+            "UPDATE records SET subject = ?, key = ?, body = ?, author = ? WHERE id = ?",
+            [(new.subject, new.key, as_json(new.body), new.author, new.id) for _, new in changed],
+        )
+        materialise(connection, [each for pair in changed for each in pair])
+        for table, what in _tables(connection):
+            if not found[table]:
+                continue
+            # Of what the records speak of, only what no record says is still there.
+            rows = list(_rows(connection, needle, table, what))
+            for where, values in rows:
+                _update(connection, table, what, where, values)
+            if rows and table == "views":
+                connection.execute("UPDATE views SET compiled = NULL")
+            if rows and table == "nodes":
+                _find_words_anew(connection)
+        for node_id, tag in _tags(connection, needle):
+            connection.execute(
+                "UPDATE OR REPLACE tags SET tag = ? WHERE node_id = ? AND tag = ?",
+                (needle.name(tag), node_id, tag),
+            )
+        # Cached contexts may contain it.
+        connection.execute("DELETE FROM contexts")
+        index_words(connection)
+        # Whoever has read it before, and is about to write, is to know.
+        event_log.add(connection, event_log.SCRUBBED, "", {})
+    return found
+
+
+def wipe(connection: Connection) -> bool:
+    """Rewrite the file and empty its write-ahead log; False if another process prevented it.
+
+    Somebody who reads keeps the log as it is for as long as that takes.
+    """
+    deadline = clock.monotonic() + _PATIENCE_S
+    connection.execute(f"PRAGMA busy_timeout = {_TURN_MS}")
+    connection.execute("PRAGMA secure_delete = ON")
+    is_anew = False
+    while True:
+        try:
+            if not is_anew:
+                connection.execute("VACUUM")
+            is_anew = True
+            busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            busy = 1
+        if not busy:
+            return True
+        if clock.monotonic() > deadline:
+            return False
+        clock.sleep(_TURN_MS / 1000)
+
+
+def scrub_copy(connection: Connection, needle: Needle) -> Counter[str]:
+    """Scrub a backup, which no other process has open."""
+    found = scrub(connection, needle)
+    if not wipe(connection):
+        raise DatabaseFailure("Somebody is reading a backup.", hint="Try again.")
+    return found
+
+
+# Matching rows
+
+
+def changed_record(record: Sequence[Any], needle: Needle) -> Sequence[Any] | None:
+    """A record without it; None where it does not hold it. Its body may be text or a value.
+
+    The record is an array as batches keep it: what a newer version added at its end is left.
+    """
+    kind, subject, key, body, author = (record[n] for n in (4, 5, 6, 8, 10))
+    changed = list(record)
+    if kind.startswith(("view.", "task.")):
+        changed[5] = needle.name(subject)
+    if kind.startswith("tag."):
+        changed[6] = needle.name(key)
+    changed[8] = _body(body, needle)
+    changed[10] = needle.scrubbed(author)
+    return changed if changed != list(record) else None
+
+
+def _records(
+    connection: Connection, needle: Needle, tick: clock.Tick
+) -> Iterator[tuple[Record, Record]]:
+    """The records that contain it, before and after."""
+    total = connection.execute("SELECT count(*) FROM records").fetchone()[0]
+    rows = connection.execute(
+        "SELECT id, stamp, change, action, kind, subject, key, target, body, session, author"
+        " FROM records ORDER BY id"
+    )
+    for number, row in enumerate(rows):
+        if not number % _PART:
+            tick(number, total)
+        if not any(needle.is_in(each) for each in (*row[5:7], row[8], row[10])) and (
+            not needle.is_rules
+        ):
+            continue
+        if (changed := changed_record(row, needle)) is not None:
+            yield _record(row), _record(changed)
+
+
+def _record(row: Sequence[Any]) -> Record:
+    return Record._make((*row[:8], json.loads(row[8]), *row[9:]))
+
+
+def _body(text: str, needle: Needle) -> str:
+    """The scrubbed body of a record."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(said, dict):
+        return text
+    after = dict(said)
+    for name, value in said.items():
+        if name in _FIXED:
+            continue
+        if name == "metadata" and isinstance(value, dict):
+            after[name] = needle.scrubbed_json({"": value}, keys=True)[""]
+            # This name identifies the document of a node.
+            if isinstance(file := value.get("file"), str):
+                after[name]["file"] = needle.name(file)
+        elif name == "task" and isinstance(value, str):
+            after[name] = needle.name(value)
+        else:
+            after[name] = needle.scrubbed_json(value, keys=False)
+    return as_json(after) if after != said else text
+
+
+def _tables(connection: Connection) -> Iterator[tuple[str, _Table]]:
+    """The existing tables: a backup may have an older schema."""
+    for table, what in {**_TOLD, **_DERIVED}.items():
+        columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        if columns.issuperset(what.key):
+            texts, json_ = (tuple(c for c in part if c in columns) for part in what[1:3])
+            yield table, what._replace(texts=texts, json=json_)
+
+
+def _rows(
+    connection: Connection, needle: Needle, table: str, what: _Table
+) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """The rows that contain it: their keys and their new columns."""
+    columns = (*what.texts, *what.json)
+    query = f"SELECT {', '.join((*what.key, *columns))} FROM {table}"
+    for row in connection.execute(query):
+        where, before = row[: len(what.key)], row[len(what.key) :]
+        after = tuple(
+            value
+            if not isinstance(value, str)
+            else _json(value, needle, what)
+            if name in what.json
+            else needle.name(value)
+            if name in _NAMES
+            else needle.scrubbed(value)
+            for name, value in zip(columns, before, strict=True)
+        )
+        if after != before:
+            yield where, after
+
+
+def _json(text: str, needle: Needle, what: _Table) -> str:
+    if not needle.is_rules and not needle.is_in(text):
+        return text
+    try:
+        said = json.loads(text)
+        after = needle.scrubbed_json(said, keys=what.inner_keys)
+    except (ValueError, RecursionError):
+        return needle.scrubbed(text)
+    return text if after == said else json.dumps(after, ensure_ascii=False, separators=(",", ":"))
+
+
+def _update(
+    connection: Connection,
+    table: str,
+    what: _Table,
+    where: tuple[Any, ...],
+    values: tuple[Any, ...],
+) -> None:
+    columns = ", ".join(f"{name} = ?" for name in (*what.texts, *what.json))
+    names = " AND ".join(f"{name} = ?" for name in what.key)
+    connection.execute(f"UPDATE OR REPLACE {table} SET {columns} WHERE {names}", (*values, *where))
+
+
+def _find_words_anew(connection: Connection) -> None:
+    rows = connection.execute("SELECT id, content, summary FROM nodes").fetchall()
+    connection.executemany(
+        "UPDATE nodes SET terms = ? WHERE id = ?",
+        [
+            (terms.column(f"{content}\n{summary}" if summary else content), node_id)
+            for node_id, content, summary in rows
+        ],
+    )
+
+
+def _tags(connection: Connection, needle: Needle) -> list[tuple[str, str]]:
+    rows = connection.execute("SELECT node_id, tag FROM tags")
+    return [(node_id, tag) for node_id, tag in rows if needle.is_in(tag)]
+
+
+def _contexts(connection: Connection, needle: Needle) -> list[str]:
+    rows = connection.execute("SELECT place, coalesce(project, ''), text, items FROM contexts")
+    return [row[0] for row in rows if any(map(needle.is_in, row))]

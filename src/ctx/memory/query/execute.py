@@ -1,0 +1,224 @@
+"""Runs a query: the matching ids, their number, and the ids by tier."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx.ids import NodeId
+from ctx.memory import model
+from ctx.memory.query.compile import (
+    Scope,
+    SearchWords,
+    SqlStatement,
+    compile_count,
+    compile_query,
+    compile_tier,
+    words_of,
+)
+from ctx.memory.query.query_parser import Query
+
+MOST_RANKED = 8_000
+"""The number of nodes that are ranked if a query has only common words."""
+
+TIERS = (model.PINNED, model.WORKING, model.REFERENCE)
+
+
+class Matches(NamedTuple):
+    ids: Iterator[NodeId]
+    """Read lazily."""
+    partial: bool
+    """Whether no node has all the words, so that these match only some of them."""
+    beginnings: bool = False
+    """Whether no node has any of the words, so that these match by prefix."""
+
+
+def matching(
+    connections: Sequence[Connection],
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    *,
+    limit: int | None = None,
+    beginnings: bool = False,
+) -> Matches:
+    """The newest first; where there are words, the best first and the newest among equals.
+
+    With `beginnings`, words that begin like those of a question are better than nothing.
+    """
+    if query.mode == "filters":
+        statement = compile_query(query, scope, now_ms)
+        found = (map(itemgetter(0), _run(each, statement)) for each in connections)
+        merged = (node_id for node_id, _ in groupby(merge(*found, reverse=True)))
+        return Matches(islice(merged, limit), partial=False)
+    for words in _attempts(connections, query, scope, limit, beginnings=beginnings):
+        statement = compile_query(query, scope, now_ms, words)
+        ranked = merge(*(_ranked(each, statement) for each in connections), key=itemgetter(0))
+        first = next(ranked, None)
+        if first is not None:
+            best = islice(_once(map(itemgetter(1), chain([first], ranked))), limit)
+            return Matches(best, words.any_of_them or words.beginnings, words.beginnings)
+    return Matches(iter(()), partial=False)
+
+
+def _attempts(
+    connections: Sequence[Connection],
+    query: Query,
+    scope: Scope,
+    limit: int | None = None,
+    *,
+    beginnings: bool = False,
+) -> Iterator[SearchWords]:
+    """What to look for, until something is found: all words, the rarer ones, any of them.
+
+    To rank a node takes time, and a word that a tenth of all nodes have says little about any
+    of them. So where a few are wanted, and nothing else narrows what has only such words, the
+    newest of it are ranked.
+    """
+    every = words_of(query)
+    is_wide = query.tree is None and scope.project is None and scope.task is None
+    newest = MOST_RANKED if is_wide and limit and limit <= MOST_RANKED else None
+    yield every._replace(newest=newest)
+    rare = tuple(
+        group
+        for group in every.groups
+        if not any(_is_common(connection, group) for connection in connections)
+    )
+    if 0 < len(rare) < len(every.groups):
+        yield SearchWords(rare, any_of_them=True)
+    yield every._replace(any_of_them=True, newest=newest)
+    if beginnings:
+        yield every._replace(beginnings=True, newest=newest)
+
+
+def _is_common(connection: Connection, group: tuple[str, ...]) -> bool:
+    sql = "SELECT 1 FROM nodes_fts WHERE nodes_fts MATCH ? LIMIT 1 OFFSET ?"
+    row = connection.execute(sql, (SearchWords((group,)).expression, MOST_RANKED)).fetchone()
+    return row is not None
+
+
+def _run(connection: Connection, statement: SqlStatement) -> sqlite3.Cursor:
+    return connection.execute(statement.sql, statement.parameters)
+
+
+def _ranked(connection: Connection, statement: SqlStatement) -> Iterator[tuple[float, NodeId]]:
+    for score, equals in groupby(_run(connection, statement), key=itemgetter(1)):
+        yield from ((score, each) for each in sorted(map(itemgetter(0), equals), reverse=True))
+
+
+def _once(node_ids: Iterable[NodeId]) -> Iterator[NodeId]:
+    """Each node once: several stores may have the same anchor."""
+    seen: set[NodeId] = set()
+    for node_id in node_ids:
+        if node_id not in seen:
+            seen.add(node_id)
+            yield node_id
+
+
+def count(
+    connections: Sequence[Connection],
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    *,
+    beginnings: bool = False,
+) -> int:
+    """The number of nodes that `matching` returns without a limit."""
+    if query.mode == "filters":
+        return _count(connections, compile_count(query, scope, now_ms))
+    for words in _attempts(connections, query, scope, beginnings=beginnings):
+        if found := _count(connections, compile_count(query, scope, now_ms, words)):
+            return found
+    return 0
+
+
+def left_out_by_scope(
+    connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
+) -> int:
+    """How many matches the scope's project hides."""
+    if scope.project is None or query.names_project:
+        return 0
+    if query.mode == "filters":
+        return _count(connections, compile_count(query, scope, now_ms, left_out=True))
+    for words in _attempts(connections, query, scope):
+        hidden = _count(connections, compile_count(query, scope, now_ms, words, left_out=True))
+        if hidden or _count(connections, compile_count(query, scope, now_ms, words)):
+            return hidden
+    return 0
+
+
+def in_tiers(
+    connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
+) -> Iterator[tuple[str | None, NodeId]]:
+    """Each match with its tier: pinned, working, reference, then the rest; as `matching` inside.
+
+    Where there are filters alone, a tier is looked for when the one before it was read.
+    """
+    if query.mode == "text":
+        yield from _ranked_in_tiers(connections, query, scope, now_ms)
+        return
+    # A node may have several tiers: the strongest counts. In the weakest are the most by far.
+    seen: set[NodeId] = set()
+    for tier in TIERS:
+        statement = compile_tier(query, scope, now_ms, tier)
+        if statement is not None:
+            for (node_id,) in _merged(connections, statement):
+                if node_id not in seen:
+                    if tier != TIERS[-1]:
+                        seen.add(node_id)
+                    yield tier, node_id
+    rest = compile_tier(query, scope, now_ms, None)
+    if rest is not None:
+        for node_id, tags in _merged(connections, with_tiers(rest)):
+            yield _tier(tags), node_id
+
+
+def _merged(
+    connections: Sequence[Connection], statement: SqlStatement
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of all connections, merged newest first."""
+    if len(connections) == 1:
+        return _run(connections[0], statement)
+    found = (_run(connection, statement) for connection in connections)
+    merged = merge(*found, key=itemgetter(0), reverse=True)
+    # Of what is in several, the first counts.
+    return (next(same) for _, same in groupby(merged, key=itemgetter(0)))
+
+
+def _ranked_in_tiers(
+    connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
+) -> Iterator[tuple[str | None, NodeId]]:
+    rows: list[tuple[NodeId, float, str | None]] = []
+    for words in _attempts(connections, query, scope):
+        statement = with_tiers(compile_query(query, scope, now_ms, words))
+        if rows := [row for each in connections for row in _run(each, statement)]:
+            break
+    rows.sort(reverse=True)
+    rows.sort(key=itemgetter(1))
+    strongest = {node_id: _tier(tags) for node_id, _, tags in reversed(rows)}
+    found = [(strongest[node_id], node_id) for node_id in _once(row[0] for row in rows)]
+    for tier in TIERS:
+        yield from (match for match in found if match[0] == tier)
+    yield from (match for match in found if match[0] not in TIERS)
+
+
+def with_tiers(statement: SqlStatement) -> SqlStatement:
+    """The statement with an additional column for the node's tiers."""
+    tiers = "SELECT group_concat(tag) FROM tags WHERE node_id = found.id"
+    return SqlStatement(
+        f"SELECT found.*, ({tiers} AND tag >= 'tier:' AND tag < 'tier;')"
+        f" FROM ({statement.sql}) AS found",
+        statement.parameters,
+    )
+
+
+def _tier(tags: str | None) -> str | None:
+    return model.tier(tags.split(",")) if tags else None
+
+
+def _count(connections: Sequence[Connection], statement: SqlStatement) -> int:
+    found: int = sum(_run(each, statement).fetchone()[0] for each in connections)
+    return found

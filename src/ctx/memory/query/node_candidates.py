@@ -1,0 +1,174 @@
+"""Finds the nodes that may answer a question, and the data to rank them.
+
+A question is answered by comparing a few hundred nodes well rather than all of them roughly. This
+module finds them and reads what ranking needs: how rare a word is, the text of a node, and its
+neighbours in the session. The caller ranks them.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx.ids import NodeId
+from ctx.memory.query import execute
+from ctx.memory.query.compile import Scope, SearchWords, compile_among, compile_query
+from ctx.memory.query.query_parser import Query
+
+MOST_MATCHES = execute.MOST_RANKED
+"""The maximum number of matches to rank. Ranking more takes too long, and words that so many nodes
+have are not informative."""
+
+LONGEST_TEXT = 60_000
+"""The maximum number of characters of a node's words to compare."""
+
+_PART = 400
+_SHORTEST_MISSPELT = 4
+_MOST_ALIKE = 300
+_MANY_NODES = 20_000
+
+
+class NodeText(NamedTuple):
+    """The text of a node."""
+
+    id: NodeId
+    terms: str
+    """Its words from `ctx.terms`, separated by spaces."""
+    session: str
+    """The tag of the session that it came from; empty where it has none."""
+    created_at: str
+    is_superseded: bool
+
+
+class NodeVocabulary:
+    """How many nodes have a word, over several stores."""
+
+    def __init__(self, connections: Sequence[Connection]) -> None:
+        self._connections = connections
+        self.nodes = 0
+        for connection in connections:
+            # What lies in `temp` belongs to this connection alone: nothing is written.
+            connection.execute(
+                "CREATE VIRTUAL TABLE IF NOT EXISTS temp.node_words"
+                " USING fts5vocab(main, nodes_fts, col)"
+            )
+            # The store's own count of what it indexed: to count the nodes takes longer.
+            self.nodes += connection.execute("SELECT count(*) FROM nodes_fts_docsize").fetchone()[0]
+
+    def count(self, term: str) -> int:
+        """How many nodes have a word; a prefix counts as rare."""
+        sql = "SELECT doc FROM temp.node_words WHERE term = ? AND col = 'terms'"
+        found = (connection.execute(sql, (term,)).fetchone() for connection in self._connections)
+        return sum(row[0] for row in found if row)
+
+    def alike(self, term: str) -> list[str]:
+        """The words at one typing error from an unknown word.
+
+        People rarely mistype the beginning of a word; without that rule `mango` matches `mongo`.
+        """
+        if len(term) < _SHORTEST_MISSPELT or not (term.isascii() and term.isalpha()):
+            return []
+        sql = (
+            "SELECT term FROM temp.node_words WHERE term >= ? AND term < ? AND col = 'terms'"
+            " LIMIT ?"
+        )
+        # To look through the words of a large store takes time.
+        beginning = term[: 2 if self.nodes < _MANY_NODES else 3]
+        bounds = (beginning, f"{beginning}~", _MOST_ALIKE)
+        found = {row[0] for each in self._connections for row in each.execute(sql, bounds)}
+        return sorted(word for word in found if _is_slip(term, word))
+
+
+def _is_slip(typed: str, meant: str) -> bool:
+    """Whether one letter is missing, extra, wrong, or swapped with the next one."""
+    if abs(len(typed) - len(meant)) > 1 or typed == meant:
+        return False
+    at = next((at for at, (a, b) in enumerate(zip(typed, meant)) if a != b), None)  # noqa: B905
+    if at is None:
+        return True
+    return (
+        typed[at + 1 :] == meant[at + 1 :]
+        or typed[at + 1 :] == meant[at:]
+        or typed[at:] == meant[at + 1 :]
+        or (typed[at : at + 2] == meant[at : at + 2][::-1] and typed[at + 2 :] == meant[at + 2 :])
+    )
+
+
+def best_by_terms(
+    connections: Sequence[Connection],
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    terms: Iterable[str],
+    limit: int,
+) -> list[NodeId]:
+    """The best nodes by these terms alone, among those that have one of them.
+
+    If no filter narrows the matches, only the newest are ranked.
+    """
+    is_wide = query.tree is None and scope.project is None and scope.task is None
+    newest = MOST_MATCHES if is_wide else None
+    words = SearchWords(tuple((term,) for term in terms), any_of_them=True, newest=newest)
+    statement = compile_query(query, scope, now_ms, words)
+    found: dict[NodeId, None] = {}
+    for connection in connections:
+        rows = connection.execute(statement.sql, statement.parameters)
+        found.update((row[0], None) for row in islice(rows, limit))
+    return list(found)
+
+
+def visible_nodes(
+    connections: Sequence[Connection],
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    node_ids: Collection[NodeId],
+) -> set[NodeId]:
+    """Which of these nodes match the filters of a question and are in its scope."""
+    found: set[NodeId] = set()
+    for part in _parts(node_ids):
+        statement = compile_among(query, scope, now_ms, part)
+        for connection in connections:
+            rows = connection.execute(statement.sql, statement.parameters)
+            found.update(row[0] for row in rows)
+    return found
+
+
+def texts(connections: Sequence[Connection], node_ids: Collection[NodeId]) -> Iterator[NodeText]:
+    """The texts of the nodes, each once, unordered."""
+    seen: set[NodeId] = set()
+    for connection in connections:
+        for part in _parts(node_ids):
+            places = ", ".join("?" * len(part))
+            rows = connection.execute(
+                f"SELECT id, substr(terms, 1, {LONGEST_TEXT}), coalesce((SELECT tag FROM tags"
+                " WHERE node_id = id AND tag >= 'session:' AND tag < 'session;' LIMIT 1), ''),"
+                f" created_at, superseded_by IS NOT NULL FROM nodes WHERE id IN ({places})",
+                part,
+            )
+            for text in map(NodeText._make, rows):
+                if text.id not in seen:
+                    seen.add(text.id)
+                    yield text
+
+
+def session_neighbours(
+    connections: Sequence[Connection], sessions: Mapping[NodeId, str], reach: int
+) -> dict[NodeId, list[tuple[NodeId, int]]]:
+    """The neighbours of each node in its session, with their distance."""
+    found: dict[NodeId, list[tuple[NodeId, int]]] = {}
+    before = "SELECT node_id FROM tags WHERE tag = ? AND node_id < ? ORDER BY node_id DESC LIMIT ?"
+    after = "SELECT node_id FROM tags WHERE tag = ? AND node_id > ? ORDER BY node_id LIMIT ?"
+    for node_id, session in sessions.items():
+        near = found.setdefault(node_id, [])
+        for connection in connections:
+            for sql in (before, after):
+                rows = connection.execute(sql, (session, node_id, reach))
+                near += [(row[0], steps) for steps, row in enumerate(rows, start=1)]
+    return found
+
+
+def _parts(node_ids: Iterable[NodeId]) -> Iterator[list[NodeId]]:
+    waiting = iter(node_ids)
+    while part := list(islice(waiting, _PART)):
+        yield part

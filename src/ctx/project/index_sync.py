@@ -1,0 +1,280 @@
+"""Brings a project index up to date by adding and removing batches.
+
+Batches that no longer count are removed, missing ones are added, and the rows that their records
+are about are recomputed. A commit, an abort, a checkout and a merge differ only in the batches.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from sqlite3 import Connection
+from typing import TYPE_CHECKING
+
+from ctx import clock
+from ctx.errors import CtxError, ObjectNotFound
+from ctx.ids import ObjectId
+from ctx.memory import records
+from ctx.memory.materialise import materialise_all
+from ctx.memory.records import Record
+from ctx.objects import commits
+from ctx.objects.model import Commit, RecordBatch
+from ctx.objects.store import DAMAGE, decode, read_typed
+from ctx.project import index_batches, project_index_state
+from ctx.project.index_batches import BatchOwner
+from ctx.project.project_index_state import ProjectState
+
+if TYPE_CHECKING:
+    from ctx.objects.repository import Repository
+
+
+class IndexSync:
+    """Brings an index from any state to the project's current state."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        repository: "Repository",
+        now: ProjectState,
+        tick: clock.Tick = clock.no_tick,
+    ) -> None:
+        self._connection = connection
+        self._repository = repository
+        self._now = now
+        self._tick = tick
+        self._missing: set[str] = set()
+        self._damaged: set[str] = set()
+
+    def run(self) -> None:
+        if project_index_state.replaced_in(self._connection) != self._now.replaced:
+            # Something was scrubbed: the index may hold the original text.
+            self._connection.execute("DELETE FROM commits")
+            self._connection.execute("DELETE FROM snapshots")
+            _empty(self._connection)
+        self._follow_history()
+        wanted = self._committed()
+        wanted.update(self._staged(wanted))
+        self._exchange(wanted)
+        project = self._repository.project
+        damaged = [project_index_state.damage_line(project, each) for each in sorted(self._damaged)]
+        note(self._connection, "state", self._now.as_text)
+        note(self._connection, "replaced", self._now.replaced)
+        note(self._connection, "missing", "\n".join(sorted(self._missing)))
+        note(self._connection, "damaged", "\n".join(damaged))
+
+    def _follow_history(self) -> None:
+        """Update the table `commits` to the commits that the heads reach."""
+        known = parents_of(self._connection)
+        walked = CommitHistory(self._repository, known)
+        reached = walked.walk(self._now.heads)
+        for gone in known.keys() - reached:
+            self._connection.execute("DELETE FROM commits WHERE id = ?", (gone,))
+            self._connection.execute("DELETE FROM snapshots WHERE commit_id = ?", (gone,))
+        came = sorted(reached - known.keys())
+        own = self._repository.own() if came else set()
+        amended = commits.Amended(self._repository.objects)
+        for new in came:
+            commit = read_typed(self._repository.objects, ObjectId(new), Commit)
+            self._connection.execute(
+                "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    new,
+                    " ".join(commit.parents),
+                    commit.timestamp_unix,
+                    " ".join(amended.by(commit)),
+                    commit.author,
+                    commit.session_id,
+                    commit.message,
+                    " ".join(commit.record_batches),
+                    int(self._repository.is_as_made_here(ObjectId(new), commit, own)),
+                ),
+            )
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
+                [(ref.path, new, ref.blob_id) for ref in commit.narrative_refs],
+            )
+        self._missing.update(walked.missing)
+        self._damaged.update(walked.damaged)
+
+    def _committed(self) -> dict[str, BatchOwner]:
+        """The batches of history. A batch that several commits name belongs to the oldest."""
+        rows = self._connection.execute(
+            "SELECT id, batches FROM commits WHERE batches <> '' ORDER BY timestamp_unix DESC, id"
+        )
+        return {
+            batch: BatchOwner(commit, None) for commit, named in rows for batch in named.split()
+        }
+
+    def _staged(self, committed: Mapping[str, BatchOwner]) -> dict[str, BatchOwner]:
+        """The batches of sessions that began in this history; other sessions are parked."""
+        from ctx.objects import work_chain
+
+        found: dict[str, BatchOwner] = {}
+        self._connection.execute("DELETE FROM chains")
+        here = self._reached()
+        for session, tip in self._now.chains:
+            try:
+                steps = work_chain.chain(self._repository.everything, tip)
+            except CtxError:
+                # `ctx stage recover` handles a damaged chain; it must not hide the rest.
+                steps = []
+            parked = not steps or not here.issuperset(steps[0].work.bases)
+            self._connection.execute(
+                "INSERT INTO chains VALUES (?, ?, ?)", (session, tip, int(parked))
+            )
+            for step in steps if not parked else ():
+                heads = heads_text(step.work.heads or step.work.bases)
+                for each in step.work.payload:
+                    if each not in committed:
+                        found[each] = BatchOwner(None, session, heads)
+        return found
+
+    def _reached(self) -> set[str]:
+        """The commits in this history, like `commits.contain`: including unreadable and replaced
+        ones."""
+        found: set[str] = set(self._now.heads)
+        for row in self._connection.execute("SELECT id, parents, replaced FROM commits"):
+            found.update(" ".join(row).split())
+        return found
+
+    def _exchange(self, wanted: Mapping[str, BatchOwner]) -> None:
+        """Remove batches that are not wanted and add missing ones."""
+        if _noted(self._connection, "torn"):
+            _empty(self._connection)
+        if self._put_and_take(wanted):
+            # Two records have the same id. Which of them wins must not depend on the order of
+            # updates, so the index is rebuilt as long as both exist.
+            _empty(self._connection)
+            self._put_and_take(wanted)
+
+    def _put_and_take(self, wanted: Mapping[str, BatchOwner]) -> bool:
+        """Whether two records with the same id were found that were not known before."""
+        rows = self._connection.execute(
+            "SELECT id, commit_id, session, heads FROM batches"
+        ).fetchall()
+        known = {
+            row[0]: BatchOwner(*row[1:]) for row in rows if not row[0].startswith("narrative ")
+        }
+        said_before = self._connection.execute("SELECT 1 FROM records WHERE stamp > 0 LIMIT 1")
+        is_new = said_before.fetchone() is None
+        came: list[Record] = []
+        is_torn = False
+        # Sorted, so that the result does not depend on the order of discovery.
+        for done, batch_id in enumerate(sorted(wanted)):
+            self._tick(done, len(wanted))
+            if batch_id not in known:
+                said, unread = self._read(batch_id)
+                new = (
+                    index_batches.put_in(self._connection, batch_id, wanted[batch_id], said)
+                    if said
+                    else []
+                )
+                if unread:
+                    self._connection.execute(
+                        "UPDATE batches SET unread = ? WHERE id = ?", (" ".join(unread), batch_id)
+                    )
+                is_torn = is_torn or _contradicts(self._connection, said, new)
+                came += new
+            elif known[batch_id] != wanted[batch_id]:
+                self._connection.execute(
+                    "UPDATE batches SET commit_id = ?, session = ?, heads = ? WHERE id = ?",
+                    (*wanted[batch_id], batch_id),
+                )
+        if is_torn and not is_new:
+            return True
+        note(self._connection, "torn", "yes" if is_torn else "")
+        went = index_batches.take_out(
+            self._connection, [each for each in known if each not in wanted]
+        )
+        if is_new and not went:
+            materialise_all(self._connection, self._tick, came)
+        else:
+            index_batches.materialise(self._connection, [*came, *went])
+        return False
+
+    def _read(self, batch_id: str) -> tuple[list[tuple[Record, str]], tuple[str, ...]]:
+        """The records of a batch, and the ids of records that its author had not read.
+
+        Other objects in a step's payload have no records.
+        """
+        from ctx.project import batches
+
+        try:
+            found = self._repository.everything.read(ObjectId(batch_id))
+            value = decode(found)
+            if isinstance(value, RecordBatch):
+                if self._repository.limit:
+                    self._repository.limit.count_records(len(value.records), len(found.payload))
+                return batches.decode_batch(value), value.unread
+        except ObjectNotFound:
+            self._missing.add(batch_id)
+        except DAMAGE:
+            # `ctx debug verify` reports it. The other batches must stay readable.
+            self._damaged.add(batch_id)
+        return [], ()
+
+
+def heads_text(heads: Iterable[str]) -> str:
+    """Heads as canonical text."""
+    return " ".join(sorted(heads))
+
+
+def parents_of(connection: Connection) -> dict[str, list[str]]:
+    return {row[0]: row[1].split() for row in connection.execute("SELECT id, parents FROM commits")}
+
+
+class CommitHistory:
+    """The commits that heads reach. Commits that an index knows are not read again."""
+
+    def __init__(self, repository: "Repository", known: Mapping[str, list[str]]) -> None:
+        self._objects = repository.objects
+        self._known = known
+        self.missing: list[str] = []
+        self.damaged: list[str] = []
+
+    def walk(self, heads: Iterable[str]) -> set[str]:
+        reached = set(heads)
+        waiting: list[str] = list(reached)
+        found: set[str] = set()
+        while waiting:
+            each = ObjectId(waiting.pop())
+            if each in self._known and each in self._objects:
+                parents: Sequence[str] = self._known[each]
+            else:
+                try:
+                    parents = read_typed(self._objects, each, Commit).parents
+                except ObjectNotFound:
+                    self.missing.append(each)
+                    continue
+                except DAMAGE:
+                    self.damaged.append(each)
+                    continue
+            found.add(each)
+            waiting += [parent for parent in parents if parent not in reached]
+            reached.update(parents)
+        return found
+
+
+def _contradicts(
+    connection: Connection, said: Sequence[tuple[Record, str]], new: Sequence[Record]
+) -> bool:
+    """Whether an existing record has the same id but different values."""
+    if len(new) == len(said):
+        return False
+    came = {record.id for record in new}
+    others = (record for record, _ in said if record.id not in came)
+    return any(not records.has(connection, record) for record in others)
+
+
+def _empty(connection: Connection) -> None:
+    """Delete everything except the history."""
+    for table in ("edges", "outside", "tags", "nodes", "views", "repeated", "batches", "documents"):
+        connection.execute(f"DELETE FROM {table}")
+    connection.execute("DELETE FROM records WHERE stamp > 0")
+
+
+def _noted(connection: Connection, name: str) -> str:
+    row = connection.execute("SELECT value FROM present WHERE name = ?", (name,)).fetchone()
+    return row[0] if row else ""
+
+
+def note(connection: Connection, name: str, value: str) -> None:
+    """Store a value about the index itself."""
+    connection.execute("INSERT OR REPLACE INTO present VALUES (?, ?)", (name, value))

@@ -1,0 +1,388 @@
+"""The project index: the graph of a project as tables.
+
+It is derived. It has the tables of the user store's graph and a few more: every record has its
+batch, and every batch its commit or session. So batches can be added and removed, and the cost of
+moving an index to other heads is proportional to the difference.
+
+There is one index for each set of heads, cached under a key of them. The same file holds staged
+records, which come with a step and go with a commit, an abort or a checkout, and the records of
+documents, whose stamps are later than those of any clock.
+
+File names alone show whether an index is up to date, so a command that only reads does not load
+the object store.
+"""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import clock, disk
+from ctx.ids import ObjectId, SessionId
+from ctx.layout import INDEX_KEY, Project
+from ctx.memory import history, records
+from ctx.memory.migrations import MIGRATIONS
+from ctx.memory.records import Record
+from ctx.project import index_batches
+from ctx.project.index_sync import CommitHistory, IndexSync, heads_text, note, parents_of
+from ctx.project.project_index_state import (
+    APPLICATION_ID,
+    FILE,
+    VERSION,
+    Fingerprint,
+    ProjectState,
+    documents_of,
+    holds,
+    if_fit,
+    is_index,
+    path_for,
+    replaced_in,
+)
+from ctx.sqlite.connection import connect, execute_script, mark, transaction
+from ctx.sqlite.truth import connect_for_reading
+
+if TYPE_CHECKING:
+    from ctx.objects.repository import Repository
+
+MEMORY = ":memory:"
+
+_BUSY_MS = 30_000
+_PERSONAL = (
+    *("pending", "receipts", "events", "commands", "contexts"),
+    *("sessions", "symbol_changes", "event_log", "model_answers"),
+)
+_SCHEMA = """
+CREATE TABLE present (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE commits (
+    id TEXT PRIMARY KEY,
+    parents TEXT NOT NULL,
+    timestamp_unix INTEGER NOT NULL,
+    replaced TEXT NOT NULL,
+    author TEXT NOT NULL,
+    session TEXT NOT NULL,
+    message TEXT NOT NULL,
+    batches TEXT NOT NULL,
+    -- Whether it was made here.
+    mine INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE snapshots (
+    path TEXT NOT NULL,
+    commit_id TEXT NOT NULL,
+    blob_id TEXT NOT NULL,
+    PRIMARY KEY (path, commit_id)
+) WITHOUT ROWID;
+CREATE TABLE chains (
+    session TEXT PRIMARY KEY,
+    tip TEXT NOT NULL,
+    parked INTEGER NOT NULL
+) WITHOUT ROWID;
+-- A batch is in a commit, staged in a session, or what a document says.
+CREATE TABLE batches (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    commit_id TEXT,
+    session TEXT,
+    -- Of a staged one: the heads that there were, which it knows of.
+    heads TEXT NOT NULL,
+    -- Records of the history before that its writer had not read.
+    unread TEXT NOT NULL DEFAULT ''
+);
+-- A record that several batches hold, beside the one that its row names.
+CREATE TABLE repeated (
+    record TEXT NOT NULL,
+    batch INTEGER NOT NULL,
+    PRIMARY KEY (record, batch)
+) WITHOUT ROWID;
+CREATE INDEX idx_repeated_batch ON repeated(batch);
+CREATE TABLE documents (
+    path TEXT PRIMARY KEY,
+    mtime_ns INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    node_id TEXT,
+    -- What a commit would keep of it.
+    blob_id TEXT NOT NULL
+) WITHOUT ROWID;
+ALTER TABLE records ADD COLUMN batch INTEGER;
+CREATE INDEX idx_records_batch ON records(batch);
+CREATE INDEX idx_records_file ON records(json_extract(body, '$.metadata.file'))
+    WHERE kind = 'node.put' AND json_extract(body, '$.metadata.file') IS NOT NULL;
+"""
+
+
+class IndexedDocument(NamedTuple):
+    """The records of a document."""
+
+    fingerprint: Fingerprint
+    records: Sequence[Record]
+    node_id: str | None = None
+    """The node that it belongs to, according to the records."""
+    blob_id: str = ""
+    """The blob that a commit would store."""
+
+
+class Index:
+    """A project index that is open for writing."""
+
+    def __init__(self, connection: Connection, repository: "Repository", path: str) -> None:
+        self.connection = connection
+        self._repository = repository
+        self.path = path
+
+    def changed_documents(self, seen: Mapping[str, Fingerprint]) -> set[str]:
+        """The documents that differ from the index, including deleted ones."""
+        known = documents_of(self.connection)
+        return {path for path in {**known, **seen} if known.get(path) != seen.get(path)}
+
+    def bring(self, now: ProjectState) -> bool:
+        """Bring it up to date, inside a transaction; whether anything changed."""
+        if holds(self.connection, self._repository.project, now):
+            return False
+        IndexSync(self.connection, self._repository, now).run()
+        return True
+
+    def owners(self) -> dict[str, str | None]:
+        """The documents and the nodes that they belonged to when they were added."""
+        return dict(self.connection.execute("SELECT path, node_id FROM documents").fetchall())
+
+    def put_document(self, path: str, document: IndexedDocument | None) -> None:
+        """Update a document, inside a transaction; None if it was deleted."""
+        name = f"narrative {path}"
+        self.connection.execute("DELETE FROM documents WHERE path = ?", (path,))
+        if document is not None:
+            self.connection.execute(
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)",
+                (path, *document.fingerprint, document.node_id, document.blob_id),
+            )
+        after = document.records if document else ()
+        if not index_batches.holds_exactly(self.connection, name, after):
+            gone = index_batches.take_out(self.connection, [name])
+            rows = [(record, records.as_json(record.body)) for record in after]
+            came = (
+                index_batches.put_in(
+                    self.connection, name, index_batches.BatchOwner(None, None), rows
+                )
+                if rows
+                else []
+            )
+            index_batches.materialise(self.connection, [*gone, *came])
+
+    def staged(self, batch_id: ObjectId, said: Sequence[Record], session: SessionId) -> None:
+        """Assign records that were applied already to a batch, inside a transaction."""
+        heads = heads_text(self._repository.tips())
+        number = index_batches.add_batch(
+            self.connection, batch_id, index_batches.BatchOwner(None, session, heads)
+        )
+        self.connection.executemany(
+            "UPDATE records SET batch = ? WHERE id = ?", [(number, record.id) for record in said]
+        )
+
+    def settle(self, now: ProjectState) -> None:
+        """Mark the index as up to date, inside a transaction."""
+        note(self.connection, "state", now.as_text)
+        known = dict(self.connection.execute("SELECT session, parked FROM chains"))
+        self.connection.execute("DELETE FROM chains")
+        self.connection.executemany(
+            "INSERT INTO chains VALUES (?, ?, ?)",
+            [(session, tip, known.get(session, 0)) for session, tip in now.chains],
+        )
+
+    def last_snapshots(self) -> list[tuple[str, str]]:
+        """The documents in history with their blobs, the newest blob of each last.
+
+        Of two commits in the same second, the descendant is newer.
+        """
+        newest_first = enumerate(history.commits(self.connection))
+        ages = {commit: age for age, commit in newest_first}
+        rows = self.connection.execute("SELECT path, blob_id, commit_id FROM snapshots").fetchall()
+        rows.sort(key=lambda row: ages[row[2]], reverse=True)
+        return [(path, blob) for path, blob, _ in rows]
+
+
+def open_index(repository: "Repository", now: ProjectState) -> Index:
+    """Open the index of some heads for writing; `bring` then brings it up to date."""
+    path = path_for(repository.project, now)
+    for _ in range(3):
+        with disk.explained("opening the index"):
+            if not os.path.exists(path):
+                _make(repository, now, path)
+            connection = _connected(path, now)
+        if connection is not None:
+            return Index(connection, repository, path)
+        # It is damaged, of another version, or holds scrubbed text.
+        discard(path)
+    raise disk.failure("opening the index", OSError("it cannot be made"))
+
+
+def _connected(path: str, now: ProjectState) -> Connection | None:
+    connection = if_fit(
+        lambda: connect(path, "mode=rw", _BUSY_MS),
+        lambda index: replaced_in(index) == now.replaced,
+    )
+    if connection is not None:
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def in_memory(repository: "Repository", now: ProjectState) -> Index:
+    """An index in memory, for a place where nothing can be written."""
+    connection = sqlite3.connect(MEMORY, isolation_level=None)
+    _fill(connection, repository, now)
+    connection.execute("PRAGMA foreign_keys = ON")
+    return Index(connection, repository, MEMORY)
+
+
+def empty(repository: "Repository") -> Index:
+    """An empty index in memory."""
+    connection = sqlite3.connect(MEMORY, isolation_level=None)
+    with transaction(connection):
+        _create(connection)
+    connection.execute("PRAGMA foreign_keys = ON")
+    return Index(connection, repository, MEMORY)
+
+
+def discard(path: str) -> None:
+    shutil.rmtree(os.path.dirname(path), ignore_errors=True)
+
+
+def rename(project: Project, before: Sequence[ObjectId], after: Sequence[ObjectId]) -> None:
+    """Let the index of some heads be that of others; it is brought to them when it is opened."""
+    from ctx.objects.object_index import path_for as history_of
+
+    old, new = project.index_of(before), project.index_of(after)
+    if old != new:
+        with suppress(OSError):
+            # What lies beside it is for those heads alone.
+            disk.discard(history_of(project, before))
+            # Whoever has it open goes on with it: a folder's name is not in its files.
+            os.rename(old, new)
+
+
+def rebuild(repository: "Repository", now: ProjectState, tick: clock.Tick) -> str:
+    """Make the index of some heads anew, from the objects alone, and nothing else; its file.
+
+    The same heads give the same bytes. What documents say comes in when it is opened next.
+    """
+    path = path_for(repository.project, now)
+    with disk.explained("rebuilding the index"):
+        indexes = repository.project.indexes
+        for name in disk.names(indexes):
+            # Beside them lies the index of the code, which somebody may be writing.
+            if len(name) == INDEX_KEY:
+                shutil.rmtree(os.path.join(indexes, name), ignore_errors=True)
+        _make(repository, now, path, tick)
+    return path
+
+
+def _make(
+    repository: "Repository", now: ProjectState, path: str, tick: clock.Tick = clock.no_tick
+) -> None:
+    """Build an index under another name, and put it in place whole."""
+    from ctx.objects.object_index import make_room
+
+    folder = os.path.dirname(path)
+    make_room(repository.project)
+    _sweep(repository.project)
+    building = f"{folder}.{os.urandom(6).hex()}{disk.TEMPORARY_SUFFIX}"
+    try:
+        disk.make_folder(building)
+        file = os.path.join(building, FILE)
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, disk.FILE_MODE))
+        source = _nearest(repository, now)
+        if source is None or not _copy(source, file, repository, now):
+            with open(file, "wb"), closing(_unsafe(file)) as connection:
+                _fill(connection, repository, now, tick)
+        fd = os.open(file, os.O_RDONLY)
+        try:
+            disk.sync(fd)
+        finally:
+            os.close(fd)
+        if os.path.isdir(folder) and not os.path.exists(path):
+            # Another index of these heads exists.
+            os.replace(file, path)
+        else:
+            # If another process was faster, its index is just as good.
+            with suppress(OSError):
+                os.rename(building, folder)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _sweep(project: Project) -> None:
+    """Remove incomplete indexes that killed processes left, once they are an hour old."""
+    for name in disk.names(project.indexes):
+        folder = os.path.join(project.indexes, name)
+        if name.endswith(disk.TEMPORARY_SUFFIX):
+            with suppress(OSError):
+                if os.path.getmtime(folder) < clock.wall_s() - 3600:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unsafe(path: str) -> Connection:
+    """A connection to a private file that may be lost in a crash."""
+    connection = connect(path, "mode=rw")
+    connection.execute("PRAGMA journal_mode = MEMORY")
+    connection.execute("PRAGMA synchronous = OFF")
+    return connection
+
+
+def _copy(source: str, path: str, repository: "Repository", now: ProjectState) -> bool:
+    """Make an index from a copy of another one; False if that one is damaged."""
+    try:
+        with closing(_unsafe(path)) as connection:
+            with closing(connect_for_reading(source)) as known:
+                known.backup(connection)
+            connection.execute("PRAGMA foreign_keys = ON")
+            with transaction(connection):
+                IndexSync(connection, repository, now).run()
+            connection.execute("PRAGMA journal_mode = WAL")
+        return True
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _fill(
+    connection: Connection,
+    repository: "Repository",
+    now: ProjectState,
+    tick: clock.Tick = clock.no_tick,
+) -> None:
+    """Build an index from objects alone."""
+    with transaction(connection):
+        _create(connection)
+        IndexSync(connection, repository, now, tick).run()
+    # With WAL, readers and writers do not wait for each other.
+    connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _create(connection: Connection) -> None:
+    for migrate in MIGRATIONS:
+        migrate(connection)
+    for table in _PERSONAL:
+        connection.execute(f"DROP TABLE {table}")
+    # A project has a view `default` only if a record creates it.
+    connection.execute("DELETE FROM records")
+    connection.execute("DELETE FROM views")
+    execute_script(connection, _SCHEMA)
+    mark(connection, APPLICATION_ID, VERSION)
+
+
+def _nearest(repository: "Repository", now: ProjectState) -> str | None:
+    """The cached index that differs least from these heads."""
+    project = repository.project
+    found: dict[str, dict[str, list[str]]] = {}
+    for name in disk.names(project.indexes):
+        path = os.path.join(project.indexes, name, FILE)
+        if os.path.exists(path):
+            with suppress(sqlite3.DatabaseError), closing(connect_for_reading(path)) as known:
+                if is_index(known) and replaced_in(known) == now.replaced:
+                    found[path] = parents_of(known)
+    if not found:
+        return None
+    every = {commit: parents for known in found.values() for commit, parents in known.items()}
+    wanted = CommitHistory(repository, every).walk(now.heads)
+    return min(found, key=lambda path: len(found[path].keys() ^ wanted))

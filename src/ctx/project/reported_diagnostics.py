@@ -1,0 +1,41 @@
+"""The diagnostics of compilers and tests that a commit takes over from a session.
+
+The snapshot of a report is stored with the records of its command; the observation names it. The
+last snapshot shows the state of the code at the commit.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from ctx.ids import ObjectId
+from ctx.memory.records import Record
+from ctx.objects import references
+from ctx.objects.model import DiagnosticsSnapshot
+from ctx.objects.store import Reader, decode
+
+NAMED_BY = "diagnostics"
+"""The field of an observation's metadata."""
+
+
+class ReportedDiagnostics(NamedTuple):
+    last: ObjectId | None
+    texts: tuple[ObjectId, ...]
+    """The blobs that the snapshots refer to."""
+
+
+def last_reported(
+    reader: Reader, said: Sequence[Record], kept: Collection[ObjectId]
+) -> ReportedDiagnostics:
+    """The stored snapshots that records, in order, refer to."""
+    last: ObjectId | None = None
+    texts: list[ObjectId] = []
+    for record in said:
+        metadata = record.body.get("metadata") if record.kind == "node.put" else None
+        name = metadata.get(NAMED_BY) if isinstance(metadata, dict) else None
+        if not isinstance(name, str) or name not in kept:
+            continue
+        value = decode(reader.read(ObjectId(name)))
+        if isinstance(value, DiagnosticsSnapshot):
+            last = ObjectId(name)
+            texts += references.needed(value)
+    return ReportedDiagnostics(last, tuple(texts))

@@ -1,0 +1,134 @@
+"""Lists staged chains: their sessions, contents and states."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ctx import clock, tokens
+from ctx.errors import CtxError
+from ctx.hook_files import live
+from ctx.ids import ObjectId, SessionId
+from ctx.memory.records import Record, as_json
+from ctx.objects import commits, refs, work_chain
+from ctx.objects.model import RecordBatch, StepKind, WorkCommit
+from ctx.objects.repository import Repository
+from ctx.objects.store import Kind, decode
+from ctx.objects.work_chain import Step
+from ctx.project import batches, staging, stale_sessions
+
+ACTIVE = "active"
+STALE = "stale"
+PARKED = "parked"
+ABORTED = "aborted"
+DAMAGED = "damaged"
+
+
+class Chain(NamedTuple):
+    """A session's staged work."""
+
+    session: str
+    """Its name; for an aborted chain, with a part of the id of its last step."""
+    state: str
+    """active, stale, parked, aborted or damaged."""
+    task: str | None = None
+    """Its task, if known."""
+    steps: int = 0
+    records: int = 0
+    files: int = 0
+    documents: int = 0
+    """Narrative documents that were flushed."""
+    tokens: int = 0
+    """The size of its records in tokens."""
+    began: str | None = None
+    last: str | None = None
+    reason: str | None = None
+    """Why it was aborted or is damaged."""
+
+
+def survey(repository: Repository, home: str) -> list[Chain]:
+    """All chains of this working tree, including hidden ones."""
+    heads = repository.tips()
+    now_s = clock.wall_s()
+    found = []
+    for name in repository.refs.names():
+        shown = refs.session_of(name) or refs.aborted_name(name) or refs.damaged_name(name)
+        if shown is None:
+            continue
+        try:
+            steps = work_chain.chain(repository.everything, repository.refs.require(name))
+            chain = _described(repository, shown, steps)
+        except CtxError as error:
+            is_lost = refs.damaged_name(name) is not None
+            found.append(Chain(name if is_lost else shown, DAMAGED, reason=error.message))
+            continue
+        if refs.aborted_name(name):
+            reason = next(_texts(repository, steps[0].work, StepKind.NOTE), None)
+            found.append(chain._replace(state=ABORTED, reason=reason))
+        elif not commits.contain(repository.objects, heads, steps[0].work.bases):
+            found.append(chain._replace(state=PARKED))
+        else:
+            waited = now_s - repository.refs.moved_at(name)
+            is_stale = waited > stale_sessions.STALE_S and not live.is_live(home, shown, now_s)
+            found.append(chain._replace(state=STALE if is_stale else ACTIVE))
+    return found
+
+
+def names(repository: Repository) -> list[str]:
+    """The refs that lead to chains."""
+    return [
+        name for name in repository.refs.names() if refs.session_of(name) or refs.aborted_name(name)
+    ]
+
+
+def has_work(repository: Repository, session: SessionId) -> bool:
+    """Whether a session has staged more than that it began, in the history that is here."""
+    steps = work_chain.chain(repository.everything, repository.refs.read(refs.work(session)))
+    if all(step.work.step_kind is StepKind.SESSION_START for step in steps):
+        return False
+    return commits.contain(repository.objects, repository.tips(), steps[0].work.bases)
+
+
+def records(repository: Repository, steps: Sequence[Step]) -> list[Record]:
+    """The records of a chain in order."""
+    reader = repository.everything
+    return [
+        record
+        for step in reversed(steps)
+        for each in step.work.payload
+        if isinstance(decode(reader.read(each)), RecordBatch)
+        for record in batches.read(reader, each)
+    ]
+
+
+def _described(repository: Repository, shown: str, steps: Sequence[Step]) -> Chain:
+    said = records(repository, steps)
+    files = staging.files(repository, steps)
+    return Chain(
+        shown,
+        ACTIVE,
+        _task(repository, steps, said),
+        len(steps),
+        len(said),
+        len(files),
+        len({ref.path for step in steps for ref in step.work.narrative_refs}),
+        sum(tokens.estimate(as_json(record.body)) for record in said),
+        clock.iso(steps[-1].work.created_at * 1000),
+        clock.iso(steps[0].work.created_at * 1000),
+    )
+
+
+def _task(repository: Repository, steps: Sequence[Step], said: Sequence[Record]) -> str | None:
+    """The task that a session was started for, else the last one it mentions."""
+    for text in _texts(repository, steps[-1].work, StepKind.SESSION_START):
+        return text
+    for record in reversed(said):
+        if record.kind == "tag.add" and record.key.startswith("task:"):
+            return str(record.key).removeprefix("task:")
+    return None
+
+
+def _texts(repository: Repository, step: WorkCommit, kind: StepKind) -> Iterator[str]:
+    """The text of a step of this kind."""
+    for each in step.payload if step.step_kind is kind else ():
+        found = repository.everything.read(ObjectId(each))
+        if found.kind is Kind.BLOB:
+            yield found.payload.decode("utf-8", "replace")

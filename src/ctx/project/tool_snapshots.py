@@ -1,0 +1,105 @@
+"""Tool snapshots in a session's chain: the last one of each tool goes into the commit.
+
+A snapshot and its edges are one step of the session and stay together. The snapshot of the code is
+a tree with one object for each file, so unchanged files are the same objects in the next one.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ctx.ids import ObjectId
+from ctx.objects import commits, references, trees
+from ctx.objects.model import CargoSnapshot, Commit, EdgeBatch, StepKind, Tree
+from ctx.objects.repository import Repository
+from ctx.objects.store import decode
+from ctx.objects.work_chain import Step
+
+
+class ToolSnapshots(NamedTuple):
+    """The objects that a commit takes over from a chain."""
+
+    cargo: ObjectId | None = None
+    edges: tuple[ObjectId, ...] = ()
+    """The edge batches of the cargo snapshot."""
+    code: ObjectId | None = None
+    """The tree of the code snapshot."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the snapshots."""
+        cargo = "the answer of cargo metadata" if self.cargo else ""
+        code = "a snapshot of the code" if self.code else ""
+        return tuple(filter(None, (cargo, code)))
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines for the changelog."""
+        return [f"+ {each}" for each in self.parts]
+
+    @property
+    def summary(self) -> str:
+        return " and ".join(self.parts)
+
+
+def last_snapshots(repository: Repository, steps: Sequence[Step]) -> ToolSnapshots:
+    """The last snapshots in the steps of a chain, which are ordered newest first."""
+    found = ToolSnapshots()
+    for step in steps:
+        if step.work.step_kind is not StepKind.COMMAND_RUN:
+            continue
+        said = {id: decode(repository.everything.read(id)) for id in step.work.payload}
+        cargo = [id for id, value in said.items() if isinstance(value, CargoSnapshot)]
+        code = [id for id, value in said.items() if isinstance(value, Tree)]
+        if cargo and found.cargo is None:
+            edges = [id for id, value in said.items() if isinstance(value, EdgeBatch)]
+            found = found._replace(cargo=cargo[-1], edges=tuple(edges))
+        if code and found.code is None:
+            found = found._replace(code=code[-1])
+        if found.cargo and found.code:
+            break
+    return found
+
+
+def objects_for_commit(
+    repository: Repository, found: ToolSnapshots, heads: Sequence[ObjectId]
+) -> Iterator[ObjectId]:
+    """The objects that a commit needs for its snapshots."""
+    yield from found.edges
+    if found.cargo:
+        yield found.cargo
+    if found.code:
+        reader = repository.everything
+        before = last_committed_code(repository, heads)
+        for id in trees.fresh(reader, before, found.code):
+            yield id
+            value = decode(reader.read(id))
+            if not isinstance(value, Tree):
+                yield from references.needed(value)
+
+
+def last_cargo(
+    repository: Repository, steps: Sequence[Step], heads: Sequence[ObjectId]
+) -> ObjectId | None:
+    """The newest cargo snapshot: staged in this chain, else committed."""
+    staged = last_snapshots(repository, steps).cargo
+    return staged or _first(commit.cargo_snapshot for commit in _history(repository, heads))
+
+
+def last_code(
+    repository: Repository, steps: Sequence[Step], heads: Sequence[ObjectId]
+) -> ObjectId | None:
+    """The newest code snapshot: staged in this chain, else committed."""
+    return last_snapshots(repository, steps).code or last_committed_code(repository, heads)
+
+
+def last_committed_code(repository: Repository, heads: Sequence[ObjectId]) -> ObjectId | None:
+    return _first(commit.code_snapshot for commit in _history(repository, heads))
+
+
+def _history(repository: Repository, heads: Sequence[ObjectId]) -> Iterator[Commit]:
+    history = commits.walk_past_damage(repository.objects, heads)
+    return (commit for _, commit in history if commit)
+
+
+def _first(ids: Iterable[ObjectId | None]) -> ObjectId | None:
+    return next((id for id in ids if id is not None), None)

@@ -1,0 +1,297 @@
+"""A graph goes out as one document and comes back as the same one."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ctx.errors import ContentRefused, NewerFormat
+from ctx.exchange import graph_json
+from ctx.exchange.foreign.foreign_items import SkippedItem
+from ctx.exchange.graph_json import ExportCounts, require_no_conflict
+from ctx.exchange.importer import ItemImporter
+from ctx.memory import model, user_store
+from ctx.memory.changes import Change, Who, changing
+from ctx.memory.graph import Graph
+from ctx.memory.model import Draft, Edge, Evidence, View
+from tests import effort
+
+WHO = Who("s", "test")
+
+
+@contextmanager
+def memory(folder: Path, name: str) -> Iterator[Graph]:
+    path = folder / name
+    path.unlink(missing_ok=True)
+    with closing(user_store.open_for_writing(str(path))) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        yield Graph(connection)
+
+
+def exported(graph: Graph, chosen: Any = None) -> str:
+    parts: list[str] = []
+    graph_json.write(graph, chosen, parts.append)
+    return "".join(parts)
+
+
+def take(graph: Graph, text: str) -> ItemImporter:
+    document = graph_json.parse(text)
+    require_no_conflict(graph, document.items)
+    with changing(graph, "import", WHO) as change:
+        intake = ItemImporter(change)
+        for item in document.items:
+            intake.take(item, "ctx")
+        intake.finish()
+    return intake
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+contents = texts.filter(lambda text: bool(text.strip()))
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+tags = st.sampled_from([*model.TIERS, "project:shop", "note", "kind:über", "a:b:c"])
+numbers = st.integers(0, 30)
+steps = st.one_of(
+    st.tuples(
+        st.just("add"),
+        st.sampled_from(model.NODE_TYPES),
+        contents,
+        st.none() | texts,
+        st.dictionaries(texts, json_values, max_size=3),
+    ),
+    st.tuples(
+        st.just("update"), numbers, contents, st.dictionaries(texts, json_values, max_size=2)
+    ),
+    st.tuples(st.just("delete"), numbers),
+    st.tuples(st.just("tag"), numbers, tags),
+    st.tuples(st.just("untag"), numbers, tags),
+    st.tuples(st.just("link"), numbers, numbers, st.sampled_from(model.EDGE_TYPES), texts),
+    st.tuples(st.just("unlink"), numbers, numbers, st.sampled_from(model.EDGE_TYPES)),
+    st.tuples(
+        st.just("view"),
+        st.sampled_from(["default", "mine"]),
+        st.sampled_from(["type:fact", "tag:a:b AND NOT has:summary", "words of a task"]),
+        st.none() | st.integers(model.SMALLEST_BUDGET, model.LARGEST_BUDGET),
+    ),
+    st.tuples(st.just("unview"), st.just("mine")),
+)
+
+
+def carry_out(change: Change, step: Any, nodes: list[Any]) -> None:
+    """One thing that a person could do, where it can be done."""
+    verb, *told = step
+
+    def node(number: int) -> Any:
+        return nodes[number % len(nodes)]
+
+    match verb:
+        case "add":
+            node_type, content, summary, metadata = told
+            nodes.append(change.add_node(node_type, content, summary=summary, metadata=metadata))
+        case "view":
+            change.put_view(*told)
+        case "unview":
+            change.delete_view(told[0])
+        case _ if not nodes or not change.graph.has(node(told[0])):
+            return
+        case "update":
+            change.update_node(node(told[0]), content=told[1], metadata=told[2])
+        case "delete":
+            change.delete_node(node(told[0]))
+        case "tag":
+            change.tag(node(told[0]), told[1])
+        case "untag":
+            change.untag(node(told[0]), told[1])
+        case _ if node(told[0]) == node(told[1]) or not change.graph.has(node(told[1])):
+            return
+        case "link":
+            evidence = Evidence("cli", reason=told[3])
+            change.link(node(told[0]), node(told[1]), told[2], evidence)
+        case "unlink":
+            change.unlink(node(told[0]), node(told[1]), told[2])
+
+
+@settings(
+    max_examples=effort.times(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.lists(steps, max_size=25))
+def test_any_graph_comes_back_as_the_same_bytes(tmp_path: Path, made: list[Any]) -> None:
+    with memory(tmp_path, "one.db") as graph:
+        nodes: list[Any] = []
+        for step in made:
+            with changing(graph, step[0], WHO) as change:
+                carry_out(change, step, nodes)
+        text = exported(graph)
+    with memory(tmp_path, "two.db") as graph:
+        assert take(graph, text).skipped == []
+        assert exported(graph) == text
+        again = take(graph, text)
+        assert not again.has_written
+        problems = graph.connection.execute("PRAGMA foreign_key_check").fetchall()
+        assert problems == []
+
+
+def some_nodes(graph: Graph) -> list[Any]:
+    with changing(graph, "add", WHO) as change:
+        ids = [change.add_node("fact", f"Fact {number}") for number in range(3)]
+        change.link(ids[1], ids[0], "SUPERSEDES", Evidence("cli"))
+        change.link(ids[2], ids[1], "RELATES_TO", Evidence("cli"))
+    return ids
+
+
+def test_each_thing_has_a_line_of_its_own(tmp_path: Path) -> None:
+    with memory(tmp_path, "one.db") as graph:
+        some_nodes(graph)
+        lines = exported(graph).splitlines()
+    assert lines[:2] == ['{"format": "ctx-graph", "version": 1,', '"nodes": [']
+    assert len(lines) == 2 + 3 + 2 + 2 + 2 + 1 + 1
+    assert json.loads(lines[2].rstrip(","))["content"] == "Fact 0"
+    assert json.loads("\n".join(lines))["views"][0]["name"] == "default"
+
+
+def test_some_nodes_and_what_lies_between_them(tmp_path: Path) -> None:
+    with memory(tmp_path, "one.db") as graph:
+        ids = some_nodes(graph)
+        document = json.loads(exported(graph, [ids[2], ids[1], ids[2]]))
+        assert [node["id"] for node in document["nodes"]] == ids[1:]
+        assert [edge["type"] for edge in document["edges"]] == ["RELATES_TO"]
+        assert document["views"] == []
+        # What took its place is not in the document, so nothing in it may say so.
+        assert json.loads(exported(graph, ids[:1]))["nodes"][0]["superseded_by"] is None
+        assert graph_json.write(graph, ids[:1], lambda _: None) == ExportCounts(1, 0, 0)
+
+
+def test_an_empty_graph(tmp_path: Path) -> None:
+    with memory(tmp_path, "one.db") as graph:
+        assert exported(graph, []) == (
+            '{"format": "ctx-graph", "version": 1,\n"nodes": [],\n"edges": [],\n"views": []}\n'
+        )
+
+
+NODE = {
+    "id": "01HM5Q0000AAAAAAAAAAAAAAAA",
+    "type": "fact",
+    "content": "A fact",
+    "created_at": "2024-01-15T10:00:00Z",
+    "updated_at": "2024-01-15T10:00:00Z",
+}
+
+
+def document(**parts: Any) -> str:
+    return json.dumps({"format": "ctx-graph", "version": 1, **parts})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "This is not JSON: Expecting value in line 1, column 1."),
+        ('{"format": "ctx-graph",', "This is not JSON"),
+        ("[]", "not a JSON object"),
+        ("{}", "no nodes"),
+        ('{"nodes": 5}', "no nodes"),
+        ('{"nodes": [NaN]}', "NaN is not a JSON number"),
+        ("[" * 100_000, "cannot be used"),
+        (document(nodes={}), "nodes is not a list."),
+        (document(nodes=[5]), r"nodes\[0\] is not an object."),
+        (document(nodes=[{}]), r"nodes\[0\].content is not a text."),
+        (document(nodes=[{**NODE, "id": "x"}]), r"nodes\[0\].id is not an id"),
+        (document(nodes=[{**NODE, "type": "wish"}]), r"nodes\[0\]: There is no node type 'wish'."),
+        (document(nodes=[{**NODE, "tags": ["a b"]}]), r"nodes\[0\]: 'a b' cannot be a tag."),
+        (document(nodes=[{**NODE, "tags": "a"}]), r"nodes\[0\].tags is not a list."),
+        (document(nodes=[{**NODE, "summary": 5}]), r"nodes\[0\].summary is not a text."),
+        (document(nodes=[{**NODE, "tagged_at": 5}]), r"tagged_at is not an object."),
+        (document(nodes=[{**NODE, "metadata": []}]), r"nodes\[0\].metadata is not an object."),
+        (document(nodes=[{**NODE, "created_at": "then"}]), r"created_at is not a time"),
+        (document(nodes=[NODE, NODE]), "The node 01HM5Q0000AAAAAAAAAAAAAAAA is .* twice."),
+        (document(edges=[{"type": "LIKES"}]), r"edges\[0\]: There is no edge type 'LIKES'."),
+        (document(views=[{"name": "x", "query": "y", "budget": "z"}]), "budget is not a whole"),
+        (document(views=[{"name": "x", "query": "y", "budget": -1}]), "budget is not a whole"),
+        (document(views=[{"name": "default", "query": None}]), r"views\[0\].query is not a text."),
+        (
+            document(nodes=[{**NODE, "superseded_by": 5}]),
+            r"nodes\[0\].superseded_by is not a text.",
+        ),
+    ],
+)
+def test_a_document_that_makes_no_sense(text: str, message: str) -> None:
+    with pytest.raises(ContentRefused, match=message):
+        graph_json.parse(text)
+
+
+def test_a_document_of_a_newer_version() -> None:
+    with pytest.raises(NewerFormat, match="version 2"):
+        graph_json.parse('{"format": "ctx-graph", "version": 2}')
+
+
+def test_what_the_go_program_exports() -> None:
+    found = graph_json.parse(
+        json.dumps(
+            {
+                "nodes": [
+                    {**NODE, "token_estimate": 1, "metadata": '{"a": 1}', "tags": ["x:y"]},
+                    {**NODE, "id": "old", "superseded_by": NODE["id"], "content": "Old"},
+                    {"id": "empty"},
+                    7,
+                ],
+                "edges": [{"id": "e", "from_id": NODE["id"], "to_id": "old", "type": "DependsOn"}],
+                "tags": [{"node_id": NODE["id"], "tag": "tier:pinned"}],
+            }
+        )
+    )
+    first, second, *skipped, edge, replaced = found.items
+    assert isinstance(first, Draft)
+    assert isinstance(second, Draft)
+    assert isinstance(edge, Edge)
+    assert isinstance(replaced, Edge)
+    assert (first.tags, first.metadata) == (("x:y", "tier:pinned"), {"a": 1})
+    assert (edge.type, edge.from_id, edge.to_id) == ("DEPENDS_ON", first.id, second.id)
+    assert (replaced.type, replaced.from_id, replaced.to_id) == ("SUPERSEDES", first.id, second.id)
+    assert skipped == [
+        SkippedItem("node empty", "it has no content"),
+        SkippedItem("nodes[3]", "it is not an object"),
+    ]
+    assert not found.is_ours
+
+
+def test_what_took_a_nodes_place_is_linked_even_if_the_document_forgot(tmp_path: Path) -> None:
+    newer = {**NODE, "id": NODE["id"].replace("A", "B"), "content": "Newer"}
+    text = document(nodes=[{**NODE, "superseded_by": newer["id"]}, newer])
+    with memory(tmp_path, "one.db") as graph:
+        assert take(graph, text).skipped == []
+        whole = exported(graph)
+        assert not take(graph, text).has_written
+    (edge,) = json.loads(whole)["edges"]
+    assert (edge["type"], edge["from_id"], edge["to_id"]) == ("SUPERSEDES", newer["id"], NODE["id"])
+    # An edge that is there is not made twice.
+    assert len([each for each in graph_json.parse(whole).items if isinstance(each, Edge)]) == 1
+
+
+def test_a_view_is_read_with_its_times() -> None:
+    told = {"name": "v", "query": "type:fact", "budget": None}
+    times = {"created_at": "2024-01-15", "updated_at": "2024-01-15T10:00:00+00:00"}
+    assert graph_json.parse(document(views=[{**told, **times}])).items == [
+        View("v", "type:fact", None, "2024-01-15T00:00:00Z", "2024-01-15T10:00:00Z")
+    ]
+
+
+def test_sqlite_itself_can_read_what_came_in(tmp_path: Path) -> None:
+    with memory(tmp_path, "one.db") as graph:
+        take(graph, document(nodes=[NODE]))
+    with closing(sqlite3.connect(tmp_path / "one.db")) as connection:
+        rows = connection.execute("SELECT content FROM nodes_fts('fact')").fetchall()
+    assert rows == [("A fact",)]
