@@ -290,7 +290,7 @@ def open_memory(
     Everything that SQLite says inside is put into words.
     """
     path = surroundings.graph
-    with explained(path), store.suspecting_damage(path):
+    with explained(path), store.explain_corruption(path):
         if writing:
             opened = store.open_for_writing(path)
         elif surroundings.is_alone and (not store.is_there(path) or store.is_blank(path)):

@@ -6,7 +6,7 @@ from ctx import layout
 from ctx.cli import opening, options
 from ctx.cli.output import Line, Table
 from ctx.config import resolve, schema, setting
-from ctx.config.config_files import Place
+from ctx.config.config_files import ConfigPlace
 from ctx.config.setting import Value, as_toml
 from ctx.errors import ConfigInvalid, StoreNotTrusted, UsageError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ctx.cli.output import Block, Output
     from ctx.cli.settings import Settings
-    from ctx.config.edit_file import Change
+    from ctx.config.edit_file import SettingChange
     from ctx.config.resolve import Config, Layer
     from ctx.config.setting import Setting
 
@@ -176,13 +176,13 @@ def _may_hold(layer: str, known: "Setting") -> bool:
 
 def _place(
     parsed: "argparse.Namespace", settings: "Settings", known: "Setting", output: "Output"
-) -> Place:
+) -> ConfigPlace:
     """The file to change: the one asked for, else the project's if the setting may live there."""
-    user = Place("user", settings.user_store.config_file)
+    user = ConfigPlace("user", settings.user_store.config_file)
     if parsed.scope is None:
         project = opening.trusted_project(settings, output)
         if project and _may_hold("project", known):
-            return Place("project", project.config_file)
+            return ConfigPlace("project", project.config_file)
     elif parsed.scope == "project":
         if not _may_hold("project", known):
             raise UsageError(
@@ -193,7 +193,7 @@ def _place(
         project = opening.trusted_project(settings, output)
         if project is None:
             raise StoreNotTrusted("The settings of a store that is not trusted stay as they are.")
-        return Place("project", project.config_file)
+        return ConfigPlace("project", project.config_file)
     if not _may_hold("user", known):
         raise UsageError(
             f"{known.name} is one project's own; the user file is for all of them.",
@@ -202,7 +202,7 @@ def _place(
     return user
 
 
-def _change(parsed: "argparse.Namespace", place: Place, known: "Setting") -> "Change":
+def _change(parsed: "argparse.Namespace", place: ConfigPlace, known: "Setting") -> "SettingChange":
     from ctx.config import edit_file
 
     if parsed.subcommand == "unset":
@@ -217,7 +217,7 @@ def _change(parsed: "argparse.Namespace", place: Place, known: "Setting") -> "Ch
     return edit_file.set_value(place, known, value)
 
 
-def _say_who_wins(config: "Config", known: "Setting", place: Place, output: "Output") -> None:
+def _say_who_wins(config: "Config", known: "Setting", place: ConfigPlace, output: "Output") -> None:
     source, value = config.explain(known.name)[-1]
     if source.layer not in ("default", place.layer):
         output.note(f"{source.place} sets it too, and wins: {known.name} is {as_toml(value)} here.")
@@ -272,7 +272,7 @@ def _render_explanation(explained: Explanation) -> "list[Block]":
     ]
 
 
-def _render_change(change: "Change") -> "list[Block]":
+def _render_change(change: "SettingChange") -> "list[Block]":
     old, new = (None if v is None else as_toml(v) for v in (change.old, change.new))
     if not change.changed:
         state = "not set" if new is None else f"{new} already"

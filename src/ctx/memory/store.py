@@ -64,7 +64,7 @@ def empty() -> Connection:
 
 
 @contextmanager
-def suspecting_damage(path: str) -> Iterator[None]:
+def explain_corruption(path: str) -> Iterator[None]:
     """Where a value makes no sense, ask the file: a damaged one is not a mistake of ours."""
     try:
         yield

@@ -12,7 +12,7 @@ from ctx.objects import commits, refs, work_chain
 from ctx.objects.model import RecordBatch, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Kind, decode
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 from ctx.project import batches, staging, waiting
 
 ACTIVE = "active"
@@ -86,7 +86,7 @@ def has_work(repository: Repository, session: SessionId) -> bool:
     return commits.contain(repository.objects, repository.tips(), steps[0].work.bases)
 
 
-def records(repository: Repository, steps: Sequence[Step]) -> list[Record]:
+def records(repository: Repository, steps: Sequence[WorkStep]) -> list[Record]:
     """What a chain says, in the order in which it was said."""
     reader = repository.everything
     return [
@@ -98,7 +98,7 @@ def records(repository: Repository, steps: Sequence[Step]) -> list[Record]:
     ]
 
 
-def _described(repository: Repository, shown: str, steps: Sequence[Step]) -> Chain:
+def _described(repository: Repository, shown: str, steps: Sequence[WorkStep]) -> Chain:
     said = records(repository, steps)
     files = staging.files(repository, steps)
     return Chain(
@@ -115,7 +115,7 @@ def _described(repository: Repository, shown: str, steps: Sequence[Step]) -> Cha
     )
 
 
-def _task(repository: Repository, steps: Sequence[Step], said: Sequence[Record]) -> str | None:
+def _task(repository: Repository, steps: Sequence[WorkStep], said: Sequence[Record]) -> str | None:
     """What a session was begun for, else the task that it spoke of last."""
     for text in _texts(repository, steps[-1].work, StepKind.SESSION_START):
         return text
@@ -125,7 +125,7 @@ def _task(repository: Repository, steps: Sequence[Step], said: Sequence[Record])
     return None
 
 
-def _reason(repository: Repository, steps: Sequence[Step]) -> str | None:
+def _reason(repository: Repository, steps: Sequence[WorkStep]) -> str | None:
     return next(_texts(repository, steps[0].work, StepKind.NOTE), None)
 
 

@@ -31,7 +31,7 @@ from ctx.objects.commits import Head
 from ctx.objects.model import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
 from ctx.objects.store import DAMAGE, Object, decode, typed
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 from ctx.project import batches, changelog, relations, reports, staging, surveys, withheld
 from ctx.project.changelog import Changes
 
@@ -75,7 +75,7 @@ class Made(NamedTuple):
 class _Staged(NamedTuple):
     """What a chain holds."""
 
-    steps: Sequence[Step]
+    steps: Sequence[WorkStep]
     batch: Object | None
     records: Sequence[Record]
     blobs: Sequence[ObjectId]
@@ -159,7 +159,7 @@ def commit(
 
 
 def _staged(
-    repository: Repository, steps: Sequence[Step], unseen: Set[str], unread: Sequence[str]
+    repository: Repository, steps: Sequence[WorkStep], unseen: Set[str], unread: Sequence[str]
 ) -> _Staged:
     """What the steps hold, merged, in the order in which it was said, but for what is `unseen`."""
     reader = repository.everything
@@ -198,7 +198,7 @@ def _without_files(
     return {path: ref for path, ref in flushed.items() if path not in files}
 
 
-def gone(repository: Repository, steps: Sequence[Step]) -> dict[str, NarrativeRef]:
+def gone(repository: Repository, steps: Sequence[WorkStep]) -> dict[str, NarrativeRef]:
     """What was flushed of documents that are not there any more, the newest of each."""
     every = {ref.path: ref for step in reversed(steps) for ref in step.work.narrative_refs}
     folder = repository.project.narrative
@@ -272,7 +272,7 @@ def _amended(repository: Repository, heads: Sequence[Head]) -> Head:
 def _tree(
     repository: Repository,
     base: Sequence[Head],
-    steps: Iterable[Step],
+    steps: Iterable[WorkStep],
 ) -> tuple[ObjectId, Mapping[str, ObjectId], list[Object]]:
     """The new root, the paths that differ from what the base heads hold, and the new trees."""
     # Not what lies in staging of other branches: it is not there for others.

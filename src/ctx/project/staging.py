@@ -17,7 +17,7 @@ from ctx.objects import commits, refs, trees, work_chain
 from ctx.objects.model import FileVersion, NarrativeRef, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, decode, read_typed, typed
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 
 
 def append(
@@ -55,14 +55,14 @@ def append(
     return made.id
 
 
-def chain(repository: Repository, session: SessionId) -> list[Step]:
+def chain(repository: Repository, session: SessionId) -> list[WorkStep]:
     """The steps of a session that no commit has taken over, newest first."""
     return work_chain.chain(repository.everything, repository.refs.read(refs.work(session)))
 
 
 def open_steps(
     repository: Repository, session: SessionId, heads: Sequence[ObjectId]
-) -> tuple[list[Step], SessionId | None]:
+) -> tuple[list[WorkStep], SessionId | None]:
     """The steps that a command goes on with. The caller holds the lock.
 
     A chain that began on a branch whose history is not checked out now is set aside as a
@@ -112,7 +112,7 @@ def _take_up(repository: Repository, session: SessionId, heads: Sequence[ObjectI
             return
 
 
-def files(repository: Repository, steps: Iterable[Step]) -> dict[str, FileVersion]:
+def files(repository: Repository, steps: Iterable[WorkStep]) -> dict[str, FileVersion]:
     """The newest version of every file in a chain, by path.
 
     A file that became a folder in between, or a folder that became a file, is what it is now.

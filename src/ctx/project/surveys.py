@@ -13,7 +13,7 @@ from ctx.objects import commits, references, trees
 from ctx.objects.model import CargoSnapshot, Commit, EdgeBatch, StepKind, Tree
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 
 
 class Taken(NamedTuple):
@@ -42,7 +42,7 @@ class Taken(NamedTuple):
         return " and ".join(self.named)
 
 
-def taken(repository: Repository, steps: Sequence[Step]) -> Taken:
+def taken(repository: Repository, steps: Sequence[WorkStep]) -> Taken:
     """What the steps of a chain, newest first, have found out last."""
     found = Taken()
     for step in steps:
@@ -77,7 +77,7 @@ def brought(repository: Repository, taken: Taken, heads: Sequence[ObjectId]) -> 
 
 
 def last_cargo(
-    repository: Repository, steps: Sequence[Step], heads: Sequence[ObjectId]
+    repository: Repository, steps: Sequence[WorkStep], heads: Sequence[ObjectId]
 ) -> ObjectId | None:
     """The newest snapshot of the cargo workspaces: staged in this chain, else committed."""
     staged = taken(repository, steps).cargo
@@ -85,7 +85,7 @@ def last_cargo(
 
 
 def last_code(
-    repository: Repository, steps: Sequence[Step], heads: Sequence[ObjectId]
+    repository: Repository, steps: Sequence[WorkStep], heads: Sequence[ObjectId]
 ) -> ObjectId | None:
     """The newest snapshot of the code: staged in this chain, else committed."""
     return taken(repository, steps).code or last_committed_code(repository, heads)
