@@ -240,7 +240,7 @@ def open_memory(
     Everything that SQLite says inside is put into words.
     """
     path = environment.graph
-    with explained(path), user_store.suspecting_damage(path):
+    with explained(path), user_store.explain_corruption(path):
         if writing:
             opened = user_store.open_for_writing(path)
         elif environment.is_single_store and (

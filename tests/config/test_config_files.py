@@ -10,24 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.config import config_files
-from ctx.config.config_files import LARGEST_FILE, Place
+from ctx.config.config_files import LARGEST_FILE, ConfigPlace
 from ctx.config.resolve import load
 from ctx.errors import ConfigInvalid
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> ConfigPlace:
     (tmp_path / ".ctx").mkdir()
-    return Place("project", str(tmp_path / ".ctx" / "config.toml"))
+    return ConfigPlace("project", str(tmp_path / ".ctx" / "config.toml"))
 
 
-def refused(place: Place) -> str:
+def refused(place: ConfigPlace) -> str:
     with pytest.raises(ConfigInvalid) as raised:
         config_files.read(place)
     return raised.value.message
 
 
-def test_no_file_is_no_error(place: Place) -> None:
+def test_no_file_is_no_error(place: ConfigPlace) -> None:
     assert config_files.read(place) is None
 
 
@@ -48,39 +48,39 @@ def test_no_file_is_no_error(place: Place) -> None:
         (b"x = { " + b"a." * 30_000 + b"a = 1 }", ":1: this key has too many parts."),
     ],
 )
-def test_says_where_a_file_breaks(place: Place, data: bytes, message: str) -> None:
+def test_says_where_a_file_breaks(place: ConfigPlace, data: bytes, message: str) -> None:
     Path(place.path).write_bytes(data)
     before = time.process_time()
     assert refused(place).startswith(f".ctx/config.toml{message}")
     assert time.process_time() - before < 1
 
 
-def test_what_the_parser_quotes_cannot_drive_the_terminal(place: Place) -> None:
+def test_what_the_parser_quotes_cannot_drive_the_terminal(place: ConfigPlace) -> None:
     Path(place.path).write_bytes(b'a = "\x1b[2J"')
     assert "\x1b" not in refused(place)
 
 
-def test_a_folder(place: Place) -> None:
+def test_a_folder(place: ConfigPlace) -> None:
     os.mkdir(place.path)
     assert refused(place) == ".ctx/config.toml is a folder."
 
 
-def test_a_pipe_is_not_waited_for(place: Place) -> None:
+def test_a_pipe_is_not_waited_for(place: ConfigPlace) -> None:
     os.mkfifo(place.path)
     assert refused(place) == ".ctx/config.toml is no plain file."
 
 
-def test_an_endless_device(place: Place) -> None:
+def test_an_endless_device(place: ConfigPlace) -> None:
     os.symlink("/dev/zero", place.path)
     assert refused(place) == ".ctx/config.toml is no plain file."
 
 
-def test_a_link_to_nowhere(place: Place) -> None:
+def test_a_link_to_nowhere(place: ConfigPlace) -> None:
     os.symlink("missing", place.path)
     assert refused(place) == ".ctx/config.toml is a link that leads nowhere."
 
 
-def test_not_permitted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_permitted(place: ConfigPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may read everything, so the refusal is played."""
 
     def refuse(path: str, flags: int) -> int:
@@ -91,7 +91,7 @@ def test_not_permitted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(place) == ".ctx/config.toml cannot be read: Permission denied."
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(place: Place) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_text(place: ConfigPlace) -> None:
     Path(place.path).write_bytes(b"\xef\xbb\xbf[gc]\nkeep_days = 3\n")
     file = config_files.read(place)
     assert file is not None
@@ -100,7 +100,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(place: Place) -> None:
 
 
 def test_a_user_file_is_named_in_full(tmp_path: Path) -> None:
-    assert Place("user", str(tmp_path / "config.toml")).label == str(tmp_path / "config.toml")
+    assert ConfigPlace("user", str(tmp_path / "config.toml")).label == str(tmp_path / "config.toml")
 
 
 @settings(deadline=None)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.config import edit_file, schema
-from ctx.config.config_files import Place
+from ctx.config.config_files import ConfigPlace
 from ctx.config.project_template import project_template
 from ctx.config.resolve import load
 from ctx.errors import ConfigInvalid, DiskFailure
@@ -26,11 +26,11 @@ GLOBS = schema.SETTINGS["ingestion.ignore_globs"]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place("user", str(tmp_path / "new" / "config.toml"))
+def place(tmp_path: Path) -> ConfigPlace:
+    return ConfigPlace("user", str(tmp_path / "new" / "config.toml"))
 
 
-def after(place: Place, before: str | bytes) -> str:
+def after(place: ConfigPlace, before: str | bytes) -> str:
     """What setting the compression level to 9 makes of a text."""
     path = Path(place.path)
     path.parent.mkdir(exist_ok=True)
@@ -39,8 +39,8 @@ def after(place: Place, before: str | bytes) -> str:
     return path.read_bytes().decode()
 
 
-def test_the_first_setting_makes_a_private_file(place: Place) -> None:
-    assert edit_file.set_value(place, LEVEL, 9) == edit_file.Change(
+def test_the_first_setting_makes_a_private_file(place: ConfigPlace) -> None:
+    assert edit_file.set_value(place, LEVEL, 9) == edit_file.SettingChange(
         LEVEL.name, None, 9, place.path, True
     )
     assert Path(place.path).read_text() == "[storage]\ncompression_level = 9\n"
@@ -65,33 +65,35 @@ def test_the_first_setting_makes_a_private_file(place: Place) -> None:
         ),
     ],
 )
-def test_only_the_value_changes(place: Place, before: str, expected: str) -> None:
+def test_only_the_value_changes(place: ConfigPlace, before: str, expected: str) -> None:
     assert after(place, before) == expected
 
 
-def test_setting_twice_changes_nothing(place: Place) -> None:
+def test_setting_twice_changes_nothing(place: ConfigPlace) -> None:
     edit_file.set_value(place, LEVEL, 9)
     before = os.stat(place.path)
     change = edit_file.set_value(place, LEVEL, 9)
-    assert change == edit_file.Change(LEVEL.name, 9, 9, place.path, False)
+    assert change == edit_file.SettingChange(LEVEL.name, 9, 9, place.path, False)
     assert os.stat(place.path).st_ino == before.st_ino
 
 
-def test_unset_leaves_the_section(place: Place) -> None:
+def test_unset_leaves_the_section(place: ConfigPlace) -> None:
     after(place, "[storage] # a\n# b\ncompression_level = 3\n# c\n")
-    assert edit_file.unset(place, LEVEL) == edit_file.Change(LEVEL.name, 9, None, place.path, True)
+    assert edit_file.unset(place, LEVEL) == edit_file.SettingChange(
+        LEVEL.name, 9, None, place.path, True
+    )
     assert Path(place.path).read_text() == "[storage] # a\n# b\n# c\n"
-    assert edit_file.unset(place, LEVEL) == edit_file.Change(
+    assert edit_file.unset(place, LEVEL) == edit_file.SettingChange(
         LEVEL.name, None, None, place.path, False
     )
 
 
-def test_unset_makes_no_file(place: Place) -> None:
+def test_unset_makes_no_file(place: ConfigPlace) -> None:
     assert edit_file.unset(place, LEVEL).changed is False
     assert not os.path.exists(os.path.dirname(place.path))
 
 
-def test_the_template_survives_a_change_and_its_undoing(place: Place) -> None:
+def test_the_template_survives_a_change_and_its_undoing(place: ConfigPlace) -> None:
     template = project_template("x", "1.0")
     Path(place.path).parent.mkdir()
     for known in schema.SETTINGS.values():
@@ -105,7 +107,7 @@ def test_the_template_survives_a_change_and_its_undoing(place: Place) -> None:
             assert Path(place.path).read_text() == template
 
 
-def test_an_older_name_is_replaced(place: Place) -> None:
+def test_an_older_name_is_replaced(place: ConfigPlace) -> None:
     after(place, "[retrieval]\nmax_depth = 3 # a\n")
     assert edit_file.set_value(place, DEPTH, 4).old == 3
     tables = tomllib.loads(Path(place.path).read_text())
@@ -115,19 +117,19 @@ def test_an_older_name_is_replaced(place: Place) -> None:
     assert tomllib.loads(Path(place.path).read_text())["retrieval"] == {}
 
 
-def test_a_wrong_value_can_be_replaced(place: Place) -> None:
+def test_a_wrong_value_can_be_replaced(place: ConfigPlace) -> None:
     after(place, "[storage]\ncompression_level = { a = 1 }\n")
     assert edit_file.set_value(place, LEVEL, 3).old == 9
     Path(place.path).write_text("[storage]\ncompression_level = 1979-05-27\n")
     assert edit_file.set_value(place, LEVEL, 3).old == "1979-05-27"
 
 
-def test_a_long_list_gets_a_line_for_each_item(place: Place) -> None:
+def test_a_long_list_gets_a_line_for_each_item(place: ConfigPlace) -> None:
     edit_file.set_value(place, GLOBS, tuple(f"folder-number-{n}/**" for n in range(9)))
     assert len(Path(place.path).read_text().splitlines()) == 12
 
 
-def test_a_broken_file_is_left_alone(place: Place) -> None:
+def test_a_broken_file_is_left_alone(place: ConfigPlace) -> None:
     for broken in ("[storage\n", "storage = 3\n"):
         with pytest.raises(ConfigInvalid):
             after(place, broken)
@@ -141,7 +143,7 @@ def test_the_users_link_stays_a_link(tmp_path: Path) -> None:
     real.chmod(0o640)
     link = tmp_path / "config.toml"
     link.symlink_to(real)
-    edit_file.set_value(Place("user", str(link)), LEVEL, 9)
+    edit_file.set_value(ConfigPlace("user", str(link)), LEVEL, 9)
     assert link.is_symlink()
     assert "compression_level = 9" in real.read_text()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
@@ -152,23 +154,23 @@ def test_nothing_is_written_through_a_projects_link(tmp_path: Path) -> None:
     target.write_text("")
     (tmp_path / "config.toml").symlink_to(target)
     with pytest.raises(ConfigInvalid, match="is a link"):
-        edit_file.set_value(Place("project", str(tmp_path / "config.toml")), LEVEL, 9)
+        edit_file.set_value(ConfigPlace("project", str(tmp_path / "config.toml")), LEVEL, 9)
     assert target.read_text() == ""
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DiskFailure):
-        edit_file.set_value(Place("user", str(tmp_path / "file" / "config.toml")), LEVEL, 9)
+        edit_file.set_value(ConfigPlace("user", str(tmp_path / "file" / "config.toml")), LEVEL, 9)
 
 
 @pytest.mark.slow
-def test_changes_at_the_same_time_are_all_kept(place: Place) -> None:
+def test_changes_at_the_same_time_are_all_kept(place: ConfigPlace) -> None:
     """Eight processes, each with a setting of its own."""
     program = (
         "import sys; from ctx.config import edit_file, schema\n"
-        "from ctx.config.config_files import Place\n"
-        "edit_file.set_value(Place('user', sys.argv[1]), schema.SETTINGS[sys.argv[2]], 500)"
+        "from ctx.config.config_files import ConfigPlace\n"
+        "edit_file.set_value(ConfigPlace('user', sys.argv[1]), schema.SETTINGS[sys.argv[2]], 500)"
     )
     names = [name for name, known in schema.SETTINGS.items() if known.high >= 10_000_000][:8]
     running = [
@@ -192,7 +194,7 @@ def test_whatever_else_a_file_says_it_goes_on_saying(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "edited.toml"
     path.write_bytes(document.text.encode())
-    place = Place("user", str(path))
+    place = ConfigPlace("user", str(path))
     wanted = tomllib.loads(document.text)
     change = edit_file.unset(place, DEPTH) if removing else edit_file.set_value(place, DEPTH, 4)
     written = path.read_bytes().decode()
@@ -215,7 +217,7 @@ def test_what_is_set_is_what_is_got(
     known = data.draw(st.sampled_from([s for s in schema.SETTINGS.values() if s.section != "repo"]))
     value = data.draw(values_of(known))
     path = tmp_path_factory.getbasetemp() / "set.toml"
-    place = Place("user", str(path))
+    place = ConfigPlace("user", str(path))
     path.write_text(project_template("x", "1.0").replace("[repo]", "[x]"))
     assert edit_file.set_value(place, known, value).new == value
     config = load(str(path), None, {}, ())

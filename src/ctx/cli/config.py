@@ -9,13 +9,13 @@ from ctx.cli import opening, options
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.config import resolve, schema, setting
-from ctx.config.config_files import Place
+from ctx.config.config_files import ConfigPlace
 from ctx.config.resolve import Config, Layer
 from ctx.config.setting import Setting, Value, as_toml
 from ctx.errors import ConfigInvalid, StoreNotTrusted, UsageError
 
 if TYPE_CHECKING:
-    from ctx.config.edit_file import Change
+    from ctx.config.edit_file import SettingChange
 
 EXAMPLES = """
 ctx config list --changed                          what differs from the defaults, and where
@@ -171,13 +171,15 @@ def _may_hold(layer: str, known: Setting) -> bool:
     return known.section not in schema.PROJECT_ONLY_SECTIONS
 
 
-def _place(parsed: argparse.Namespace, settings: Settings, known: Setting, output: Output) -> Place:
+def _place(
+    parsed: argparse.Namespace, settings: Settings, known: Setting, output: Output
+) -> ConfigPlace:
     """The file to change: the one asked for, else the project's if the setting may live there."""
-    user = Place("user", settings.user_store.config_file)
+    user = ConfigPlace("user", settings.user_store.config_file)
     if parsed.scope is None:
         project = opening.trusted_project(settings, output)
         if project and _may_hold("project", known):
-            return Place("project", project.config_file)
+            return ConfigPlace("project", project.config_file)
     elif parsed.scope == "project":
         if not _may_hold("project", known):
             raise UsageError(
@@ -188,7 +190,7 @@ def _place(parsed: argparse.Namespace, settings: Settings, known: Setting, outpu
         project = opening.trusted_project(settings, output)
         if project is None:
             raise StoreNotTrusted("The settings of a store that is not trusted stay as they are.")
-        return Place("project", project.config_file)
+        return ConfigPlace("project", project.config_file)
     if not _may_hold("user", known):
         raise UsageError(
             f"{known.name} is one project's own; the user file is for all of them.",
@@ -197,7 +199,7 @@ def _place(parsed: argparse.Namespace, settings: Settings, known: Setting, outpu
     return user
 
 
-def _change(parsed: argparse.Namespace, place: Place, known: Setting) -> "Change":
+def _change(parsed: argparse.Namespace, place: ConfigPlace, known: Setting) -> "SettingChange":
     from ctx.config import edit_file
 
     if parsed.subcommand == "unset":
@@ -212,7 +214,7 @@ def _change(parsed: argparse.Namespace, place: Place, known: Setting) -> "Change
     return edit_file.set_value(place, known, value)
 
 
-def _say_who_wins(config: Config, known: Setting, place: Place, output: Output) -> None:
+def _say_who_wins(config: Config, known: Setting, place: ConfigPlace, output: Output) -> None:
     source, value = config.explain(known.name)[-1]
     if source.layer not in ("default", place.layer):
         output.note(f"{source.place} sets it too, and wins: {known.name} is {as_toml(value)} here.")
@@ -267,7 +269,7 @@ def _render_explanation(explained: Explanation) -> list[Block]:
     ]
 
 
-def _render_change(change: "Change") -> list[Block]:
+def _render_change(change: "SettingChange") -> list[Block]:
     old, new = (None if v is None else as_toml(v) for v in (change.old, change.new))
     if not change.changed:
         state = "not set" if new is None else f"{new} already"

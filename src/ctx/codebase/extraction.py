@@ -21,7 +21,7 @@ from ctx.ids import NodeId, ObjectId
 from ctx.objects import trees
 from ctx.objects.model import Edge, EdgeBatch, Endpoint
 from ctx.objects.store import Object, derived_id, typed
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 from ctx.project import anchors, commit_edges, staging
 from ctx.workspace import Workspace
 
@@ -60,7 +60,7 @@ class Extraction:
         workspace: Workspace,
         code: Code | None,
         committed: trees.Present,
-        steps: Sequence[Step],
+        steps: Sequence[WorkStep],
     ) -> None:
         self._workspace = workspace
         self._reader = semantics.SemanticsReader(code, workspace.project.root) if code else None

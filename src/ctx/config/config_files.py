@@ -15,7 +15,7 @@ LARGEST_FILE = 256 * 1024
 MOST_KEY_PARTS = 100
 
 
-class Place(NamedTuple):
+class ConfigPlace(NamedTuple):
     """The path of a configuration file, whether or not it exists."""
 
     layer: Literal["user", "project"]
@@ -49,7 +49,7 @@ class ConfigFile:
         return f"{self.label}:{line}" if line else self.label
 
 
-def read(place: Place) -> ConfigFile | None:
+def read(place: ConfigPlace) -> ConfigFile | None:
     """The file, or None if it does not exist."""
     data = _bytes(place.path, place.label)
     if data is None:

@@ -22,7 +22,7 @@ _LONGEST_LINE = 90
 Tables = dict[str, Any]
 
 
-class Change(NamedTuple):
+class SettingChange(NamedTuple):
     """A change of one setting in one file. None: not set there."""
 
     key: str
@@ -32,19 +32,19 @@ class Change(NamedTuple):
     changed: bool
 
 
-def set_value(place: config_files.Place, known: Setting, value: Value) -> Change:
+def set_value(place: config_files.ConfigPlace, known: Setting, value: Value) -> SettingChange:
     """Write a value that the schema has accepted."""
     return _change(place, known, value)
 
 
-def unset(place: config_files.Place, known: Setting) -> Change:
+def unset(place: config_files.ConfigPlace, known: Setting) -> SettingChange:
     return _change(place, known, None)
 
 
-def _change(place: config_files.Place, known: Setting, value: Value | None) -> Change:
+def _change(place: config_files.ConfigPlace, known: Setting, value: Value | None) -> SettingChange:
     path = _real_path(place)
     if value is None and not os.path.exists(path):
-        return Change(known.name, None, None, path, changed=False)
+        return SettingChange(known.name, None, None, path, changed=False)
     with disk.explained(f"changing {place.label}"), _alone_in(os.path.dirname(path)):
         file = config_files.read(place)
         text, tables = (file.text, file.tables) if file else ("", {})
@@ -63,7 +63,7 @@ def _change(place: config_files.Place, known: Setting, value: Value | None) -> C
             # An invalid value is replaced too, and reported as it is in the file.
             old = raw if isinstance(raw, bool | int | float | str) else setting.shown(raw)
         is_so = not standing if value is None else standing == [known.key] and accepted == value
-        change = Change(known.name, old, value, path, changed=not is_so)
+        change = SettingChange(known.name, old, value, path, changed=not is_so)
         if change.changed:
             _write(path, _edited(place.label, text, tables, known, value))
         return change
@@ -158,7 +158,7 @@ def _keys(known: Setting) -> set[str]:
     return {known.key} | older
 
 
-def _real_path(place: config_files.Place) -> str:
+def _real_path(place: config_files.ConfigPlace) -> str:
     """The real path, so that a dotfile manager's link is kept.
 
     A link in a clone may point anywhere, so it is never followed for writing.

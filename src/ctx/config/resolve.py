@@ -23,7 +23,7 @@ _NOT_SETTINGS = frozenset({"CTX_HOME", "CTX_DB", "CTX_SESSION", "CTX_OFF", "CTX_
 _T = TypeVar("_T")
 
 
-class Source(NamedTuple):
+class SettingSource(NamedTuple):
     """Where a value is set."""
 
     layer: Layer
@@ -39,10 +39,10 @@ class Source(NamedTuple):
         return self.file.at(*self.key) if self.file else self.label
 
 
-class Mention(NamedTuple):
+class SettingMention(NamedTuple):
     """A value from one layer."""
 
-    source: Source
+    source: SettingSource
     value: Value
 
 
@@ -50,7 +50,7 @@ class Config(NamedTuple):
     """Every setting with its value. An unknown name raises `KeyError`."""
 
     values: Mapping[str, Value]
-    mentions: Mapping[str, Sequence[Mention]]
+    mentions: Mapping[str, Sequence[SettingMention]]
     """The values that are set, in the order of the layers: the last one wins."""
     warnings: tuple[str, ...] = ()
     problems: tuple[ConfigInvalid, ...] = ()
@@ -76,9 +76,9 @@ class Config(NamedTuple):
     def texts(self, name: str) -> tuple[str, ...]:
         return self._typed(name, tuple)
 
-    def explain(self, name: str) -> tuple[Mention, ...]:
+    def explain(self, name: str) -> tuple[SettingMention, ...]:
         """Every layer that sets a value, the default first; the last one wins."""
-        default = Mention(Source("default", "default"), schema.SETTINGS[name].default)
+        default = SettingMention(SettingSource("default", "default"), schema.SETTINGS[name].default)
         return default, *self.mentions.get(name, ())
 
     def _typed(self, name: str, kind: type[_T]) -> _T:
@@ -110,9 +110,9 @@ def survey(
 ) -> Config:
     """The configuration as far as it is valid, with all problems."""
     reading = _Reading()
-    reading.read_file(config_files.Place("user", user_file))
+    reading.read_file(config_files.ConfigPlace("user", user_file))
     if project_file is not None:
-        reading.read_file(config_files.Place("project", project_file))
+        reading.read_file(config_files.ConfigPlace("project", project_file))
     reading.read_environment(environment)
     reading.read_overrides(overrides)
     values = {name: found.default for name, found in schema.SETTINGS.items()}
@@ -124,11 +124,11 @@ class _Reading:
     """Collects the values of all layers."""
 
     def __init__(self) -> None:
-        self.mentions: dict[str, list[Mention]] = {}
+        self.mentions: dict[str, list[SettingMention]] = {}
         self.warnings: list[str] = []
         self.problems: list[ConfigInvalid] = []
 
-    def read_file(self, place: config_files.Place) -> None:
+    def read_file(self, place: config_files.ConfigPlace) -> None:
         try:
             file = config_files.read(place)
         except ConfigInvalid as problem:
@@ -172,7 +172,7 @@ class _Reading:
             elif known.key != key and known.key in table:
                 ignored.append(((section, key), f"{name} is ignored: {known.name} is set as well."))
             else:
-                self._take(known, raw, Source(layer, file.label, file, (section, key)))
+                self._take(known, raw, SettingSource(layer, file.label, file, (section, key)))
         return ignored
 
     def read_environment(self, environment: Mapping[str, str]) -> None:
@@ -190,7 +190,7 @@ class _Reading:
         for name, variable in found.items():
             known = schema.SETTINGS[name]
             raw = setting.from_word(known, environment[variable])
-            self._take(known, raw, Source("environment", variable))
+            self._take(known, raw, SettingSource("environment", variable))
 
     def read_overrides(self, overrides: Sequence[str]) -> None:
         for override in overrides:
@@ -201,9 +201,9 @@ class _Reading:
                 )
             known = schema.named(name.strip())
             raw = setting.from_word(known, word)
-            self._take(known, raw, Source("flag", f"--set {override}"))
+            self._take(known, raw, SettingSource("flag", f"--set {override}"))
 
-    def _take(self, known: Setting, raw: object, source: Source) -> None:
+    def _take(self, known: Setting, raw: object, source: SettingSource) -> None:
         if known.section in schema.USER_FILE_SECTIONS and source.layer != "user":
             self.warnings.append(
                 f"{source.place} is ignored: {known.name} is set in your own file alone."
@@ -221,7 +221,7 @@ class _Reading:
                 )
             )
             return
-        self.mentions.setdefault(known.name, []).append(Mention(source, value))
+        self.mentions.setdefault(known.name, []).append(SettingMention(source, value))
 
 
 def _why_not_here(layer: Layer, section: str) -> str:

@@ -10,7 +10,7 @@ from ctx.ids import NodeId, Ulid, is_ulid
 from ctx.memory import records
 from ctx.memory.model import EDGE_TYPES, NODE_TYPES
 from ctx.memory.records import Record
-from ctx.sqlite.pages import Row, Value, pages_of
+from ctx.sqlite.pages import PageRow, Value, pages_of
 
 _KEYS = {"symbol_changes": 4, "model_answers": 3}
 _WIDTHS = {
@@ -89,7 +89,7 @@ class SalvagedRows:
         """How many records are in an index but not readable."""
         return (self.known_stamps - Counter(r.stamp for r in self.records.values())).total()
 
-    def take(self, row: Row) -> None:
+    def take(self, row: PageRow) -> None:
         """Add a row by its shape: a page does not name its table."""
         if row.keyed:
             self._take_key(row.values)

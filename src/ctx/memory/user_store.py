@@ -64,7 +64,7 @@ def empty() -> Connection:
 
 
 @contextmanager
-def suspecting_damage(path: str) -> Iterator[None]:
+def explain_corruption(path: str) -> Iterator[None]:
     """On an unexpected value, check the file: if it is damaged, report that instead of a bug."""
     try:
         yield

@@ -81,14 +81,14 @@ _QUERIES = {
 }
 
 
-class Answer(NamedTuple):
+class IndexAnswer(NamedTuple):
     key: str
     heads: tuple[ObjectId, ...]
     """The heads that the index was built from."""
     entries: tuple[Mapping[str, Any], ...]
 
 
-def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
+def look_up(repository: Repository, repo_id: str, key: str | None) -> IndexAnswer:
     """The index entries for `path:…`, `file:…`, `commit:…` or `narrative:…`."""
     kind, colon, wanted = (key or "").partition(":")
     wanted = wanted.encode("utf-8", "replace").decode()
@@ -103,9 +103,9 @@ def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
         connection.create_function("file_id", 1, lambda path: derived_id("file", repo_id, path))
         with explained(path_for(repository.project, ids), IndexCorrupt):
             if not key:
-                return Answer("", ids, (_summary(connection),))
+                return IndexAnswer("", ids, (_summary(connection),))
             rows = connection.execute(_QUERIES[kind], (wanted,)).fetchall()
-    return Answer(key, ids, tuple(dict(row) for row in rows))
+    return IndexAnswer(key, ids, tuple(dict(row) for row in rows))
 
 
 def path_for(project: Project, heads: Iterable[ObjectId]) -> str:

@@ -7,16 +7,16 @@ from ctx.objects.model import WorkCommit
 from ctx.objects.store import Reader, read_typed
 
 
-class Step(NamedTuple):
+class WorkStep(NamedTuple):
     id: ObjectId
     work: WorkCommit
 
 
-def chain(reader: Reader, tip: ObjectId | None) -> list[Step]:
+def chain(reader: Reader, tip: ObjectId | None) -> list[WorkStep]:
     """The steps up to a work commit, newest first."""
     steps = []
     while tip is not None:
         work = read_typed(reader, tip, WorkCommit)
-        steps.append(Step(tip, work))
+        steps.append(WorkStep(tip, work))
         tip = work.parents[0] if work.parents else None
     return steps

@@ -13,7 +13,7 @@ from ctx.objects.commits import Head
 from ctx.objects.model import FileVersion, StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, derived_id, typed
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 from ctx.project import staging
 from ctx.workspace import Workspace
 
@@ -190,7 +190,7 @@ class Known:
     """What a path holds already: staged in this session, else committed."""
 
     def __init__(
-        self, repository: Repository, heads: Sequence[Head], steps: Sequence[Step]
+        self, repository: Repository, heads: Sequence[Head], steps: Sequence[WorkStep]
     ) -> None:
         self._repository = repository
         self._staged = staging.files(repository, steps)

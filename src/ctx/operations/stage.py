@@ -21,7 +21,7 @@ from ctx.objects import commits, refs
 from ctx.objects.model import StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import blob
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 from ctx.operations import commit as committing
 from ctx.operations import compact as compacting
 from ctx.operations import task as tasks
@@ -288,7 +288,7 @@ def _project(memory: Memory) -> ProjectMemory:
     return memory.project_memory
 
 
-def _chain(repository: Repository, session: SessionId) -> list[Step]:
+def _chain(repository: Repository, session: SessionId) -> list[WorkStep]:
     try:
         return staging.chain(repository, session)
     except CtxError as error:
@@ -300,7 +300,7 @@ def _to_be_recovered(error: CtxError, session: SessionId) -> CtxError:
     return type(error)(error.message, hint=hint)
 
 
-def _refuse_parked(repository: Repository, session: SessionId, steps: Sequence[Step]) -> None:
+def _refuse_parked(repository: Repository, session: SessionId, steps: Sequence[WorkStep]) -> None:
     if not commits.contain(repository.objects, repository.tips(), steps[0].work.bases):
         raise StagingConflict(
             f"Session {session} began in a history that is not checked out here.",

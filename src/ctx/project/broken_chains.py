@@ -17,7 +17,7 @@ from ctx.objects import commits, references, refs, work_chain
 from ctx.objects.model import Commit, NarrativeRef, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, decode, read_typed, typed
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 
 
 class RepairedChain(NamedTuple):
@@ -61,7 +61,7 @@ def repair_chain(repository: Repository, name: str, *, dry_run: bool) -> Repaire
     """Save the intact part of a broken chain. Unless it is a dry run, the caller holds the lock."""
     shown = name.rpartition("/")[2]
     path = _path(repository, name)
-    below: list[Step] = []
+    below: list[WorkStep] = []
     if path.gap is not None or not path.steps:
         below = _below(repository, name, path)
     steps = [_saved_step(repository, step) for step in (*below, *reversed(path.steps))]
@@ -90,7 +90,7 @@ def _is_whole(repository: Repository, name: str) -> bool:
     return all(_saved_step(repository, step).is_whole for step in steps)
 
 
-def _saved_step(repository: Repository, step: Step) -> _SavedStep:
+def _saved_step(repository: Repository, step: WorkStep) -> _SavedStep:
     payload = tuple(each for each in step.work.payload if _is_sound(repository, [each]))
     narrative = tuple(
         ref for ref in step.work.narrative_refs if _is_sound(repository, [ref.blob_id])
@@ -114,7 +114,7 @@ class _Path(NamedTuple):
     """A chain from its tip down to the gap."""
 
     session: SessionId
-    steps: Sequence[Step]
+    steps: Sequence[WorkStep]
     """Newest first."""
     gap: ObjectId | None
     """The first unreadable step; None if there is none or the ref is unreadable."""
@@ -122,7 +122,7 @@ class _Path(NamedTuple):
 
 def _path(repository: Repository, name: str) -> _Path:
     session = SessionId(name.rpartition("/")[2])
-    steps: list[Step] = []
+    steps: list[WorkStep] = []
     tip = _tip(repository, name)
     while tip is not None:
         try:
@@ -130,12 +130,12 @@ def _path(repository: Repository, name: str) -> _Path:
         except CtxError:
             break
         session = step.session_id
-        steps.append(Step(tip, step))
+        steps.append(WorkStep(tip, step))
         tip = step.parents[0] if step.parents else None
     return _Path(session, steps, tip)
 
 
-def _below(repository: Repository, name: str, path: _Path) -> list[Step]:
+def _below(repository: Repository, name: str, path: _Path) -> list[WorkStep]:
     """The steps of a session below a gap, oldest first.
 
     They are in no commit and in no other chain. A step with the same content as a step above it is
@@ -207,7 +207,7 @@ def _tip(repository: Repository, name: str) -> ObjectId | None:
         return None
 
 
-def _in_order(steps: Mapping[ObjectId, WorkCommit]) -> list[Step]:
+def _in_order(steps: Mapping[ObjectId, WorkCommit]) -> list[WorkStep]:
     """The steps of a chain, oldest first.
 
     If two steps have the same parent, a process may have been killed before one of them took
@@ -225,7 +225,7 @@ def _in_order(steps: Mapping[ObjectId, WorkCommit]) -> list[Step]:
     waiting = starts[::-1]
     while waiting:
         each = waiting.pop()
-        ordered.append(Step(each, steps[each]))
+        ordered.append(WorkStep(each, steps[each]))
         waiting += reversed(following.get(each, []))
     return ordered
 

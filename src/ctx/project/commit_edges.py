@@ -16,7 +16,7 @@ from ctx.memory.records import Record
 from ctx.objects.model import Edge, EdgeBatch, Endpoint, Evidence, EvidenceTool, StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, decode, typed
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 from ctx.project import staging
 
 SURE = 600
@@ -70,7 +70,7 @@ def _certainty(record: Record) -> int:
 # Edges from files
 
 
-def batches_of_files(repository: Repository, steps: Sequence[Step]) -> Iterator[EdgeBatch]:
+def batches_of_files(repository: Repository, steps: Sequence[WorkStep]) -> Iterator[EdgeBatch]:
     """The edge batches of added files, newest first."""
     for step in steps:
         if step.work.step_kind is StepKind.FILE_READ:
@@ -78,7 +78,7 @@ def batches_of_files(repository: Repository, steps: Sequence[Step]) -> Iterator[
             yield from (value for value in values if isinstance(value, EdgeBatch))
 
 
-def edges_of_files(repository: Repository, steps: Sequence[Step]) -> Object | None:
+def edges_of_files(repository: Repository, steps: Sequence[WorkStep]) -> Object | None:
     """The edges from files of a chain, as far as the files have not changed since."""
     batches = list(batches_of_files(repository, steps))
     if not batches:

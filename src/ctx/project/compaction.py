@@ -30,7 +30,7 @@ from ctx.objects.commits import Head
 from ctx.objects.model import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
 from ctx.objects.store import DAMAGE, Object, decode, typed
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 from ctx.project import (
     batches,
     changelog,
@@ -82,7 +82,7 @@ class CompactionResult(NamedTuple):
 class _Staged(NamedTuple):
     """The contents of a chain."""
 
-    steps: Sequence[Step]
+    steps: Sequence[WorkStep]
     batch: Object | None
     records: Sequence[Record]
     blobs: Sequence[ObjectId]
@@ -168,7 +168,7 @@ def commit(
 
 
 def _staged(
-    repository: Repository, steps: Sequence[Step], unseen: Set[str], unread: Sequence[str]
+    repository: Repository, steps: Sequence[WorkStep], unseen: Set[str], unread: Sequence[str]
 ) -> _Staged:
     """The contents of the steps, merged in order, without `unseen` records."""
     reader = repository.everything
@@ -207,7 +207,7 @@ def _without_files(
     return {path: ref for path, ref in flushed.items() if path not in files}
 
 
-def gone(repository: Repository, steps: Sequence[Step]) -> dict[str, NarrativeRef]:
+def gone(repository: Repository, steps: Sequence[WorkStep]) -> dict[str, NarrativeRef]:
     """The newest stored version of each deleted document."""
     every = {ref.path: ref for step in reversed(steps) for ref in step.work.narrative_refs}
     folder = repository.project.narrative
@@ -281,7 +281,7 @@ def _amended(repository: Repository, heads: Sequence[Head]) -> Head:
 def _tree(
     repository: Repository,
     base: Sequence[Head],
-    steps: Iterable[Step],
+    steps: Iterable[WorkStep],
 ) -> tuple[ObjectId, Mapping[str, ObjectId], list[Object]]:
     """The new root, the changed files, and the new trees."""
     # Objects staged on other branches are not available to others, so only committed ones are read.

@@ -16,7 +16,7 @@ from ctx.objects import commits, refs, trees, work_chain
 from ctx.objects.model import FileVersion, NarrativeRef, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, decode, read_typed, typed
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 
 
 def append(
@@ -54,14 +54,14 @@ def append(
     return made.id
 
 
-def chain(repository: Repository, session: SessionId) -> list[Step]:
+def chain(repository: Repository, session: SessionId) -> list[WorkStep]:
     """The uncommitted steps of a session, newest first."""
     return work_chain.chain(repository.everything, repository.refs.read(refs.work(session)))
 
 
 def open_steps(
     repository: Repository, session: SessionId, heads: Sequence[ObjectId]
-) -> tuple[list[Step], SessionId | None]:
+) -> tuple[list[WorkStep], SessionId | None]:
     """The steps that a command continues. The caller holds the lock.
 
     If the chain began in a history that is not checked out, it is parked as a session of its own,
@@ -110,7 +110,7 @@ def _take_up(repository: Repository, session: SessionId, heads: Sequence[ObjectI
             return
 
 
-def files(repository: Repository, steps: Iterable[Step]) -> dict[str, FileVersion]:
+def files(repository: Repository, steps: Iterable[WorkStep]) -> dict[str, FileVersion]:
     """The newest version of every file in a chain, by path.
 
     If a file became a folder or a folder became a file, the newest state counts.

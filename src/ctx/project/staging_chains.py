@@ -12,7 +12,7 @@ from ctx.objects import commits, refs, work_chain
 from ctx.objects.model import RecordBatch, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Kind, decode
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 from ctx.project import batches, staging, stale_sessions
 
 ACTIVE = "active"
@@ -87,7 +87,7 @@ def has_work(repository: Repository, session: SessionId) -> bool:
     return commits.contain(repository.objects, repository.tips(), steps[0].work.bases)
 
 
-def records(repository: Repository, steps: Sequence[Step]) -> list[Record]:
+def records(repository: Repository, steps: Sequence[WorkStep]) -> list[Record]:
     """The records of a chain in order."""
     reader = repository.everything
     return [
@@ -99,7 +99,7 @@ def records(repository: Repository, steps: Sequence[Step]) -> list[Record]:
     ]
 
 
-def _described(repository: Repository, shown: str, steps: Sequence[Step]) -> Chain:
+def _described(repository: Repository, shown: str, steps: Sequence[WorkStep]) -> Chain:
     said = records(repository, steps)
     files = staging.files(repository, steps)
     return Chain(
@@ -116,7 +116,7 @@ def _described(repository: Repository, shown: str, steps: Sequence[Step]) -> Cha
     )
 
 
-def _task(repository: Repository, steps: Sequence[Step], said: Sequence[Record]) -> str | None:
+def _task(repository: Repository, steps: Sequence[WorkStep], said: Sequence[Record]) -> str | None:
     """The task that a session was started for, else the last one it mentions."""
     for text in _texts(repository, steps[-1].work, StepKind.SESSION_START):
         return text

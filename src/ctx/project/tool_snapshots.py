@@ -12,7 +12,7 @@ from ctx.objects import commits, references, trees
 from ctx.objects.model import CargoSnapshot, Commit, EdgeBatch, StepKind, Tree
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
-from ctx.objects.work_chain import Step
+from ctx.objects.work_chain import WorkStep
 
 
 class ToolSnapshots(NamedTuple):
@@ -41,7 +41,7 @@ class ToolSnapshots(NamedTuple):
         return " and ".join(self.parts)
 
 
-def last_snapshots(repository: Repository, steps: Sequence[Step]) -> ToolSnapshots:
+def last_snapshots(repository: Repository, steps: Sequence[WorkStep]) -> ToolSnapshots:
     """The last snapshots in the steps of a chain, which are ordered newest first."""
     found = ToolSnapshots()
     for step in steps:
@@ -78,7 +78,7 @@ def objects_for_commit(
 
 
 def last_cargo(
-    repository: Repository, steps: Sequence[Step], heads: Sequence[ObjectId]
+    repository: Repository, steps: Sequence[WorkStep], heads: Sequence[ObjectId]
 ) -> ObjectId | None:
     """The newest cargo snapshot: staged in this chain, else committed."""
     staged = last_snapshots(repository, steps).cargo
@@ -86,7 +86,7 @@ def last_cargo(
 
 
 def last_code(
-    repository: Repository, steps: Sequence[Step], heads: Sequence[ObjectId]
+    repository: Repository, steps: Sequence[WorkStep], heads: Sequence[ObjectId]
 ) -> ObjectId | None:
     """The newest code snapshot: staged in this chain, else committed."""
     return last_snapshots(repository, steps).code or last_committed_code(repository, heads)

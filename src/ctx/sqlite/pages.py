@@ -31,7 +31,7 @@ _FRAME_HEADER = 24
 _INTEGER_SIZES = (0, 1, 2, 3, 4, 6, 8)
 
 
-class Row(NamedTuple):
+class PageRow(NamedTuple):
     """The values of one cell."""
 
     keyed: bool
@@ -67,7 +67,7 @@ class Pages:
         told = int.from_bytes(header[28:32], "big") if is_whole and not count else 0
         self.missing = max(0, told - there)
 
-    def rows(self, tick: clock.Tick = clock.no_tick) -> Iterator[Row]:
+    def rows(self, tick: clock.Tick = clock.no_tick) -> Iterator[PageRow]:
         free = self._free()
         for number in range(1, self._count + 1):
             tick(number, self._count)
@@ -81,7 +81,7 @@ class Pages:
         file.seek(at)
         return file.read(self._size).ljust(self._size, b"\0")
 
-    def _rows(self, number: int) -> Iterator[Row]:
+    def _rows(self, number: int) -> Iterator[PageRow]:
         page = self._page(number)
         start = _FILE_HEADER if number == 1 else 0
         kind = page[start]
@@ -95,7 +95,7 @@ class Pages:
         for (at,) in struct.iter_unpack(">H", page[first : first + 2 * count]):
             try:
                 payload = self._payload(page, at, kind)
-                yield Row(kind != _LEAF_TABLE, _values(payload))
+                yield PageRow(kind != _LEAF_TABLE, _values(payload))
             except (IndexError, ValueError):
                 self.unreadable += 1
 
