@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.cli import candidates, options, untag
-from ctx.cli.candidates import Candidate
+from ctx.cli.candidates import CompletionCandidate
 from ctx.cli.commands import COMMANDS, command_named
 from ctx.cli.completion import SHELLS, script
 from ctx.cli.settings import Settings
@@ -242,17 +242,19 @@ def test_projects_and_the_tags_of_a_node(memory: Store) -> None:
     memory.node("01M7ESYZ01AB", "b", "project:shop", "project:site")
     wanted = Settings.from_environment().with_options(argparse.Namespace())
     assert candidates.holding("project", "", wanted).candidates == (
-        Candidate("shop", "2 nodes"),
-        Candidate("site", "1 node"),
+        CompletionCandidate("shop", "2 nodes"),
+        CompletionCandidate("site", "1 node"),
     )
-    assert candidates.holding("project", "si", wanted).candidates == (Candidate("site", "1 node"),)
+    assert candidates.holding("project", "si", wanted).candidates == (
+        CompletionCandidate("site", "1 node"),
+    )
     for node in ("01M7ESYZ00AB", "01m7esyz00"):
         assert candidates.holding("own-tag", "", wanted, node).candidates == (
-            Candidate("project:shop"),
-            Candidate("tier:working"),
+            CompletionCandidate("project:shop"),
+            CompletionCandidate("tier:working"),
         )
     assert candidates.holding("own-tag", "t", wanted, "01M7ESYZ00").candidates == (
-        Candidate("tier:working"),
+        CompletionCandidate("tier:working"),
     )
     assert candidates.holding("own-tag", "", wanted, "01M7").candidates == ()
     assert candidates.holding("own-tag", "", wanted).candidates == ()

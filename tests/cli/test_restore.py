@@ -45,7 +45,7 @@ def test_one_a_day_and_only_so_many(ctx: Ctx, add: Add, file: Path, now: list[in
         names.append(made.name)
         assert backups.daily(str(file), 2) is None
         now[0] += DAY
-    assert [each.name for each in backups.listed(str(file)).backups] == names[:0:-1]
+    assert [each.name for each in backups.list_backups(str(file)).backups] == names[:0:-1]
 
 
 def test_the_list(ctx: Ctx, add: Add, file: Path) -> None:

@@ -16,8 +16,8 @@ from ctx.llm.ledger import Caps, Ledger
 from ctx.llm.model import Answer, Hear, Meter, Request, Seen, Usage, unheard
 from ctx.llm.scripted import Scripted
 from ctx.operations import llm, respond
-from ctx.operations.llm import Question, Wish
-from ctx.operations.respond import Response
+from ctx.operations.llm import LlmOptions, LlmQuestion
+from ctx.operations.respond import ModelResponse
 from ctx.packs import prompt
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests.conftest import git
@@ -65,7 +65,7 @@ def opened(folder: Path, *overrides: str) -> Iterator[Memory]:
         yield memory
 
 
-def asked(memory: Memory, backend: Scripted, wish: Wish, hear: Any = None) -> Answer:
+def asked(memory: Memory, backend: Scripted, wish: LlmOptions, hear: Any = None) -> Answer:
     question = llm.prepare(memory, backend, wish)
     with Ledger(memory.surroundings.user_store.ledger) as ledger:
         meter = llm.meter(ledger, backend, question)
@@ -75,7 +75,7 @@ def asked(memory: Memory, backend: Scripted, wish: Wish, hear: Any = None) -> An
 def test_a_pack_that_is_there(shop: Path) -> None:
     backend = Scripted(["In two words: it hangs."], "tiny-1")
     heard: list[str] = []
-    wish = Wish(PACK._replace(receipt="r-1"), max_tokens=300, temperature=0.5)
+    wish = LlmOptions(PACK._replace(receipt="r-1"), max_tokens=300, temperature=0.5)
     with opened(shop, "llm.prompt_prefix=Be brief.", "llm.prompt_instruction=Go.") as memory:
         question = llm.prepare(memory, backend, wish)
         assert asked(memory, backend, wish, heard.append).text == "In two words: it hangs."
@@ -83,7 +83,7 @@ def test_a_pack_that_is_there(shop: Path) -> None:
     assert len(heard) > 1
     (request,) = backend.asked
     assert request == prompt.compose(PACK, prompt.Frame("Be brief.", "Go.", 300, 0.5))
-    assert question._replace(prices=None) == Question(  # type: ignore[arg-type]
+    assert question._replace(prices=None) == LlmQuestion(  # type: ignore[arg-type]
         PACK.task,
         request,
         "tiny-1",
@@ -100,7 +100,7 @@ def test_a_pack_that_is_there(shop: Path) -> None:
 def test_what_the_settings_say(shop: Path) -> None:
     backend = Scripted(["Yes."])
     with opened(shop, "llm.temperature=1", "llm.max_response_tokens=77") as memory:
-        asked(memory, backend, Wish(PACK))
+        asked(memory, backend, LlmOptions(PACK))
     assert (backend.asked[0].temperature, backend.asked[0].max_tokens) == (1, 77)
     assert backend.asked[0].system.startswith("You are a careful software engineer.")
 
@@ -108,9 +108,9 @@ def test_what_the_settings_say(shop: Path) -> None:
 def test_a_pack_is_built_for_a_task(shop: Path) -> None:
     backend = Scripted(["Yes."])
     with opened(shop) as memory:
-        question = llm.prepare(memory, backend, Wish(query="retry_payment_3", budget=3_000))
+        question = llm.prepare(memory, backend, LlmOptions(query="retry_payment_3", budget=3_000))
         log = "error in retry_payment_3\n" * 2_000
-        pasted = llm.prepare(memory, backend, Wish(query=f"{log} path:src"))
+        pasted = llm.prepare(memory, backend, LlmOptions(query=f"{log} path:src"))
     assert pasted.request.parts[0] == f"## Task\n\n{log.strip()}\n\n"
     assert "src/payments_3.py" in question.files
     assert "def retry_payment_3(card):" in question.request.parts[1]
@@ -119,10 +119,12 @@ def test_a_pack_is_built_for_a_task(shop: Path) -> None:
 
 
 def test_a_model_is_not_given_its_own_answers(shop: Path) -> None:
-    wish, backend = Wish(query="retry payments"), Scripted([])
+    wish, backend = LlmOptions(query="retry payments"), Scripted([])
     with opened(shop) as memory:
         first = llm.prepare(memory, backend, wish)
-        respond.respond(memory, Response("To retry payments is fine.", wish.query, "tiny-1"))
+        respond.keep_answer(
+            memory, ModelResponse("To retry payments is fine.", wish.query, "tiny-1")
+        )
         assert llm.prepare(memory, backend, wish).request == first.request
 
 
@@ -130,12 +132,12 @@ def test_a_model_is_not_given_its_own_answers(shop: Path) -> None:
 def test_a_pack_is_as_large_as_the_model_takes(shop: Path, context: int) -> None:
     backend = Small(context)
     with opened(shop) as memory:
-        question = llm.prepare(memory, backend, Wish(query="retry payments"))
+        question = llm.prepare(memory, backend, LlmOptions(query="retry payments"))
         assert question.model == "Small 1"
         assert question.request.max_tokens == min(2_048, context // 2)
         assert question.estimate + question.request.max_tokens <= context
         assert question.files
-        given = llm.prepare(memory, backend, Wish(query="retry payments", max_tokens=50))
+        given = llm.prepare(memory, backend, LlmOptions(query="retry payments", max_tokens=50))
     assert given.request.max_tokens == 50
     assert given.estimate + 50 <= context
 
@@ -145,15 +147,15 @@ def test_what_does_not_fit(shop: Path) -> None:
     pack = PACK._replace(retrieved=(PACK.retrieved[0]._replace(snippet=big),))
     with opened(shop) as memory:
         with pytest.raises(BudgetExceeded) as too_large:
-            llm.prepare(memory, small, Wish(pack))
+            llm.prepare(memory, small, LlmOptions(pack))
         with pytest.raises(BudgetExceeded) as over:
-            llm.prepare(memory, small, Wish(query="retry payments", budget=900))
+            llm.prepare(memory, small, LlmOptions(query="retry payments", budget=900))
         with pytest.raises(BudgetExceeded) as no_room:
-            llm.prepare(memory, small, Wish(query="retry payments", max_tokens=900))
+            llm.prepare(memory, small, LlmOptions(query="retry payments", max_tokens=900))
         with pytest.raises(BudgetExceeded) as long:
-            llm.prepare(memory, small, Wish(query=big))
+            llm.prepare(memory, small, LlmOptions(query=big))
         with pytest.raises(UsageError):
-            llm.prepare(memory, small, Wish(PACK, max_tokens=0))
+            llm.prepare(memory, small, LlmOptions(PACK, max_tokens=0))
     assert too_large.value.message == (
         "The question takes about 2,499 tokens and the answer up to 500, and the model takes 1,000"
         " at once."
@@ -180,8 +182,8 @@ def test_the_cap_of_the_day(shop: Path) -> None:
     backend = Scripted(["Yes.", "Yes."])
     with opened(shop, "llm.daily_token_cap=2000") as memory:
         with pytest.raises(BudgetExceeded, match="2,000 tokens a day"):
-            asked(memory, backend, Wish(PACK))
-        assert asked(memory, backend, Wish(PACK, max_tokens=100)).text == "Yes."
+            asked(memory, backend, LlmOptions(PACK))
+        assert asked(memory, backend, LlmOptions(PACK, max_tokens=100)).text == "Yes."
         with Ledger(memory.surroundings.user_store.ledger) as ledger:
             rows = ledger.connection.execute("SELECT purpose, session, project FROM calls")
             assert rows.fetchall() == [("llm", "cli", "app")]
@@ -192,16 +194,18 @@ def test_no_secret_is_sent(shop: Path) -> None:
     backend = Scripted(["Yes."])
     chunk = PACK.retrieved[0]._replace(snippet=f"token = {SECRET}")
     with opened(shop) as memory:
-        asked(memory, backend, Wish(PACK._replace(task=f"Is {SECRET} ok?", retrieved=(chunk,))))
+        asked(
+            memory, backend, LlmOptions(PACK._replace(task=f"Is {SECRET} ok?", retrieved=(chunk,)))
+        )
     assert SECRET not in str(backend.asked)
 
 
 def test_what_had_come_when_somebody_interrupts(shop: Path) -> None:
     with opened(shop) as memory:
-        answer = asked(memory, Interrupted(["It is because"], "tiny-1"), Wish(PACK))
+        answer = asked(memory, Interrupted(["It is because"], "tiny-1"), LlmOptions(PACK))
         assert (answer.text, answer.stop, answer.usage) == ("It is because", "interrupted", None)
         with pytest.raises(KeyboardInterrupt):
-            asked(memory, Interrupted([" \n"], "tiny-1"), Wish(PACK))
+            asked(memory, Interrupted([" \n"], "tiny-1"), LlmOptions(PACK))
 
 
 @pytest.mark.parametrize(
@@ -220,13 +224,13 @@ def test_what_had_come_when_somebody_interrupts(shop: Path) -> None:
 )
 def test_an_answer_without_words_is_none(shop: Path, answer: Answer, told: str) -> None:
     with opened(shop) as memory, pytest.raises(ModelFailure) as failure:
-        asked(memory, Scripted([answer]), Wish(PACK))
+        asked(memory, Scripted([answer]), LlmOptions(PACK))
     assert failure.value.message == told
 
 
 def test_what_it_cost(shop: Path) -> None:
     with opened(shop, 'llm.prices=["tiny=1.00/5.00"]') as memory:
-        question = llm.prepare(memory, Scripted([]), Wish(PACK))
+        question = llm.prepare(memory, Scripted([]), LlmOptions(PACK))
     usage = Usage(1_000, 100)
     assert llm.cost_micros(question, Answer("x", "tiny-1", usage, "end")) == 1_500
     assert llm.cost_micros(question, Answer("x", "large-1", usage, "end")) is None

@@ -18,8 +18,8 @@ from ctx.llm.ledger import Ledger, Purpose
 from ctx.llm.model import Answer, Seen, Usage
 from ctx.llm.scripted import Scripted
 from ctx.operations import model_synthesis, sessions
-from ctx.operations.model_synthesis import Asking
-from ctx.operations.synthesise_now import planned, synthesise_now
+from ctx.operations.model_synthesis import SynthesisModel
+from ctx.operations.synthesise_now import plan_synthesis, synthesise_now
 from ctx.redaction import needle
 from ctx.sqlite.connection import transaction
 from ctx.synthesis.by_model import answers
@@ -69,8 +69,8 @@ def ledger(surroundings: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def asking(memory: Memory, ledger: Ledger, *replies: Any, **caps: int) -> Asking:
-    return Asking(Scripted(replies), ledger, config(memory, **caps))
+def asking(memory: Memory, ledger: Ledger, *replies: Any, **caps: int) -> SynthesisModel:
+    return SynthesisModel(Scripted(replies), ledger, config(memory, **caps))
 
 
 def config(memory: Memory, **caps: int) -> Config:
@@ -78,7 +78,7 @@ def config(memory: Memory, **caps: int) -> Config:
     return memory.surroundings._replace(environment=variables).person_config
 
 
-def scripted(asks: Asking) -> Scripted:
+def scripted(asks: SynthesisModel) -> Scripted:
     assert isinstance(asks.backend, Scripted)
     return asks.backend
 
@@ -88,7 +88,7 @@ def end(memory: Memory, session: str = "s1", status: state.Status = "completed")
         state.end(memory.user.connection, session, status)
 
 
-def now(memory: Memory, asks: Asking, session: str = "s1", **options: bool) -> Any:
+def now(memory: Memory, asks: SynthesisModel, session: str = "s1", **options: bool) -> Any:
     again = options.get("again", False)
     return synthesise_now(memory, session, asks, model_synthesis.voice(config(memory)), again=again)
 
@@ -437,7 +437,7 @@ def test_a_plan_asks_nobody_and_is_an_upper_bound(memory: Memory, ledger: Ledger
     had(memory, FIX + SAID)
     end(memory)
     asks = asking(memory, ledger, "{No.", FIXED, "{No.", SUMMED_UP)
-    plan = planned(memory, "s1", asks, model_synthesis.voice(config(memory)), again=False)
+    plan = plan_synthesis(memory, "s1", asks, model_synthesis.voice(config(memory)), again=False)
     cap = config(memory).integer("llm.session_token_cap")
     assert (plan.dry_run, plan.left_today, plan.left_in_session) == (True, 200_000, cap)
     assert scripted(asks).asked == []
@@ -492,7 +492,7 @@ def test_a_long_session_leaves_room_for_its_summary(memory: Memory, ledger: Ledg
     had(memory, MANY)
     end(memory)
     voice = model_synthesis.voice(config(memory))
-    plan = planned(memory, "s1", asking(memory, ledger), voice, again=False)
+    plan = plan_synthesis(memory, "s1", asking(memory, ledger), voice, again=False)
     assert len(plan.asked) == 4
     asks = asking(memory, ledger, NOTHING, SUMMED_UP, session_token_cap=27_000)
     found = now(memory, asks)

@@ -14,7 +14,7 @@ import pytest
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.operations.tend import Tending
+from ctx.operations.tend import WorkerRounds
 from ctx.worker.model_synthesis import ModelSynthesis
 from ctx.workspace import Surroundings
 from tests.capture.conversations import SESSION, Client, Conversation
@@ -87,7 +87,7 @@ class Worker:
         self._client = client
         store = UserStore(client.home)
         place = Surroundings(client.home, store, {}, (), CLI_SESSION)
-        self._tending = Tending(client.home, self._guard)
+        self._tending = WorkerRounds(client.home, self._guard)
         self._asking = ModelSynthesis(place, {}, client.memory, self._guard, self.log.append)
 
     @contextmanager

@@ -277,7 +277,7 @@ def test_what_another_process_was_at_is_told_in_a_moment(workers: Workers) -> No
     workers.start()
     with ExitStack() as stack:
         # The worker's first round may be at it still.
-        until(lambda: stack.enter_context(tend.alone(str(workers.home))))
+        until(lambda: stack.enter_context(tend.hold_sessions(str(workers.home))))
         report(workers.home)
         until(lambda: not spool.waiting(str(workers.home)))
     until(lambda: statuses(workers) == ["step"])

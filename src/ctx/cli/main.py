@@ -128,12 +128,12 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
             words = [word for word in leading + rest if word not in ("-h", "--help")]
             asked = options.help_parser().parse_intermixed_args(words)
             output.configure(asked)
-            raise options.HelpAsked(_help(asked.words))
+            raise options.HelpRequested(_help(asked.words))
         command, parser = commands.command_named(name)
         # A command whose first word may be left out puts it back.
         words = command.prepare(rest) if hasattr(command, "prepare") else rest
         parsed = options.parse(parser, leading, words)
-    except options.HelpAsked as asked_for:
+    except options.HelpRequested as asked_for:
         output.help(str(asked_for))
         output.flush()
         return 0

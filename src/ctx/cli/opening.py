@@ -23,7 +23,7 @@ from ctx.workspace import Memory, Surroundings, Workspace, open_memory, open_pro
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ctx.operations.compact import Compacted
+    from ctx.operations.compact import CompactResult
     from ctx.project.trust_check import Verdict
     from ctx.project.waiting import Waiting
 
@@ -140,7 +140,7 @@ def _compact_due(memory: Memory, output: Output) -> None:
         tell(compacted, output)
 
 
-def tell(compacted: "Compacted", output: Output) -> None:
+def tell(compacted: "CompactResult", output: Output) -> None:
     """Say that a session was compacted without being asked for it."""
     if compacted.problem:
         output.warn(f"{compacted.told} `ctx stage status` says more.")
@@ -226,10 +226,10 @@ def _took_over(settings: Settings, output: Output) -> bool:
             hint=f"`{command}` makes a store of ours out of it; name that one from then on.",
         )
     from ctx.cli.nodes import warn_of_redaction
-    from ctx.operations.adopt import adopt
+    from ctx.operations.adopt import convert_go_store
 
     with output.progress("Taking over") as tick:
-        adopted = adopt(path, tick)
+        adopted = convert_go_store(path, tick)
     if adopted is not None:
         # It happens once and unasked, so it is said to whoever reads: also beside JSON.
         output.warn(

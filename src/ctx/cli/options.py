@@ -64,7 +64,7 @@ _EVERYWHERE = "everywhere"
 _ANYWHERE = (*_WITH_VALUE, "--untrusted", "-q", "--quiet", "-h", "--help", "-V", "--version")
 
 
-class HelpAsked(Exception):
+class HelpRequested(Exception):
     """Somebody wants to read the help, which is its text."""
 
 
@@ -89,7 +89,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def print_help(self, _file: object = None) -> NoReturn:
-        raise HelpAsked(self.format_help())
+        raise HelpRequested(self.format_help())
 
 
 class Help(argparse.RawDescriptionHelpFormatter):

@@ -10,10 +10,10 @@ from ctx.cli.options import completing, session_option, yes_option
 from ctx.cli.output import Block, Line, Output, count, listing, since, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.operations.delete import Restored, restore
+from ctx.operations.delete import RestoreResult, restore
 
 if TYPE_CHECKING:
-    from ctx.operations.backups import Backups, RestoredBackup
+    from ctx.operations.backups import BackupList, RestoreBackupResult
 
 EXAMPLES = """
 ctx restore 01M7ESYZ1SB4       a deleted node, with its tags and edges
@@ -68,9 +68,9 @@ def _restore_backup(options: argparse.Namespace, settings: Settings, output: Out
         raise UsageError("Give ids of nodes, or --backup with the name of one.")
     path = settings.database
     if options.backup == _LIST:
-        output.show(backups.listed(path), render_backups)
+        output.show(backups.list_backups(path), render_backups)
         return
-    backup = backups.named(path, options.backup)
+    backup = backups.find_backup(path, options.backup)
     with store.candidate(path, backup.path) as wanted:
         if not options.dry_run:
             nodes = count(wanted.nodes, "node")
@@ -89,14 +89,14 @@ def _restore_backup(options: argparse.Namespace, settings: Settings, output: Out
     output.show(restored, render_restored)
 
 
-def render(restored: Restored) -> list[Block]:
+def render(restored: RestoreResult) -> list[Block]:
     return [
         Line(f"Restored: {restored.short_ids[node.id]} {node.type}: {preview(node)}")
         for node in restored.nodes
     ]
 
 
-def render_backups(found: "Backups") -> list[Block]:
+def render_backups(found: "BackupList") -> list[Block]:
     if not found.backups:
         return [Line("There are no backups yet. `ctx store backup` makes one.")]
     rows = [
@@ -112,7 +112,7 @@ def render_backups(found: "Backups") -> list[Block]:
     return listing(("name", "age", "nodes", "size", "why"), rows)
 
 
-def render_restored(restored: "RestoredBackup") -> list[Block]:
+def render_restored(restored: "RestoreBackupResult") -> list[Block]:
     verb = "Would go" if restored.dry_run else "Went"
     nodes = count(restored.nodes, "node")
     blocks: list[Block] = [Line(f"{verb} back to {restored.backup}: {nodes}.")]

@@ -21,7 +21,7 @@ from ctx.memory.claims import Claim
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
-Asked = tuple[str, Command | Wrong]
+NamedCommand = tuple[str, Command | Wrong]
 """A command, under its name."""
 
 # How long the end of an answer is waited for.
@@ -31,13 +31,15 @@ _MOST_PARAGRAPHS = 200
 _UNNAMED = "~"
 
 
-def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[list[Asked], str]:
+def commands_in_answer(
+    memory: Memory, event: Event, name: str, deadline: float
+) -> tuple[list[NamedCommand], str]:
     """The commands of an answer, and why it could not be read as a whole, if so."""
     said = event.said
     response = said.get("response")
     if isinstance(response, str):
         # Whoever tries it by hand may try it twice.
-        return _found(f"{event.session} {event.id}", transcript.storable(response)), ""
+        return _named_commands(f"{event.session} {event.id}", transcript.storable(response)), ""
     last = said.get("last_assistant_message")
     last = transcript.storable(last).strip() if isinstance(last, str) else ""
     turn = _turn(event, name, last, deadline)
@@ -49,12 +51,12 @@ def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[
     asked = [
         each
         for message in turn.messages
-        for each in _found(f"{event.session} {message.id}", message.text)
+        for each in _named_commands(f"{event.session} {message.id}", message.text)
     ]
     if not last or transcript.has_final(turn, last) or _is_error(turn, last):
         return asked, turn.problem
     prompt = said.get("prompt_id", "")
-    return asked + _found(f"{event.session} {_UNNAMED}{prompt} {_digest(last)}", last), ""
+    return asked + _named_commands(f"{event.session} {_UNNAMED}{prompt} {_digest(last)}", last), ""
 
 
 def _turn(event: Event, name: str, last: str, deadline: float) -> Turn:
@@ -135,18 +137,18 @@ def _claim_named(memory: Memory, session: str, message: Message, claim: str) -> 
     """Give a claim the name that its command has in the message."""
     connection = memory.user.connection
     what = claim.split(" ")[-2]
-    for name, _ in reversed(_found(f"{session} {message.id}", message.text)):
+    for name, _ in reversed(_named_commands(f"{session} {message.id}", message.text)):
         if name.split(" ")[-2] == what and not claims.is_taken(connection, name):
             claims.take(connection, Claim(name, session, "?"))
             break
     claims.drop(connection, claim)
 
 
-def _found(identity: str, text: str) -> list[Asked]:
-    return list(_numbered(identity, grammar.parse(text)))
+def _named_commands(identity: str, text: str) -> list[NamedCommand]:
+    return list(_numbered_commands(identity, grammar.parse(text)))
 
 
-def _numbered(identity: str, found: Iterable[Command | Wrong]) -> Iterable[Asked]:
+def _numbered_commands(identity: str, found: Iterable[Command | Wrong]) -> Iterable[NamedCommand]:
     said: Counter[str] = Counter()
     for each in found:
         what = _digest(repr(each._replace(position=0)))

@@ -53,7 +53,7 @@ _FAULTS = (
 """What may be wrong with one session, and with no other. What a disk or a store refuses is not."""
 
 
-class Wanted(NamedTuple):
+class Options(NamedTuple):
     folder: str
     """Where Claude Code keeps its files."""
     paths: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Wanted(NamedTuple):
     dry_run: bool = False
 
 
-class Past(NamedTuple):
+class PastSession(NamedTuple):
     """A session of which there is a transcript."""
 
     session: str
@@ -78,7 +78,7 @@ class Past(NamedTuple):
     """How much of it may be of another session, to find out which of two was first."""
 
 
-class TakenIn(NamedTuple):
+class ImportedSession(NamedTuple):
     """A session that was taken in, or would be."""
 
     session: str
@@ -92,16 +92,16 @@ class TakenIn(NamedTuple):
     observations: int
 
 
-class Skipped(NamedTuple):
+class SkippedTranscript(NamedTuple):
     path: str
     reason: str
 
 
-class Backfilled(NamedTuple):
+class BackfillResult(NamedTuple):
     """The answer of `ctx import --from claude-code --transcripts`."""
 
     dry_run: bool
-    sessions: tuple[TakenIn, ...]
+    sessions: tuple[ImportedSession, ...]
     unchanged: int
     """Sessions of which nothing is new."""
     left_out: int
@@ -114,14 +114,14 @@ class Backfilled(NamedTuple):
     size: int
     """Bytes that were read."""
     seconds: float
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedTranscript, ...]
     """What is damaged, and why."""
 
 
-def backfill(memory: Memory, wanted: Wanted, tick: clock.Tick = clock.no_tick) -> Backfilled:
+def backfill(memory: Memory, wanted: Options, tick: clock.Tick = clock.no_tick) -> BackfillResult:
     """All sessions of which there are transcripts, the oldest first."""
     began_s = clock.monotonic()
-    work = _Work(memory, wanted)
+    work = _Backfill(memory, wanted)
     found = sorted(
         work.found(), key=lambda past: (past.began, past.copied, past.changed_ms, past.session)
     )
@@ -134,8 +134,8 @@ def backfill(memory: Memory, wanted: Wanted, tick: clock.Tick = clock.no_tick) -
     return work.done(clock.monotonic() - began_s)
 
 
-class _Work:
-    def __init__(self, memory: Memory, wanted: Wanted) -> None:
+class _Backfill:
+    def __init__(self, memory: Memory, wanted: Options) -> None:
         self._memory = memory
         self._connection = memory.user.connection
         self._wanted = wanted
@@ -144,13 +144,13 @@ class _Work:
         self._now_ms = clock.now_ms()
         self._since_ms = times.moment(wanted.since, self._now_ms) if wanted.since else 0
         self._places: dict[str, Place] = {}
-        self._sessions: list[TakenIn] = []
+        self._sessions: list[ImportedSession] = []
         self._folders: dict[str, None] = {}
-        self._skipped: list[Skipped] = []
+        self._skipped: list[SkippedTranscript] = []
         self._unchanged = self._left_out = self._learnings = self._size = 0
 
-    def done(self, seconds: float) -> Backfilled:
-        return Backfilled(
+    def done(self, seconds: float) -> BackfillResult:
+        return BackfillResult(
             self._wanted.dry_run,
             tuple(self._sessions),
             self._unchanged,
@@ -163,14 +163,16 @@ class _Work:
             tuple(dict.fromkeys(self._skipped)),
         )
 
-    def found(self) -> Iterator[Past]:
+    def found(self) -> Iterator[PastSession]:
         """The transcripts that are wanted."""
         for path in transcripts(self._wanted):
             try:
                 stamp = os.stat(path)
                 start = disk.read_plain(path, _GLANCE)[:_GLANCE]
             except OSError as error:
-                self._skipped.append(Skipped(path, f"it cannot be read: {error.strerror}"))
+                self._skipped.append(
+                    SkippedTranscript(path, f"it cannot be read: {error.strerror}")
+                )
                 continue
             past = self._past(path, stamp, start)
             if self._is_wanted(past):
@@ -178,7 +180,7 @@ class _Work:
             else:
                 self._left_out += 1
 
-    def _past(self, path: str, stamp: os.stat_result, start: bytes) -> Past:
+    def _past(self, path: str, stamp: os.stat_result, start: bytes) -> PastSession:
         said = _CWD.search(start)
         cwd = incoming.json_value(said[1]) if said else None
         folder = cwd if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else ""
@@ -188,11 +190,11 @@ class _Work:
         session = transcript_files.session_of(path)
         began = clock.iso(began_ms if began_ms is not None else changed_ms)
         project = self._project(folder)
-        return Past(
+        return PastSession(
             *(session, path, stamp.st_size, changed_ms, began, folder, project), _copied(start)
         )
 
-    def _is_wanted(self, past: Past) -> bool:
+    def _is_wanted(self, past: PastSession) -> bool:
         if past.changed_ms < self._since_ms:
             return False
         if asked := self._wanted.project:
@@ -222,7 +224,7 @@ class _Work:
     def _project(self, folder: str) -> str | None:
         return self._place(folder).project
 
-    def take(self, past: Past) -> None:
+    def take(self, past: PastSession) -> None:
         if self._is_done(past):
             self._unchanged += 1
         elif past.changed_ms <= deleted.at_ms(self._home, past.session) or self._was_off(past):
@@ -234,11 +236,11 @@ class _Work:
             with _alone(self._home):
                 self._take(past)
 
-    def _was_off(self, past: Past) -> bool:
+    def _was_off(self, past: PastSession) -> bool:
         began_ms = clock.parse_iso(past.began) or past.changed_ms
         return switched_off.was_always_off(self._home, past.session, began_ms)
 
-    def _is_done(self, past: Past) -> bool:
+    def _is_done(self, past: PastSession) -> bool:
         known = state.find(self._connection, past.session)
         if known is None or (known.transcript, known.seen) != (past.path, past.size):
             return False
@@ -249,7 +251,7 @@ class _Work:
         found = event_table.first_step(self._connection, known.id, known.synthesised)
         return found is not None
 
-    def _foresee(self, past: Past) -> None:
+    def _foresee(self, past: PastSession) -> None:
         known = state.find(self._connection, past.session)
         start = transcript_events.read(past.path, 0, most=_GLANCE).events
         own = [each for each in start if each.session == past.session]
@@ -259,10 +261,10 @@ class _Work:
         asked = (state.request_of(each.said.get("prompt")) for each in own)
         what = next(filter(None, asked), "")
         self._sessions.append(
-            TakenIn(past.session, past.project, past.began, what, known is not None, 0, 0)
+            ImportedSession(past.session, past.project, past.began, what, known is not None, 0, 0)
         )
 
-    def _take(self, past: Past) -> None:
+    def _take(self, past: PastSession) -> None:
         before = state.find(self._connection, past.session)
         news = steps = 0
         for piece in reconcile.taking_in(self._memory, self._home, past.session, past.path):
@@ -270,7 +272,7 @@ class _Work:
             news += piece.events
             self._size += piece.size
             if piece.problem:
-                self._skipped.append(Skipped(past.path, piece.problem))
+                self._skipped.append(SkippedTranscript(past.path, piece.problem))
         session = self._named(past)
         if session is None:
             # There is nothing in it, or nothing of the session that it is named after.
@@ -286,18 +288,20 @@ class _Work:
         try:
             written = writing.synthesise(self._memory, session.id, is_over=is_over)
         except _FAULTS as error:
-            self._skipped.append(Skipped(past.path, f"{type(error).__name__}: {error}"[:300]))
+            self._skipped.append(
+                SkippedTranscript(past.path, f"{type(error).__name__}: {error}"[:300])
+            )
             return
         self._folders[session.folder] = None
         summaries = written.summary in written.new
         self._sessions.append(
-            TakenIn(
+            ImportedSession(
                 *(session.id, session.project, past.began, session.request),
                 *(before is not None, steps, len(written.new) - summaries),
             )
         )
 
-    def _named(self, past: Past) -> Session | None:
+    def _named(self, past: PastSession) -> Session | None:
         """The session as it is now, of the project that its folder belonged to."""
         session = state.find(self._connection, past.session)
         if session is None or session.project or not past.project:
@@ -334,7 +338,7 @@ def _copied(start: bytes) -> int:
     return len([each for each in _PROMPT_ID.findall(start) if each == first[1]]) if first else 0
 
 
-def transcripts(wanted: Wanted) -> list[str]:
+def transcripts(wanted: Options) -> list[str]:
     """The files of sessions, in the folders that were named or in that of Claude Code."""
     roots = wanted.paths or (os.path.join(wanted.folder, PROJECTS),)
     found: dict[str, None] = {}
@@ -366,7 +370,7 @@ def _inside(folder: str) -> Sequence[str]:
 @contextmanager
 def _alone(home: str) -> Iterator[None]:
     """While nobody else makes memory of sessions. A worker's round is waited for."""
-    with tend.alone(home, _LOCK_S * clock.patience) as held:
+    with tend.hold_sessions(home, _LOCK_S * clock.patience) as held:
         if not held:
             raise LockConflict(
                 "Another process makes memory of sessions.",

@@ -25,7 +25,7 @@ class Deletion(NamedTuple):
     """Nodes that stay, although they were made from these or rest on them."""
 
 
-class Deleted(NamedTuple):
+class DeleteResult(NamedTuple):
     """The answer of `ctx delete` and `ctx forget`."""
 
     deleted: tuple[Node, ...]
@@ -34,7 +34,7 @@ class Deleted(NamedTuple):
     dry_run: bool
 
 
-class Restored(NamedTuple):
+class RestoreResult(NamedTuple):
     """The answer of `ctx restore`."""
 
     nodes: tuple[Node, ...]
@@ -100,7 +100,7 @@ def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:
     return found
 
 
-def restore(memory: Memory, node_ids: Sequence[NodeId]) -> Restored:
+def restore(memory: Memory, node_ids: Sequence[NodeId]) -> RestoreResult:
 
     def bring_back(change: Change, part: Sequence[NodeId]) -> None:
         for node_id in part:
@@ -112,7 +112,7 @@ def restore(memory: Memory, node_ids: Sequence[NodeId]) -> Restored:
         gone.setdefault(_lost_in(memory.graph, node_id).scope, []).append(node_id)
     memory.change_each("restore", gone, bring_back)
     nodes = tuple(memory.graph.nodes(node_ids))
-    return Restored(nodes, memory.graph.shown(node.id for node in nodes))
+    return RestoreResult(nodes, memory.graph.shown(node.id for node in nodes))
 
 
 def _lost_in(graphs: Graphs, node_id: NodeId) -> Graph:

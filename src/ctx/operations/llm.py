@@ -38,7 +38,7 @@ _SHORTEST_ANSWER = 50
 _TRIES = 3
 
 
-class Wish(NamedTuple):
+class LlmOptions(NamedTuple):
     """What is to be asked, and how: about a pack that is there, or one that a query builds."""
 
     pack: PromptPack | None = None
@@ -49,7 +49,7 @@ class Wish(NamedTuple):
     temperature: float | None = None
 
 
-class Question(NamedTuple):
+class LlmQuestion(NamedTuple):
     """What is ready to be asked."""
 
     task: str
@@ -67,11 +67,13 @@ class Question(NamedTuple):
     prices: Prices
 
 
-def prepare(memory: Memory, backend: Backend, wish: Wish) -> Question:
+def prepare(memory: Memory, backend: Backend, wish: LlmOptions) -> LlmQuestion:
     """The question that fits the model. E010 where the pack, or any pack, does not."""
-    seen = _looked_at(backend)
+    seen = _capabilities(backend)
     config = memory.config
-    room = _Room(seen.context_tokens, _most(wish, seen, config.integer("llm.max_response_tokens")))
+    room = _ContextWindow(
+        seen.context_tokens, _most(wish, seen, config.integer("llm.max_response_tokens"))
+    )
     temperature = wish.temperature
     frame = Frame(
         config.text("llm.prompt_prefix"),
@@ -86,7 +88,7 @@ def prepare(memory: Memory, backend: Backend, wish: Wish) -> Question:
         request = prompt.compose(pack, frame)
         if not room.holds(request):
             raise _too_large(request, room)
-    return Question(
+    return LlmQuestion(
         pack.task,
         request,
         seen.model or backend.model,
@@ -100,14 +102,14 @@ def prepare(memory: Memory, backend: Backend, wish: Wish) -> Question:
     )
 
 
-def meter(ledger: Ledger, backend: Backend, question: Question) -> Meter:
+def meter(ledger: Ledger, backend: Backend, question: LlmQuestion) -> Meter:
     """What allows and counts the call."""
     purpose = Purpose(PURPOSE, question.session, question.project)
     to = To(backend.name, backend.where, question.model)
     return ledger.meter(purpose, to, question.caps, question.prices)
 
 
-def ask(backend: Backend, question: Question, meter: Meter, hear: Hear = unheard) -> Answer:
+def ask(backend: Backend, question: LlmQuestion, meter: Meter, hear: Hear = unheard) -> Answer:
     """What the model answers; where somebody interrupts it, what had come until then.
 
     `ModelFailure` where it says nothing at all.
@@ -136,14 +138,14 @@ def ask(backend: Backend, question: Question, meter: Meter, hear: Hear = unheard
     return answer
 
 
-def cost_micros(question: Question, answer: Answer) -> int | None:
+def cost_micros(question: LlmQuestion, answer: Answer) -> int | None:
     """Millionths of a dollar; None where nobody knows."""
     if answer.usage is None or answer.usage.cost_micros is not None:
         return answer.usage.cost_micros if answer.usage else None
     return question.prices.cost_micros(answer.model, answer.usage)
 
 
-def _looked_at(backend: Backend) -> Seen:
+def _capabilities(backend: Backend) -> Seen:
     """What a model on this machine says about itself; others are asked nothing but the question."""
     if not backend.is_free:
         return Seen("")
@@ -181,7 +183,7 @@ def _silent(backend: Backend, answer: Answer) -> ModelFailure:
 # How much fits
 
 
-class _Room(NamedTuple):
+class _ContextWindow(NamedTuple):
     """What a model takes at once."""
 
     context: int | None
@@ -199,7 +201,7 @@ class _Room(NamedTuple):
         return self.question is None or _tokens(request) <= self.question
 
 
-def _most(wish: Wish, seen: Seen, configured: int) -> int:
+def _most(wish: LlmOptions, seen: Seen, configured: int) -> int:
     if wish.max_tokens is not None:
         if wish.max_tokens < 1:
             raise UsageError("An answer of no tokens says nothing.", hint="Give --max-tokens 500.")
@@ -209,7 +211,9 @@ def _most(wish: Wish, seen: Seen, configured: int) -> int:
     return max(1, min(configured, seen.context_tokens // _ANSWERS_SHARE))
 
 
-def _packed(memory: Memory, wish: Wish, frame: Frame, room: _Room) -> tuple[PromptPack, Request]:
+def _packed(
+    memory: Memory, wish: LlmOptions, frame: Frame, room: _ContextWindow
+) -> tuple[PromptPack, Request]:
     """The pack for a query, as large as the model and the settings allow."""
     query = parse(wish.query)
     # A pack tells a long task in short: whoever asks for one has it. A model has not.
@@ -256,7 +260,7 @@ def _is_noted_answer(chunk: Chunk) -> bool:
     return is_of_the_log and chunk.title.removeprefix("Narrative: ").startswith(respond.TITLE)
 
 
-def _nothing_left(room: _Room, free: int) -> BudgetExceeded:
+def _nothing_left(room: _ContextWindow, free: int) -> BudgetExceeded:
     """There is no room for a pack: because of the answer, or of the task itself."""
     context = room.context or 0
     shorter = min(context // 4, room.answer + free - _LEAST)
@@ -274,7 +278,7 @@ def _nothing_left(room: _Room, free: int) -> BudgetExceeded:
     )
 
 
-def _over(budget: int, free: int, room: _Room) -> BudgetExceeded:
+def _over(budget: int, free: int, room: _ContextWindow) -> BudgetExceeded:
     return BudgetExceeded(
         f"A pack of {budget:,} tokens does not fit: the model takes {room.context:,} at once, and"
         f" {room.answer:,} are for the answer.",
@@ -282,7 +286,7 @@ def _over(budget: int, free: int, room: _Room) -> BudgetExceeded:
     )
 
 
-def _too_large(request: Request, room: _Room) -> BudgetExceeded:
+def _too_large(request: Request, room: _ContextWindow) -> BudgetExceeded:
     taken = _tokens(request)
     without_pack = request._replace(parts=(request.parts[0], request.parts[-1]))
     fitting = (room.question or 0) - _tokens(without_pack)

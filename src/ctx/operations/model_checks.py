@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from ctx.config.resolve import survey
 from ctx.llm import backends, ledger
 from ctx.llm.backends import Survey
-from ctx.operations.checkup import Check, ok
+from ctx.operations.checkup import DoctorCheck, ok
 from ctx.workspace import Surroundings
 
 _NAMED = "`ctx config set llm.backend NAME` names one"
 
 
-def model(surroundings: Surroundings, variables: Mapping[str, str]) -> Iterator[Check]:
+def model(surroundings: Surroundings, variables: Mapping[str, str]) -> Iterator[DoctorCheck]:
     """Which model there is. To look spends nothing; where none is wanted, nobody is asked."""
     # A project has no say in it.
     store = surroundings.user_store
@@ -22,20 +22,20 @@ def model(surroundings: Surroundings, variables: Mapping[str, str]) -> Iterator[
             yield ok("model", f"off: no model is asked{_others(found)}")
         case "none":
             seen = f"auto: none is used, as {found.problem.rstrip('.')}{_others(found)}"
-            yield Check("model", "warning", seen, f"{_NAMED}; `off` does without.")
+            yield DoctorCheck("model", "warning", seen, f"{_NAMED}; `off` does without.")
         case "answers":
-            yield ok("model", _told(found))
+            yield ok("model", _model_line(found))
         case "silent":
-            yield Check("model", "problem", f"{found.backend}: {found.problem}", found.advice)
+            yield DoctorCheck("model", "problem", f"{found.backend}: {found.problem}", found.advice)
 
 
-def spending(surroundings: Surroundings) -> Iterator[Check]:
+def spending(surroundings: Surroundings) -> Iterator[DoctorCheck]:
     """Whether what models use can be written down: without that, none is asked."""
     if trouble := ledger.trouble(surroundings.user_store.ledger):
-        yield Check("ledger", "problem", trouble.message, trouble.hint or "")
+        yield DoctorCheck("ledger", "problem", trouble.message, trouble.hint or "")
 
 
-def _told(found: Survey) -> str:
+def _model_line(found: Survey) -> str:
     chosen = "auto, " if found.setting == "auto" else ""
     context = f", {found.context_tokens:,} tokens of context" if found.context_tokens else ""
     detail = f" ({found.detail})" if found.detail else ""

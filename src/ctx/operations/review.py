@@ -19,7 +19,7 @@ from ctx.workspace import Memory
 ACTION = "review"
 
 
-class Version(NamedTuple):
+class FieldVersion(NamedTuple):
     """What one side says. The first of them is what holds."""
 
     number: int
@@ -34,7 +34,7 @@ class Version(NamedTuple):
     record: str
 
 
-class Open(NamedTuple):
+class OpenField(NamedTuple):
     """A field that two sides set to different values, neither knowing of the other."""
 
     id: NodeId
@@ -43,14 +43,14 @@ class Open(NamedTuple):
     title: str
     field: str
     """`type`, `content`, `summary`, `metadata KEY`, or `node` for the node as a whole."""
-    versions: tuple[Version, ...]
+    versions: tuple[FieldVersion, ...]
 
 
 class Review(NamedTuple):
     """The answer of `ctx review`."""
 
-    open: tuple[Open, ...]
-    settled: tuple[Open, ...] = ()
+    open: tuple[OpenField, ...]
+    settled: tuple[OpenField, ...] = ()
     """What this command has settled, as it was."""
     redacted: tuple[Redaction, ...] = ()
     proposals: tuple[Proposal, ...] = ()
@@ -93,7 +93,7 @@ def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
     """Let what holds hold, in one field of a node or in all that are disputed."""
     settled = []
     with memory.changing(ACTION, PROJECT) as change:
-        for dispute in _of(memory, node_id, field):
+        for dispute in _disputes_of(memory, node_id, field):
             settled.append(_shown(change.graph, dispute))
             _settle(change, dispute)
     return review(memory)._replace(settled=tuple(settled))
@@ -101,7 +101,7 @@ def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
 
 def pick(memory: Memory, node_id: NodeId, field: str | None, number: int) -> Review:
     """Let one of the versions hold."""
-    chosen = _of(memory, node_id, field)
+    chosen = _disputes_of(memory, node_id, field)
     if len(chosen) > 1:
         names = ", ".join(f"--field={each.field!r}" for each in chosen)
         raise UsageError(
@@ -119,7 +119,7 @@ def pick(memory: Memory, node_id: NodeId, field: str | None, number: int) -> Rev
 def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
     """Let a field be what a person says it is, whatever the versions were."""
     with memory.changing(ACTION, PROJECT) as change:
-        [dispute] = _of(memory, node_id, field)
+        [dispute] = _disputes_of(memory, node_id, field)
         shown = _shown(change.graph, dispute)
         if not _put(change, dispute, value):
             _settle(change, dispute)
@@ -150,7 +150,7 @@ def _disputes(memory: Memory) -> list[Dispute]:
     return found.disputes(project(memory))
 
 
-def _of(memory: Memory, node_id: NodeId, field: str | None) -> list[Dispute]:
+def _disputes_of(memory: Memory, node_id: NodeId, field: str | None) -> list[Dispute]:
     chosen = [
         dispute
         for dispute in _disputes(memory)
@@ -188,17 +188,17 @@ def _put(change: Change, dispute: Dispute, value: Any) -> bool:
     return bool(changed)
 
 
-def _shown(graph: Graph, dispute: Dispute) -> Open:
+def _shown(graph: Graph, dispute: Dispute) -> OpenField:
     state = replay.node(records.about(graph.connection, dispute.node_id, "node."))
     lines: Sequence[str] = state.content.splitlines() if state else ()
-    return Open(
+    return OpenField(
         dispute.node_id,
         graph.shown([dispute.node_id])[dispute.node_id],
         state.type if state else "",
         " ".join(lines[0].split()) if lines else "",
         dispute.field,
         tuple(
-            Version(
+            FieldVersion(
                 number,
                 version.value,
                 replay.at(version.record),

@@ -23,7 +23,7 @@ class Options(NamedTuple):
     """Whether it has tags of its sources beside those that are given."""
 
 
-class Summarized(NamedTuple):
+class SummarizeResult(NamedTuple):
     """The answer of `ctx summarize`."""
 
     summary: Node
@@ -36,7 +36,7 @@ class Summarized(NamedTuple):
     redacted: tuple[Redaction, ...]
 
 
-def summarize(memory: Memory, options: Options) -> Summarized:
+def summarize(memory: Memory, options: Options) -> SummarizeResult:
     """A summary, derived from its sources. It takes their place in contexts.
 
     So it has the tags that say where the sources are seen: the project and the task that they
@@ -75,7 +75,7 @@ def summarize(memory: Memory, options: Options) -> Summarized:
                 other.set_tier(source_id, OFF_CONTEXT)
     graph = memory.graph
     short = graph.shown([node_id, *(source.id for source in sources)])
-    return Summarized(
+    return SummarizeResult(
         graph.node(node_id),
         short[node_id],
         tuple(source.id for source in sources),

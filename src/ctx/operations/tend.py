@@ -24,7 +24,7 @@ from ctx.capture import event_table, session_table
 from ctx.hook_files import live, spool
 from ctx.memory import census
 from ctx.operations import apply
-from ctx.operations.apply import NOTHING, Applied
+from ctx.operations.apply import NOTHING, ApplyResult
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
@@ -45,10 +45,10 @@ _FEW_NODES = 200
 """Among so many, words alone find what there is."""
 
 
-class Tended(NamedTuple):
+class RoundResult(NamedTuple):
     """What a round has done."""
 
-    applied: Applied
+    applied: ApplyResult
     steps: int
     """Events that became steps, were dropped, or given up."""
     missed: int
@@ -57,7 +57,7 @@ class Tended(NamedTuple):
     """Sessions of which memory was made."""
 
 
-class Tending:
+class WorkerRounds:
     """Rounds of one process: what was tried in one is known in the next."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Tending:
         self._freshened: dict[str, tuple[str, float]] = {}
         """For a session, the last event and the time at which its code was looked at."""
 
-    def round(self, memory: Memory) -> Tended:
+    def round(self, memory: Memory) -> RoundResult:
         """The first three parts."""
         applied = NOTHING
         with self._guard("the spool"):
@@ -84,12 +84,12 @@ class Tending:
         self.upkeep(memory)
         return tended
 
-    def remember(self, memory: Memory) -> Tended:
+    def remember(self, memory: Memory) -> RoundResult:
         """Make memory of what is in the store. One process at a time is enough."""
-        with alone(self._home) as held:
+        with hold_sessions(self._home) as held:
             self.is_behind = not held
             if not held:
-                return Tended(NOTHING, 0, 0, ())
+                return RoundResult(NOTHING, 0, 0, ())
             steps = self._take(memory)
             due = self._due(memory)
             missed = self._reconcile(memory, due)
@@ -99,7 +99,7 @@ class Tending:
         if made:
             with self._guard("contexts"):
                 apply.refresh(memory, dict.fromkeys(each.folder for each in made), self._home)
-        return Tended(NOTHING, steps, missed, tuple(each.id for each in made))
+        return RoundResult(NOTHING, steps, missed, tuple(each.id for each in made))
 
     def _take(self, memory: Memory) -> int:
         counts = [0]
@@ -244,9 +244,9 @@ class Tending:
             node_vectors.fill_slice(memory, _SLICE_S)
 
 
-def drain(memory: Memory, home: str) -> Applied:
+def drain(memory: Memory, home: str) -> ApplyResult:
     """Empty the spool, as far as nobody else is at it."""
-    with apply.alone(home) as held:
+    with apply.hold_spool(home) as held:
         if not held:
             return NOTHING._replace(waiting=len(spool.waiting(home)))
         timeout_s = transcript_timeout_s(memory)
@@ -260,7 +260,7 @@ def transcript_timeout_s(memory: Memory) -> float:
     return memory.surroundings.person_config.number("hooks.transcript_timeout_seconds")
 
 
-def problems(applied: Applied) -> list[str]:
+def problems(applied: ApplyResult) -> list[str]:
     """What a person should know about, in sentences."""
     told = [f"{each.kind} {each.event} was not kept: {each.reason}" for each in applied.refused]
     for stop in applied.stops:
@@ -272,7 +272,7 @@ def problems(applied: Applied) -> list[str]:
 
 
 @contextmanager
-def alone(home: str, seconds: float = 0) -> Iterator[bool]:
+def hold_sessions(home: str, seconds: float = 0) -> Iterator[bool]:
     """Whether nobody else makes memory of sessions, until the block ends. A round is waited for."""
     with locks.taken(f"{home}/{_LOCK}", seconds) as fd:
         yield fd is not None

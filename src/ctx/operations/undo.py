@@ -16,13 +16,13 @@ from ctx.workspace import Memory
 _MOST_TOLD = 1_000
 
 
-class Changes(NamedTuple):
+class ChangeList(NamedTuple):
     """The answer of `ctx undo --list`."""
 
     changes: tuple[Made, ...]
 
 
-class Undone(NamedTuple):
+class UndoResult(NamedTuple):
     """The answer of `ctx undo`."""
 
     change: Made
@@ -38,11 +38,11 @@ class Undone(NamedTuple):
     """Documents that keep the words that were taken back, because git has them."""
 
 
-def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
+def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResult:
     """Take back the change that a person named, else the last one of this session."""
     graph, change_id = _chosen(memory, text)
     if dry_run:
-        return Undone(undo.made(graph, change_id), _told(graph, change_id), (), None)
+        return UndoResult(undo.made(graph, change_id), _summary(graph, change_id), (), None)
     from ctx.operations import document
 
     with ExitStack() as files, memory.changing(undo.ACTION, graph.scope) as change:
@@ -65,9 +65,9 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
     gone = [
         record.subject for part in parts for record in part.written if record.kind == "node.delete"
     ]
-    return Undone(
+    return UndoResult(
         made,
-        _told(graph, change_id),
+        _summary(graph, change_id),
         tuple(kept),
         change.id,
         tuple(document.left_by(memory, gone)),
@@ -183,7 +183,7 @@ def _find(graph: Graph, text: str) -> str:
     return found[0]
 
 
-def _told(graph: Graph, change_id: str) -> tuple[str, ...]:
+def _summary(graph: Graph, change_id: str) -> tuple[str, ...]:
     found = records.of_change(graph.connection, undo.origin(graph, change_id))
     return tuple(
         f"{short(record.subject)} {records.said(record, record.subject)}"

@@ -11,7 +11,7 @@ from ctx.redaction import redact
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
-    from ctx.operations.document import Document
+    from ctx.operations.document import NodeDocument
 
 _PARTS = (
     *("title", "request", "investigated", "learned", "completed", "next_steps"),
@@ -32,7 +32,7 @@ class Options(NamedTuple):
     too. Otherwise those of such a document stay, and what is said holds instead of them."""
 
 
-class Updated(NamedTuple):
+class UpdateResult(NamedTuple):
     """The answer of `ctx update` and `ctx edit`."""
 
     node: Node
@@ -44,7 +44,7 @@ class Updated(NamedTuple):
     """The node's document, from the project's root, where it says something else now."""
 
 
-def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
+def update(memory: Memory, node_id: NodeId, options: Options) -> UpdateResult:
     """Set some fields. What a document says is changed in its file, where people read it.
 
     A file that other branches may have is left to people: what a command wrote there on two
@@ -75,12 +75,12 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
     graph = memory.graph
     short = graph.shown([node_id])[node_id]
     differs = path if "content" in changed else None
-    return Updated(graph.node(node_id), short, changed, tuple(change.redacted), differs)
+    return UpdateResult(graph.node(node_id), short, changed, tuple(change.redacted), differs)
 
 
 def _update_document(
-    memory: Memory, node_id: NodeId, found: "Document", options: Options
-) -> Updated:
+    memory: Memory, node_id: NodeId, found: "NodeDocument", options: Options
+) -> UpdateResult:
     """Write the words into the document, and record what else is to be changed."""
     from ctx.narrative import roles
     from ctx.operations import document
@@ -108,4 +108,4 @@ def _update_document(
     graph = memory.graph
     secrets = [Redaction("content", each.rule, each.line) for each in wanted.findings]
     short = graph.shown([node_id])[node_id]
-    return Updated(graph.node(node_id), short, changed, (*secrets, *change.redacted))
+    return UpdateResult(graph.node(node_id), short, changed, (*secrets, *change.redacted))

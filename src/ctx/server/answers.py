@@ -12,7 +12,7 @@ from ctx.operations.apply import AUTHOR
 from ctx.workspace import Memory, Surroundings, for_agents, open_memory
 
 if TYPE_CHECKING:
-    from ctx.operations.queue import Queue
+    from ctx.operations.queue import CaptureQueue
 
 _MOST = 1_000
 _USUAL = 20
@@ -63,7 +63,7 @@ class Events(NamedTuple):
 class Standing(NamedTuple):
     status: str
     """`ok`, or what is wrong with the store."""
-    queue: "Queue"
+    queue: "CaptureQueue"
 
 
 def standing(asked: Asked) -> Standing:
@@ -71,7 +71,7 @@ def standing(asked: Asked) -> Standing:
 
     try:
         with _reading(asked) as memory:
-            return Standing("ok", queue.queue(memory))
+            return Standing("ok", queue.capture_queue(memory))
     except CtxError as error:
         home = asked.surroundings.user_store.home
         return Standing(error.message, queue.without_store(home))
@@ -139,7 +139,7 @@ def apply(asked: Asked) -> Any:
     from ctx.operations import apply, tend
 
     home = asked.surroundings.user_store.home
-    with apply.alone(home) as held:
+    with apply.hold_spool(home) as held:
         if not held:
             return apply.NOTHING._replace(waiting=len(spool.waiting(home)))
         with open_memory(asked.surroundings, writing=True) as memory:
@@ -148,13 +148,13 @@ def apply(asked: Asked) -> Any:
 
 def prompt(asked: Asked) -> Any:
     """What memory has to say to a prompt, and has not said to this session yet."""
-    from ctx.operations.relevant import relevant
+    from ctx.operations.relevant import prompt_hints
 
     folder, session = asked.required("folder"), asked.required("session")
     _check_folder(folder)
     deadline = clock.monotonic_after(_RELEVANT_S)
     with _reading(asked) as memory:
-        return relevant(memory, folder, session, asked.required("prompt"), deadline)
+        return prompt_hints(memory, folder, session, asked.required("prompt"), deadline)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from ctx.workspace import Memory, Surroundings
 if TYPE_CHECKING:
     from ctx.capture.state import Session
     from ctx.config.resolve import Config
-    from ctx.operations.model_synthesis import Asking
+    from ctx.operations.model_synthesis import SynthesisModel
     from ctx.synthesis.by_model.questions import Name, Question, Voice
 
 _SOONEST_S = 60.0
@@ -65,7 +65,7 @@ class ModelSynthesis:
         self._thread: Thread | None = None
         self._rung = Event()
         self._is_stopping = False
-        self._asking: Asking | None = None
+        self._asking: SynthesisModel | None = None
         self._asked_at: float | None = None
         self._looked_at: dict[str, tuple[str, ...]] = {}
         """How sessions stood when there was nothing to ask about them."""
@@ -155,7 +155,7 @@ class ModelSynthesis:
                 self._not_before = clock.monotonic() + self._patience_s
                 self._patience_s = min(2 * self._patience_s, _LATEST_S)
 
-    def _ask(self, asking: "Asking", config: "Config", due: _Due) -> None:
+    def _ask(self, asking: "SynthesisModel", config: "Config", due: _Due) -> None:
         from ctx.llm.ledger import DaySpent, SessionSpent
         from ctx.operations import model_synthesis
 
@@ -207,7 +207,7 @@ class ModelSynthesis:
             scrub = model_synthesis.last_scrub(connection)
             recent = model_synthesis.recent(connection)
             for session in sorted(recent, key=lambda each: self._failed.get(each.id, 0)):
-                stands = (*model_synthesis.standing(connection, session), str(cap))
+                stands = (*model_synthesis.progress_key(connection, session), str(cap))
                 if self._looked_at.get(session.id) == stands:
                     continue
                 for question in model_synthesis.due(connection, session, voice):

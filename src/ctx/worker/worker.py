@@ -11,7 +11,7 @@ from ctx import clock
 from ctx.hook_files import live, spool
 from ctx.layout import UserStore
 from ctx.operations import tend
-from ctx.operations.tend import Tending
+from ctx.operations.tend import WorkerRounds
 from ctx.worker import lock, log, memory_use
 from ctx.worker.model_synthesis import ModelSynthesis
 from ctx.workspace import Memory, Surroundings
@@ -61,7 +61,7 @@ class Worker:
         self._rung = self._began
         self._install = _stamp(ctx.__file__)
         self._lock = _identity(self.store.worker_lock)
-        self._tending = Tending(self.home, self._guard, self.is_stopping)
+        self._tending = WorkerRounds(self.home, self._guard, self.is_stopping)
         self._asking = ModelSynthesis(surroundings, variables, opened, self._guard, self.log)
 
     def log(self, message: str) -> None:
