@@ -27,7 +27,7 @@ from ctx import clock
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.operations.tend import WorkerRounds
+from ctx.operations.worker_round import WorkerRounds
 from ctx.workspace import Surroundings, open_memory
 
 DAYS = 250

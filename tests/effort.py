@@ -21,8 +21,9 @@ SLOW = frozenset(
     cli/test_completion cli/test_documents cli/test_doctor cli/test_hook cli/test_install
     cli/test_llm cli/test_move cli/test_query cli/test_rebuild cli/test_review cli/test_stage
     code/test_build code/test_follow code/test_parse_fuzz llm/test_llama_cpp
-    memory/query/test_oracle memory/query/test_fuzz exchange/test_recovery operations/test_adopt
-    worker/test_worker worker/test_model_synthesis test_redaction test_layers test_docs
+    memory/query/test_oracle memory/query/test_fuzz exchange/test_recovery
+    operations/test_convert_go_store worker/test_worker worker/test_model_synthesis
+    test_redaction test_layers test_docs
     """.split()
 )
 """The modules, beside those in `e2e`, whose tests take seconds. `make check` has the last two."""

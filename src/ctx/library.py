@@ -34,6 +34,7 @@ from ctx.layout import UserStore
 from ctx.operations import observe
 from ctx.operations import pack as packing
 from ctx.operations.commit import CommitResult as Committed
+from ctx.operations.keep_answer import ModelResponse
 from ctx.operations.link import CONFIDENCE
 from ctx.operations.observe import (
     Observation,
@@ -44,7 +45,6 @@ from ctx.operations.observe import (
 from ctx.operations.observe import ObserveResult as Kept
 from ctx.operations.observe import RejectedObservation as NotKept
 from ctx.operations.relate import Relation
-from ctx.operations.respond import ModelResponse
 from ctx.packs.pack import Chunk, PromptPack, Signal
 from ctx.workspace import Memory, Surroundings, Workspace
 

@@ -22,7 +22,7 @@ from ctx.context import contexts, layers
 from ctx.errors import DatabaseFailure, DiskFailure
 from ctx.hook_files import spool
 from ctx.memory import receipts
-from ctx.operations import apply, asked
+from ctx.operations import apply, read_agent_commands
 from ctx.operations.apply import ApplyResult, RefusedEvent, StopCommands
 from ctx.workspace import Memory
 from tests import effort
@@ -35,7 +35,7 @@ DAY_MS = 86_400_000
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not in a transcript here does not come while somebody waits for it."""
-    monkeypatch.setattr(asked, "_LATE_S", 0.02)
+    monkeypatch.setattr(read_agent_commands, "_LATE_S", 0.02)
 
 
 @pytest.fixture
@@ -249,7 +249,7 @@ def test_the_end_of_an_answer_is_waited_for(
     conversation.prompt()
     text = remember("Written late.")
     conversation.stop(last_assistant_message=text)
-    monkeypatch.setattr(asked, "_LATE_S", TIMEOUT_S)
+    monkeypatch.setattr(read_agent_commands, "_LATE_S", TIMEOUT_S)
     writing = Timer(0.05, conversation.reply, [text], {"message_id": "msg_late"})
     writing.start()
     client.apply()
@@ -333,7 +333,7 @@ HAPPENING = st.sampled_from(
 @example(["one unheard", "twice same late", "stop again", "apply", "apply"])
 def test_whatever_happens_each_command_is_done_once(happening: list[str]) -> None:
     with TemporaryDirectory() as space, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asked, "_LATE_S", 0)
+        patch.setattr(read_agent_commands, "_LATE_S", 0)
         client = Client(Path(space) / ".ctx", Path(space))
         writing = Writing(client.talk())
         # From the first Stop on, nothing is missed.

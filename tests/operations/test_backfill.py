@@ -11,7 +11,7 @@ import pytest
 from ctx import clock
 from ctx.capture import pipeline, state, switched_off
 from ctx.memory.graph import USER
-from ctx.operations import backfill, learnings, tend
+from ctx.operations import backfill, learnings, worker_round
 from ctx.operations.backfill import BackfillResult, Options
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import writing
@@ -331,7 +331,7 @@ def test_while_somebody_else_makes_memory_it_waits(
     held, let_go = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with tend.hold_sessions(client.home) as is_alone:
+        with worker_round.hold_sessions(client.home) as is_alone:
             assert is_alone
             held.set()
             let_go.wait(10)

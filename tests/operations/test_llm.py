@@ -15,9 +15,9 @@ from ctx.layout import UserStore
 from ctx.llm.ledger import Caps, Ledger
 from ctx.llm.model import Answer, Hear, Meter, Request, Seen, Usage, unheard
 from ctx.llm.scripted import Scripted
-from ctx.operations import llm, respond
+from ctx.operations import keep_answer, llm
+from ctx.operations.keep_answer import ModelResponse
 from ctx.operations.llm import LlmOptions, LlmQuestion
-from ctx.operations.respond import ModelResponse
 from ctx.packs import prompt
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests.conftest import git
@@ -122,7 +122,7 @@ def test_a_model_is_not_given_its_own_answers(shop: Path) -> None:
     wish, backend = LlmOptions(query="retry payments"), Scripted([])
     with opened(shop) as memory:
         first = llm.prepare(memory, backend, wish)
-        respond.keep_answer(
+        keep_answer.keep_answer(
             memory, ModelResponse("To retry payments is fine.", wish.query, "tiny-1")
         )
         assert llm.prepare(memory, backend, wish).request == first.request

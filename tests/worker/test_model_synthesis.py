@@ -14,7 +14,7 @@ import pytest
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.operations.tend import WorkerRounds
+from ctx.operations.worker_round import WorkerRounds
 from ctx.worker.model_synthesis import ModelSynthesis
 from ctx.workspace import Surroundings
 from tests.capture.conversations import SESSION, Client, Conversation

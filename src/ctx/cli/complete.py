@@ -12,8 +12,8 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.cli import candidates, commands, options, shell_words
-from ctx.cli.candidates import CompletionCandidate, CompletionOffer
+from ctx.cli import commands, completion_candidates, options, shell_words
+from ctx.cli.completion_candidates import CompletionCandidate, CompletionOffer
 from ctx.errors import CtxError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _offer_for_command(words: list[str], typed: str, settings: "Settings") -> Co
     if name is None:
         reached = _reach(top, leading)
         if reached.expected is None and not typed.startswith("-"):
-            return candidates.offer(
+            return completion_candidates.offer(
                 map(CompletionCandidate._make, commands.COMMANDS.items()), typed
             )
         return _offer_at(reached, typed, settings)
@@ -86,7 +86,9 @@ def _offer_for_command(words: list[str], typed: str, settings: "Settings") -> Co
 
 def _offer_help(words: list[str], typed: str) -> CompletionOffer:
     if not words:
-        return candidates.offer(map(CompletionCandidate._make, commands.COMMANDS.items()), typed)
+        return completion_candidates.offer(
+            map(CompletionCandidate._make, commands.COMMANDS.items()), typed
+        )
     reached = _reach(commands.command_named(words[0])[1], words[1:])
     expected = reached.expected
     return _subcommands(expected, typed) if isinstance(expected, _Subparsers) else CompletionOffer()
@@ -200,7 +202,7 @@ def _options(reached: CursorPosition, typed: str) -> CompletionOffer:
         told = (action.help or "").replace("%%", "%")
         found += [(last, CompletionCandidate(name, told)) for name in names]
     found.sort(key=lambda each: each[0])
-    return candidates.offer((candidate for _, candidate in found), typed)
+    return completion_candidates.offer((candidate for _, candidate in found), typed)
 
 
 def _values(
@@ -209,7 +211,7 @@ def _values(
     if isinstance(action, _Subparsers):
         return _subcommands(action, typed)
     if action.choices is not None:
-        return candidates.offer(
+        return completion_candidates.offer(
             (CompletionCandidate(str(choice)) for choice in action.choices), typed
         )
     placeholder = action.metavar if isinstance(action.metavar, str) else ""
@@ -217,13 +219,13 @@ def _values(
     if what is None:
         return CompletionOffer()
     node = next((word for given, word in reached.given.items() if given.dest == "id"), "")
-    return candidates.holding(what, typed, settings, node)
+    return completion_candidates.holding(what, typed, settings, node)
 
 
 def _subcommands(
     action: "argparse._SubParsersAction[options.Parser]", typed: str
 ) -> CompletionOffer:
     shown = action._choices_actions
-    return candidates.offer(
+    return completion_candidates.offer(
         (CompletionCandidate(each.dest, each.help or "") for each in shown), typed
     )

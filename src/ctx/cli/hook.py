@@ -14,9 +14,9 @@ from ctx.cli.output import Block, Line, Output, ReaderGone, Verbatim, count
 from ctx.cli.settings import Settings, variables
 from ctx.errors import CtxError
 from ctx.hook_files import hook_log
-from ctx.operations import apply, tend
+from ctx.operations import apply, worker_round
 from ctx.operations.apply import ApplyResult
-from ctx.operations.tend import WorkerRounds
+from ctx.operations.worker_round import WorkerRounds
 from ctx.workspace import Memory
 
 EXAMPLES = """
@@ -107,7 +107,7 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
             interrupts.next_part()
         stops, refused = (*done.stops, *more.stops), (*done.refused, *more.refused)
         applied = more._replace(stops=stops, refused=refused)
-        told = tend.problems(applied)
+        told = worker_round.problems(applied)
         tending = WorkerRounds(home, _Guard(told))
         tending.remember(memory)
         tending.upkeep(memory)
@@ -122,7 +122,7 @@ def _applied(
     memory: Memory, home: str, output: Output, *, quick: bool
 ) -> tuple[ApplyResult, ApplyResult]:
     """What agents asked for, and then everything else that is in the spool."""
-    timeout_s = tend.transcript_timeout_s(memory)
+    timeout_s = worker_round.transcript_timeout_s(memory)
     done = apply.commands(memory, home, timeout_s)
     if quick:
         # A hook waits for this, and for no more; it may have gone meanwhile.

@@ -18,10 +18,10 @@ from ctx.ids import short
 from ctx.llm import backends
 from ctx.llm.ledger import Ledger
 from ctx.llm.model import Answer, Backend, Cache, Stop, Usage
-from ctx.operations import commit, llm, respond
+from ctx.operations import commit, keep_answer, llm
 from ctx.operations.commit import CommitResult
+from ctx.operations.keep_answer import KeptAnswer, ModelResponse
 from ctx.operations.llm import LlmOptions, LlmQuestion
-from ctx.operations.respond import KeptAnswer, ModelResponse
 from ctx.packs import prompt
 from ctx.workspace import Workspace
 
@@ -288,10 +288,10 @@ def _keep(
     is_to_commit = committing is not None and answered.stop not in ("cut", "interrupted")
     note = None
     with opening.writing(settings, output) as memory:
-        kept = respond.keep_answer(memory, response)
+        kept = keep_answer.keep_answer(memory, response)
         # What was kept before and not committed has no note yet.
         if is_to_commit and (kept.new or kept.node.staged):
-            note = respond.write_to_log(memory, kept)
+            note = keep_answer.write_to_log(memory, kept)
     answered = answered._replace(kept=kept, note=note)
     if committing is None or not is_to_commit:
         return answered

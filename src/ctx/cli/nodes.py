@@ -8,7 +8,7 @@ from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.ids import NodeId
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Edge, Node, Redaction
-from ctx.operations.listing import NodeList
+from ctx.operations.node_list import NodeList
 
 if TYPE_CHECKING:
     from ctx.codebase.code_names import Unknown

@@ -143,9 +143,9 @@ def _compact_due(memory: Memory, output: Output) -> None:
 def tell(compacted: "CompactResult", output: Output) -> None:
     """Say that a session was compacted without being asked for it."""
     if compacted.problem:
-        output.warn(f"{compacted.told} `ctx stage status` says more.")
+        output.warn(f"{compacted.summary} `ctx stage status` says more.")
     else:
-        output.note(compacted.told)
+        output.note(compacted.summary)
 
 
 def _mention_stale(memory: Memory, output: Output) -> None:
@@ -226,7 +226,7 @@ def _took_over(settings: Settings, output: Output) -> bool:
             hint=f"`{command}` makes a store of ours out of it; name that one from then on.",
         )
     from ctx.cli.nodes import warn_of_redaction
-    from ctx.operations.adopt import convert_go_store
+    from ctx.operations.convert_go_store import convert_go_store
 
     with output.progress("Taking over") as tick:
         adopted = convert_go_store(path, tick)

@@ -13,7 +13,7 @@ from ctx.errors import UsageError
 from ctx.operations.delete import RestoreResult, restore
 
 if TYPE_CHECKING:
-    from ctx.operations.backups import BackupList, RestoreBackupResult
+    from ctx.operations.store_backups import BackupList, RestoreBackupResult
 
 EXAMPLES = """
 ctx restore 01M7ESYZ1SB4       a deleted node, with its tags and edges
@@ -62,22 +62,22 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _restore_backup(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    from ctx.operations import backups, store
+    from ctx.operations import store, store_backups
 
     if options.ids:
         raise UsageError("Give ids of nodes, or --backup with the name of one.")
     path = settings.database
     if options.backup == _LIST:
-        output.show(backups.list_backups(path), render_backups)
+        output.show(store_backups.list_backups(path), render_backups)
         return
-    backup = backups.find_backup(path, options.backup)
+    backup = store_backups.find_backup(path, options.backup)
     with store.candidate(path, backup.path) as wanted:
         if not options.dry_run:
             nodes = count(wanted.nodes, "node")
             question = f"Replace the store by {backup.name} ({nodes})? It is kept beside it."
             output.confirm(question, yes=options.yes)
         with output.progress("Restoring") as tick:
-            restored = backups.restore(
+            restored = store_backups.restore(
                 path,
                 settings.user_store.home,
                 backup,

@@ -10,7 +10,7 @@ from ctx.config.resolve import survey
 from ctx.errors import ModelFailure
 
 if TYPE_CHECKING:
-    from ctx.operations.synthesise_now import SynthesisResult
+    from ctx.operations.session_synthesis import SynthesisResult
 
 EXAMPLES = """
 ctx sessions synthesise 5dd6 --dry-run    what would be asked, and what that takes at most
@@ -20,14 +20,14 @@ ctx sessions synthesise 5dd6 --again      ask about everything once more
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    from ctx.operations import model_synthesis
-    from ctx.operations.synthesise_now import plan_synthesis, synthesise_now
+    from ctx.operations import model_questions
+    from ctx.operations.session_synthesis import plan_synthesis, synthesise_now
 
     with opening.writing(settings, output) as memory:
         # A project has no say in it.
         file = settings.user_store.config_file
         config = survey(file, None, settings.environment, settings.overrides)
-        with model_synthesis.configured(config, variables(), settings.user_store) as asking:
+        with model_questions.configured(config, variables(), settings.user_store) as asking:
             if asking is None:
                 raise _no_model(config.choice("llm.backend"))
             voice = asking.voice()

@@ -17,7 +17,7 @@ from ctx.errors import CtxError, ProgramFailure
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.locks import is_held
-from ctx.operations.standstill import CaptureStop, capture_stops
+from ctx.operations.capture_status import CaptureStop, capture_stops
 from ctx.worker import lock, log, starting
 from ctx.worker.lock import Owner
 from ctx.workspace import Surroundings
@@ -247,7 +247,7 @@ def _answer(settings: Settings) -> "dict[str, object] | None":
 
 
 def _status(settings: Settings, output: Output, *, changed: bool) -> WorkerStatus:
-    from ctx.operations.queue import capture_queue, without_store
+    from ctx.operations.capture_queue import capture_queue, without_store
 
     store = settings.user_store
     owner = _owner(settings)

@@ -29,11 +29,11 @@ from ctx.hook_files import live, spool
 from ctx.layout import Place
 from ctx.memory import event_log, pending, receipts
 from ctx.memory.receipts import Handed, Receipt
-from ctx.operations import commands as doing
-from ctx.operations import compact, proposals
-from ctx.operations.asked import commands_in_answer
-from ctx.operations.commands import CommandOutcome
+from ctx.operations import agent_proposals, compact
+from ctx.operations import run_agent_commands as doing
 from ctx.operations.context import own_store
+from ctx.operations.read_agent_commands import commands_in_answer
+from ctx.operations.run_agent_commands import CommandOutcome
 from ctx.operations.why import read_receipt
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
@@ -137,7 +137,7 @@ def _stop(memory: Memory, event: Event, name: str, deadline: float) -> StopComma
         asked, problem = commands_in_answer(there, event, name, deadline)
         read = _read_before(event, name, [found for _, found in asked], deadline)
         # What nobody could check is not to be seen by every session.
-        may_pin = read.is_complete and proposals.may_pin(there)
+        may_pin = read.is_complete and agent_proposals.may_pin(there)
         outcome = CommandOutcome()
         longest = 0
         for claim, found in asked:

@@ -30,7 +30,7 @@ from ctx.exchange.foreign import incoming
 from ctx.hook_files import live
 from ctx.layout import Place
 from ctx.memory.query import times
-from ctx.operations import apply, learnings, tend
+from ctx.operations import apply, learnings, worker_round
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import writing
@@ -123,7 +123,8 @@ def backfill(memory: Memory, wanted: Options, tick: clock.Tick = clock.no_tick) 
     began_s = clock.monotonic()
     work = _Backfill(memory, wanted)
     found = sorted(
-        work.found(), key=lambda past: (past.began, past.copied, past.changed_ms, past.session)
+        work.wanted_transcripts(),
+        key=lambda past: (past.began, past.copied, past.changed_ms, past.session),
     )
     for number, past in enumerate(found):
         tick(number, len(found))
@@ -163,7 +164,7 @@ class _Backfill:
             tuple(dict.fromkeys(self._skipped)),
         )
 
-    def found(self) -> Iterator[PastSession]:
+    def wanted_transcripts(self) -> Iterator[PastSession]:
         """The transcripts that are wanted."""
         for path in transcripts(self._wanted):
             try:
@@ -370,7 +371,7 @@ def _inside(folder: str) -> Sequence[str]:
 @contextmanager
 def _alone(home: str) -> Iterator[None]:
     """While nobody else makes memory of sessions. A worker's round is waited for."""
-    with tend.hold_sessions(home, _LOCK_S * clock.patience) as held:
+    with worker_round.hold_sessions(home, _LOCK_S * clock.patience) as held:
         if not held:
             raise LockConflict(
                 "Another process makes memory of sessions.",

@@ -32,7 +32,7 @@ class CompactResult(NamedTuple):
     """Why there is no commit, where something is in the way."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         if self.problem:
             return f"Session {self.session} could not be compacted ({self.why}): {self.problem}"
         made = f"{short(self.commit or '')} {self.message.partition(chr(10))[0]}"

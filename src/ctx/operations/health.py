@@ -9,8 +9,8 @@ from ctx.capture import event_table, session_table
 from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.memory import event_log
-from ctx.operations.queue import CaptureQueue, capture_queue
-from ctx.operations.standstill import CaptureStop, capture_stops
+from ctx.operations.capture_queue import CaptureQueue, capture_queue
+from ctx.operations.capture_status import CaptureStop, capture_stops
 from ctx.workspace import Memory
 
 NOTE = "health"
@@ -112,9 +112,9 @@ def _models(memory: Memory, today: str) -> _Models:
 
 def _model_problem(memory: Memory) -> str | None:
     """The last one, if it is the last that was heard of a model."""
-    from ctx.operations import model_synthesis
+    from ctx.operations import model_questions
 
-    last = model_synthesis.last_problem(memory.user.connection)
+    last = model_questions.last_problem(memory.user.connection)
     if last is None or last.at < clock.iso(clock.now_ms() - _DAY_MS):
         return None
     return f"{last.at}: {last.data.get('message', '')}"

@@ -7,7 +7,7 @@ from ctx import clock
 from ctx.ids import short
 from ctx.memory import model
 from ctx.memory.graphs import Graphs
-from ctx.operations.listing import NodeList, node_list
+from ctx.operations.node_list import NodeList, node_list
 
 
 class Options(NamedTuple):

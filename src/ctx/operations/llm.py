@@ -1,7 +1,7 @@
 """Ask a model about a pack: what is sent fits it, what comes is heard, what it costs is counted.
 
-What becomes of the answer is in `respond`. Nothing of memory is held open while a model thinks, so
-asking is in three parts: `prepare` reads, `ask` waits, `respond` writes.
+`keep_answer` stores the answer. No store is held open while a model works, so this has three parts:
+`prepare` reads, `ask` waits, `keep_answer` writes.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from ctx.llm.model import Answer, Backend, Hear, Meter, Request, Seen, unheard
 from ctx.llm.prices import Prices, prices
 from ctx.llm.wire import Refused
 from ctx.memory.query.parse import parse
-from ctx.operations import respond
+from ctx.operations import keep_answer
 from ctx.operations.pack import Options as PackOptions
 from ctx.operations.pack import pack as packing
 from ctx.packs import prompt, recent
@@ -243,21 +243,21 @@ def _without_answers(memory: Memory, pack: PromptPack) -> PromptPack:
     """A pack but for what models said before: one that is given its own words takes them for what
     is known, and the same question would be another one each time."""
     nodes = [NodeId(Ulid(chunk.object_id)) for chunk in pack.retrieved if chunk.path is None]
-    answers = {node.id for node in memory.graph.nodes(nodes) if respond.TAG in node.tags}
+    answers = {node.id for node in memory.graph.nodes(nodes) if keep_answer.TAG in node.tags}
     return pack._replace(
         retrieved=tuple(
             chunk
             for chunk in pack.retrieved
             if chunk.object_id not in answers and not _is_noted_answer(chunk)
         ),
-        recent_narrative=recent.without(pack.recent_narrative, respond.TITLE),
+        recent_narrative=recent.without(pack.recent_narrative, keep_answer.TITLE),
     )
 
 
 def _is_noted_answer(chunk: Chunk) -> bool:
     """Whether it is an answer as `--commit` has it written to the log."""
     is_of_the_log = chunk.path is not None and "/log/" in f"/{chunk.path}"
-    return is_of_the_log and chunk.title.removeprefix("Narrative: ").startswith(respond.TITLE)
+    return is_of_the_log and chunk.title.removeprefix("Narrative: ").startswith(keep_answer.TITLE)
 
 
 def _nothing_left(room: _ContextWindow, free: int) -> BudgetExceeded:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from ctx.config.resolve import survey
 from ctx.llm import backends, ledger
 from ctx.llm.backends import Survey
-from ctx.operations.checkup import DoctorCheck, ok
+from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.workspace import Surroundings
 
 _NAMED = "`ctx config set llm.backend NAME` names one"

@@ -15,11 +15,11 @@ from ctx.memory.changes import Change
 from ctx.memory.model import Redaction
 from ctx.objects.model import StepKind
 from ctx.objects.store import blob
-from ctx.operations import add_command, add_note, compact, relate, respond
+from ctx.operations import add_command, add_note, compact, keep_answer, relate
 from ctx.operations.add_file import KnownFiles, rules_of, secret_in, version_of
 from ctx.operations.compact import CompactResult
+from ctx.operations.keep_answer import ModelResponse
 from ctx.operations.relate import Relation
-from ctx.operations.respond import ModelResponse
 from ctx.workspace import Memory, Workspace
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> ObserveResult:
                     case Relation():
                         edges += relate.relate(whole, each).new
                     case ModelResponse():
-                        answered = respond.keep_answer(whole, each)
+                        answered = keep_answer.keep_answer(whole, each)
                         said.append(answered.node.id)
                         edges += len(answered.mentions) if answered.new else 0
                         redacted += answered.redacted

@@ -12,8 +12,8 @@ from ctx.memory.changes import Change
 from ctx.memory.disputes import LIFE, METADATA, Dispute
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.model import Redaction
-from ctx.operations import proposals
-from ctx.operations.proposals import Proposal
+from ctx.operations import agent_proposals
+from ctx.operations.agent_proposals import Proposal
 from ctx.workspace import Memory
 
 ACTION = "review"
@@ -64,20 +64,20 @@ def review(memory: Memory) -> Review:
     disputed = _disputes(memory) if memory.beside else []
     return Review(
         tuple(_shown(project(memory), each) for each in disputed),
-        proposals=tuple(proposals.proposals(memory)),
+        proposals=tuple(agent_proposals.proposals(memory)),
     )
 
 
 def decide(memory: Memory, names: Sequence[str] | None, *, accepting: bool) -> Review:
     """Accept or reject what agents propose for some nodes; None: all of it."""
     if names is None:
-        chosen = proposals.proposals(memory)
+        chosen = agent_proposals.proposals(memory)
     else:
         # All of them are looked up before anything is decided.
-        found = [proposals.find(memory, name) for name in names]
+        found = [agent_proposals.find(memory, name) for name in names]
         chosen = list({each.id: each for each in found}.values())
     for each in chosen:
-        (proposals.accept if accepting else proposals.reject)(memory, each)
+        (agent_proposals.accept if accepting else agent_proposals.reject)(memory, each)
     done = tuple(chosen)
     if accepting:
         return review(memory)._replace(accepted=done)

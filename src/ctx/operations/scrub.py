@@ -23,7 +23,7 @@ from ctx.exchange.scrub_project import ScrubbedProject
 from ctx.llm import ledger
 from ctx.memory import store
 from ctx.objects.repository import Repository
-from ctx.operations import apply, tend
+from ctx.operations import apply, worker_round
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard, explained
 from ctx.workspace import Memory
@@ -74,13 +74,13 @@ def settle(memory: Memory, home: str) -> None:
 
     What is wrong with one part of it is no reason to leave a secret where it is.
     """
-    for part in (tend.drain, _remember):
+    for part in (worker_round.drain, _remember):
         with suppress(CtxError, sqlite3.Error, OSError):
             part(memory, home)
 
 
 def _remember(memory: Memory, home: str) -> object:
-    tending = tend.WorkerRounds(home, lambda _: suppress(CtxError, sqlite3.Error, OSError))
+    tending = worker_round.WorkerRounds(home, lambda _: suppress(CtxError, sqlite3.Error, OSError))
     return tending.remember(memory)
 
 
@@ -250,7 +250,7 @@ def _alone(home: str | None) -> Iterator[None]:
         return
     deadline = clock.monotonic() + _PATIENCE_S
     while clock.monotonic() < deadline:
-        with tend.hold_sessions(home) as is_idle:
+        with worker_round.hold_sessions(home) as is_idle:
             if is_idle:
                 with apply.hold_spool(home) as is_alone:
                     if is_alone:

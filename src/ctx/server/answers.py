@@ -12,7 +12,7 @@ from ctx.operations.apply import AUTHOR
 from ctx.workspace import Memory, Surroundings, for_agents, open_memory
 
 if TYPE_CHECKING:
-    from ctx.operations.queue import CaptureQueue
+    from ctx.operations.capture_queue import CaptureQueue
 
 _MOST = 1_000
 _USUAL = 20
@@ -67,14 +67,14 @@ class Standing(NamedTuple):
 
 
 def standing(asked: Asked) -> Standing:
-    from ctx.operations import queue
+    from ctx.operations import capture_queue
 
     try:
         with _reading(asked) as memory:
-            return Standing("ok", queue.capture_queue(memory))
+            return Standing("ok", capture_queue.capture_queue(memory))
     except CtxError as error:
         home = asked.surroundings.user_store.home
-        return Standing(error.message, queue.without_store(home))
+        return Standing(error.message, capture_queue.without_store(home))
 
 
 def context(asked: Asked) -> Context:
@@ -136,19 +136,19 @@ def nodes(asked: Asked) -> Any:
 def apply(asked: Asked) -> Any:
     """Do what agents asked for. A hook waits for this, so it is nothing else."""
     from ctx.hook_files import spool
-    from ctx.operations import apply, tend
+    from ctx.operations import apply, worker_round
 
     home = asked.surroundings.user_store.home
     with apply.hold_spool(home) as held:
         if not held:
             return apply.NOTHING._replace(waiting=len(spool.waiting(home)))
         with open_memory(asked.surroundings, writing=True) as memory:
-            return apply.commands(memory, home, tend.transcript_timeout_s(memory))
+            return apply.commands(memory, home, worker_round.transcript_timeout_s(memory))
 
 
 def prompt(asked: Asked) -> Any:
     """What memory has to say to a prompt, and has not said to this session yet."""
-    from ctx.operations.relevant import prompt_hints
+    from ctx.operations.prompt_hints import prompt_hints
 
     folder, session = asked.required("folder"), asked.required("session")
     _check_folder(folder)

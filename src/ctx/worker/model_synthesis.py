@@ -25,7 +25,7 @@ from ctx.workspace import Memory, Surroundings
 if TYPE_CHECKING:
     from ctx.capture.state import Session
     from ctx.config.resolve import Config
-    from ctx.operations.model_synthesis import SynthesisModel
+    from ctx.operations.model_questions import SynthesisModel
     from ctx.synthesis.by_model.questions import Name, Question, Voice
 
 _SOONEST_S = 60.0
@@ -123,14 +123,14 @@ class ModelSynthesis:
         is_early = clock.monotonic() < self._not_before or self._day_spent == _day(config)
         if not _is_wanted(config) or is_early:
             return
-        from ctx.operations import model_synthesis
+        from ctx.operations import model_questions
 
-        if (found := self._next(config, model_synthesis.voice(config))) is None:
+        if (found := self._next(config, model_questions.voice(config))) is None:
             return
         is_well = False
         try:
             store = self._surroundings.user_store
-            with model_synthesis.configured(config, self._variables, store) as asking:
+            with model_questions.configured(config, self._variables, store) as asking:
                 self._asking = asking
                 voice = asking.voice() if asking else None
                 while asking and voice and not self._is_stopping:
@@ -157,7 +157,7 @@ class ModelSynthesis:
 
     def _ask(self, asking: "SynthesisModel", config: "Config", due: _Due) -> None:
         from ctx.llm.ledger import DaySpent, SessionSpent
-        from ctx.operations import model_synthesis
+        from ctx.operations import model_questions
 
         session, question, scrub = due
         self._asked_at = clock.monotonic()
@@ -185,7 +185,7 @@ class ModelSynthesis:
             # Nobody waited for a better one.
             return
         with self._opened() as memory:
-            model_synthesis.keep(memory, answer, scrub)
+            model_questions.keep(memory, answer, scrub)
         self._patience_s = _SOONEST_S
         self._refused_in_a_row = 0
         self._failed.pop(session.id, None)
@@ -199,18 +199,18 @@ class ModelSynthesis:
 
         A session that failed comes after the others: they may be well.
         """
-        from ctx.operations import model_synthesis
+        from ctx.operations import model_questions
 
         cap = config.integer(_SESSION_CAP)
         with self._opened() as memory:
             connection = memory.user.connection
-            scrub = model_synthesis.last_scrub(connection)
-            recent = model_synthesis.recent(connection)
+            scrub = model_questions.last_scrub(connection)
+            recent = model_questions.recent(connection)
             for session in sorted(recent, key=lambda each: self._failed.get(each.id, 0)):
-                stands = (*model_synthesis.progress_key(connection, session), str(cap))
+                stands = (*model_questions.progress_key(connection, session), str(cap))
                 if self._looked_at.get(session.id) == stands:
                     continue
-                for question in model_synthesis.due(connection, session, voice):
+                for question in model_questions.due(connection, session, voice):
                     is_spent = cap <= self._spent.get((session.id, question.kind), -1)
                     if not is_spent and question.name not in self._refused:
                         return _Due(session, question, scrub)
@@ -221,12 +221,12 @@ class ModelSynthesis:
         """Once for each thing that is wrong."""
         if error.message in self._told:
             return
-        from ctx.operations import model_synthesis
+        from ctx.operations import model_questions
 
         self._told.add(error.message)
         self._log(f"what a model tells of {session}: {error.message}")
         with self._opened() as memory:
-            model_synthesis.note(memory.user.connection, session, error)
+            model_questions.note(memory.user.connection, session, error)
 
 
 def _is_wanted(config: "Config") -> bool:

@@ -10,8 +10,8 @@ import ctx
 from ctx import clock
 from ctx.hook_files import live, spool
 from ctx.layout import UserStore
-from ctx.operations import tend
-from ctx.operations.tend import WorkerRounds
+from ctx.operations import worker_round
+from ctx.operations.worker_round import WorkerRounds
 from ctx.worker import lock, log, memory_use
 from ctx.worker.model_synthesis import ModelSynthesis
 from ctx.workspace import Memory, Surroundings
@@ -70,7 +70,7 @@ class Worker:
     def drain(self) -> None:
         """Empty the spool, and nothing more: a hook may wait for what it asked for."""
         with self._guard("the spool"), self._opened() as memory:
-            for told in tend.problems(tend.drain(memory, self.home)):
+            for told in worker_round.problems(worker_round.drain(memory, self.home)):
                 self.log(told)
 
     def round(self) -> None:
@@ -78,7 +78,7 @@ class Worker:
         lock.write_again(self.store.worker_lock)
         with self._guard("a round"), self._opened() as memory:
             tended = self._tending.round(memory)
-            for told in tend.problems(tended.applied):
+            for told in worker_round.problems(tended.applied):
                 self.log(told)
         with self._guard("what a model tells"):
             self._asking.look()

@@ -15,7 +15,7 @@ from ctx.agents.claude_code.doctor import Diagnosis, examine
 from ctx.agents.claude_code.setup import Setup
 from ctx.cli.settings import Settings, variables
 from ctx.ids import CLI_SESSION
-from ctx.operations.checkup import DoctorCheck
+from ctx.operations.store_checks import DoctorCheck
 from ctx.workspace import Surroundings
 
 Register = Callable[..., Path]

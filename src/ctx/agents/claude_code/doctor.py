@@ -12,7 +12,7 @@ from ctx import disk
 from ctx.agents.claude_code import hook_checks, install, skill
 from ctx.agents.claude_code.setup import Setup
 from ctx.operations import model_checks
-from ctx.operations.checkup import DoctorCheck, guarded, ok, store_checks
+from ctx.operations.store_checks import DoctorCheck, guarded, ok, store_checks
 from ctx.sqlite.connection import shown
 
 

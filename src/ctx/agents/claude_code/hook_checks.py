@@ -11,7 +11,7 @@ from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.claude_code.settings_file import Named
 from ctx.agents.claude_code.setup import Settings, Setup
-from ctx.operations.checkup import DoctorCheck, ok
+from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.sqlite.connection import shown
 
 

@@ -21,8 +21,8 @@ from ctx.memory.migrations import MIGRATIONS
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
-from ctx.operations import backups
-from ctx.operations.standstill import capture_stops
+from ctx.operations import store_backups
+from ctx.operations.capture_status import capture_stops
 from ctx.project import trust, trust_check
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
@@ -160,7 +160,7 @@ def _store(surroundings: Surroundings) -> Iterator[DoctorCheck]:
 
 def _lost(path: str) -> Iterator[DoctorCheck]:
     """Where there is nothing in memory, whether there was once."""
-    full = [each for each in backups.list_backups(path).backups if each.nodes]
+    full = [each for each in store_backups.list_backups(path).backups if each.nodes]
     if full:
         nodes, at = full[0].nodes or 0, full[0].at
         seen = f"It is empty, and the backup of {at} has {nodes:,} {_nodes(nodes)}."

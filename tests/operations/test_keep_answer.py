@@ -15,8 +15,8 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.llm.model import Usage
 from ctx.memory.graph import PROJECT, USER
-from ctx.operations import respond
-from ctx.operations.respond import CodeMention, KeptAnswer, ModelResponse
+from ctx.operations import keep_answer
+from ctx.operations.keep_answer import CodeMention, KeptAnswer, ModelResponse
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests import effort
 from tests.conftest import Ctx, git
@@ -63,7 +63,7 @@ def opened(folder: Path) -> Iterator[Memory]:
 
 def kept(folder: Path, *args: Any, **more: Any) -> KeptAnswer:
     with opened(folder) as memory:
-        return respond.keep_answer(memory, ModelResponse(*args, **more))
+        return keep_answer.keep_answer(memory, ModelResponse(*args, **more))
 
 
 def edges_of(memory: Memory, kept: KeptAnswer) -> list[tuple[str, str, dict[str, Any]]]:
@@ -85,7 +85,7 @@ def test_an_answer_in_a_project(shop: Path, ctx: Ctx) -> None:
         receipt="r-1",
     )
     with opened(shop) as memory:
-        found = respond.keep_answer(memory, response)
+        found = keep_answer.keep_answer(memory, response)
         blob = found.blob
         assert blob
         said = {"tool": "llm", "confidence": 700, "reason": "named in the answer", "blob": blob}
@@ -243,10 +243,10 @@ def test_an_answer_of_many_megabytes_and_many_paths(shop: Path, ctx: Ctx) -> Non
     named = "\n".join(f"f{number}.txt" for number in range(300))
     missing = "\n".join(f"src/{number}.py" for number in range(10_000))
     found = kept(shop, f"{named}\n{missing}\n" + "word " * 1_600_000, "Why?")
-    assert len(found.mentions) == respond.MOST_MENTIONS
+    assert len(found.mentions) == keep_answer.MOST_MENTIONS
     assert found.cut > 7_000_000
     assert found.blob
-    assert len(ctx("debug", "cat", found.blob).out) == respond.LONGEST_TEXT + 1
+    assert len(ctx("debug", "cat", found.blob).out) == keep_answer.LONGEST_TEXT + 1
     assert len(found.node.content) < 1_000
 
 

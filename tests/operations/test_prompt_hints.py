@@ -9,7 +9,7 @@ from ctx import clock, tokens
 from ctx.capture.injected import without_injected
 from ctx.memory import event_log
 from ctx.memory.changes import changing
-from ctx.operations.relevant import MOST_TOKENS, NOTHING, PromptHints, prompt_hints
+from ctx.operations.prompt_hints import MOST_TOKENS, NOTHING, PromptHints, prompt_hints
 from ctx.workspace import Memory
 from tests.capture.conversations import Client, context_of
 from tests.memory import graphs

@@ -29,9 +29,9 @@ from ctx.memory.model import (
     PINNED,
     Redaction,
 )
-from ctx.operations import add, link, proposals, recall, status, summarize, task
+from ctx.operations import add, agent_proposals, link, recall, status, summarize, task
+from ctx.operations.agent_proposals import NO_PROPOSED_CHANGE, ProposedChange
 from ctx.operations.compose import VisibleNodes
-from ctx.operations.proposals import NO_PROPOSED_CHANGE, ProposedChange
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -102,11 +102,11 @@ def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> 
         scope = memory.scope_of(supersedes, "superseding")
         scope = scope or (USER if everywhere or memory.beside is None else PROJECT)
         old = list(memory.graph.nodes(supersedes))
-        held = tuple(node.id for node in old if proposals.is_protected(memory, node))
-        tags = proposals.superseding(memory, tags, old)
+        held = tuple(node.id for node in old if agent_proposals.is_protected(memory, node))
+        tags = agent_proposals.superseding(memory, tags, old)
         if not everywhere and scope == USER:
-            tags = proposals.in_project(memory, tags)
-        tags, wish = proposals.placed(memory, scope, tags, ProposedChange(supersedes=held))
+            tags = agent_proposals.in_project(memory, tags)
+        tags, wish = agent_proposals.placed(memory, scope, tags, ProposedChange(supersedes=held))
         supersedes = [each for each in supersedes if each not in held]
         everywhere = scope == USER
     added = add.add(
@@ -133,13 +133,15 @@ def _summarize(memory: Memory, command: Command, claim: Claim, may_pin: bool) ->
     if not may_pin:
         sources = list(memory.graph.nodes(node_ids))
         scope = PROJECT if all(each.scope == PROJECT for each in sources) else USER
-        held = [each for each in sources if proposals.is_protected(memory, each)]
+        held = [each for each in sources if agent_proposals.is_protected(memory, each)]
         archives = [each.id for each in held if archive and PINNED not in each.tags]
         if sources:
             tags = [*tags, *summarize.inherited_tags(sources, tags)]
         if scope == USER and len(held) < len(sources):
-            tags = proposals.in_project(memory, tags)
-        tags, wish = proposals.placed(memory, scope, tags, ProposedChange(archives=tuple(archives)))
+            tags = agent_proposals.in_project(memory, tags)
+        tags, wish = agent_proposals.placed(
+            memory, scope, tags, ProposedChange(archives=tuple(archives))
+        )
     options = summarize.Options(
         node_ids, command.content, tags, archive, wish.archives, wish.metadata(), may_pin
     )
@@ -163,10 +165,10 @@ def _linked(
     memory: Memory, claim: Claim, from_id: NodeId, to_id: NodeId, kind: str, may_pin: bool
 ) -> _CommandResult:
     is_free = may_pin or kind != "SUPERSEDES"
-    if is_free or not proposals.is_protected(memory, memory.graph.node(to_id)):
+    if is_free or not agent_proposals.is_protected(memory, memory.graph.node(to_id)):
         return _CommandResult(link.link(memory, from_id, to_id, kind).redacted)
     wish = ProposedChange(supersedes=(to_id,))
-    proposals.propose_superseding(_proposing(memory, claim, wish), from_id, to_id)
+    agent_proposals.propose_superseding(_proposing(memory, claim, wish), from_id, to_id)
     return _CommandResult(wish=wish)
 
 

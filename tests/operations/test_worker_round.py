@@ -9,9 +9,9 @@ import pytest
 
 from ctx import clock
 from ctx.capture import reconcile, state
-from ctx.operations import learnings, tend
+from ctx.operations import learnings, worker_round
 from ctx.operations.apply import NOTHING
-from ctx.operations.tend import WorkerRounds
+from ctx.operations.worker_round import WorkerRounds
 from ctx.synthesis import writing
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
@@ -177,7 +177,7 @@ def test_one_part_that_fails_is_no_harm_to_the_others(
     with monkeypatch.context() as patch:
         patch.setattr(reconcile, "reconcile", fails)
         patch.setattr(learnings, "learn", fails)
-        patch.setattr(tend, "drain", fails)
+        patch.setattr(worker_round, "drain", fails)
         client.apply()
         conversation.submit("Fix it.")
         conversation.end()
@@ -230,7 +230,7 @@ def test_one_process_at_a_time_tells(
     client: Client, tending: WorkerRounds, problems: list[str]
 ) -> None:
     other = WorkerRounds(client.home, tending._guard)
-    with client.memory() as memory, tend.hold_sessions(client.home) as held:
+    with client.memory() as memory, worker_round.hold_sessions(client.home) as held:
         assert held
         assert other.remember(memory) == (NOTHING, 0, 0, ())
     assert problems == []

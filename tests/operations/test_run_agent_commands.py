@@ -11,8 +11,8 @@ from ctx import ids
 from ctx.agent_commands import commands as grammar
 from ctx.memory import pending
 from ctx.memory.model import Node
-from ctx.operations import add, apply, commands
-from ctx.operations.commands import CommandOutcome
+from ctx.operations import add, apply, run_agent_commands
+from ctx.operations.run_agent_commands import CommandOutcome
 from ctx.workspace import Memory
 from tests.capture.conversations import SESSION, Client, context_of
 from tests.conftest import Ctx
@@ -36,7 +36,7 @@ class Agent:
         outcome = CommandOutcome()
         for found in grammar.parse(text):
             claim = f"{SESSION} msg_{self._answers} {found.position}"
-            done = commands.execute(self.memory, found, claim, may_pin=may_pin)
+            done = run_agent_commands.execute(self.memory, found, claim, may_pin=may_pin)
             outcome = CommandOutcome(*map(sum, zip(outcome, done, strict=True)))
         return outcome
 
@@ -597,18 +597,20 @@ def test_each_is_done_once(agent: Agent, text: str) -> None:
     agent.writes(f'<ctx:summarize nodes="{one.id},{two.id}">Both.</ctx:summarize>')
     summary = agent.nodes()["Both."]
     (found,) = grammar.parse(text.format(one=one.id, two=two.id, summary=summary.id))
-    first = commands.execute(agent.memory, found, "the same")
+    first = run_agent_commands.execute(agent.memory, found, "the same")
     assert first.done + first.failed == 1
     after = tables(agent)
     for _ in range(4):
-        assert commands.execute(agent.memory, found, "the same") == CommandOutcome(repeated=1)
+        assert run_agent_commands.execute(agent.memory, found, "the same") == CommandOutcome(
+            repeated=1
+        )
         assert tables(agent) == after
     # What it is about may be gone meanwhile: it is done nevertheless.
     for node in (one, two, summary):
         agent.graph.connection.execute("DELETE FROM nodes WHERE id = ?", (node.id,))
-    assert commands.execute(agent.memory, found, "the same") == CommandOutcome(repeated=1)
+    assert run_agent_commands.execute(agent.memory, found, "the same") == CommandOutcome(repeated=1)
     # Somebody else's is another.
-    again = commands.execute(agent.memory, found, "another")
+    again = run_agent_commands.execute(agent.memory, found, "another")
     assert again.repeated == 0
 
 

@@ -6,8 +6,8 @@ from ctx import clock, interrupts
 from ctx.capture import state
 from ctx.capture.state import Session
 from ctx.llm.ledger import SessionSpent
-from ctx.operations import apply, model_synthesis, tend
-from ctx.operations.model_synthesis import SynthesisModel, TokensLeft
+from ctx.operations import apply, model_questions, worker_round
+from ctx.operations.model_questions import SynthesisModel, TokensLeft
 from ctx.synthesis import writing
 from ctx.synthesis.by_model import questions
 from ctx.synthesis.by_model.answers import Kept
@@ -66,7 +66,7 @@ def plan_synthesis(
 ) -> SynthesisResult:
     """What would be asked. Nobody is asked by this."""
     session = state.get(memory.user.connection, text)
-    due = model_synthesis.due(memory.user.connection, session, voice, again=again)
+    due = model_questions.due(memory.user.connection, session, voice, again=again)
     asked = [_question_result(each, None) for each in due]
     if asked and asked[-1].kind == "summary":
         more = questions.most_more(len(asked) - 1)
@@ -93,7 +93,7 @@ def synthesise_now(
     asked: list[QuestionResult] = []
     problem = ""
     written: Written | None = None
-    names = [each.name for each in model_synthesis.due(connection, session, voice, again=again)]
+    names = [each.name for each in model_questions.due(connection, session, voice, again=again)]
     try:
         for number, name in enumerate(names):
             if problem and name.kind == "steps":
@@ -101,9 +101,9 @@ def synthesise_now(
                 continue
             interrupts.next_part()
             tick(number, len(names))
-            scrub = model_synthesis.last_scrub(connection)
+            scrub = model_questions.last_scrub(connection)
             # The summary is of what was told just now, and what was scrubbed is not sent.
-            due = model_synthesis.due(connection, session, voice, again=again)
+            due = model_questions.due(connection, session, voice, again=again)
             question = next((each for each in due if each.name == name), None)
             if question is None:
                 continue
@@ -115,7 +115,7 @@ def synthesise_now(
                 problem = error.message
                 continue
             interrupts.defer()
-            if not model_synthesis.keep(memory, answer, scrub):
+            if not model_questions.keep(memory, answer, scrub):
                 problem = _MEANWHILE
                 break
             asked.append(_question_result(question, answer))
@@ -132,7 +132,7 @@ def synthesise_now(
 def _synthesise_again(memory: Memory, session: Session) -> Written | None:
     """Where another process is at it, that one does it in a moment."""
     home = memory.surroundings.user_store.home
-    with tend.hold_sessions(home) as held:
+    with worker_round.hold_sessions(home) as held:
         if not held:
             return None
         is_over = session.status != state.ACTIVE

@@ -13,8 +13,8 @@ from ctx.cli.settings import Settings
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.memory import store
-from ctx.operations import backups
-from ctx.operations.checkup import DoctorCheck, store_checks
+from ctx.operations import store_backups
+from ctx.operations.store_checks import DoctorCheck, store_checks
 from ctx.workspace import Surroundings
 from tests.conftest import Ctx
 from tests.exchange.foreign.databases import go_store
@@ -84,7 +84,7 @@ def test_a_damaged_store(ctx: Ctx, home: Path, said: Said) -> None:
 def test_a_store_that_was_lost(ctx: Ctx, home: Path, folder: Path) -> None:
     """A file of no bytes is what a crash leaves on some file systems."""
     ctx("add", "--type=fact", "One")
-    made = backups.daily(str(home / "store.db"), 3)
+    made = store_backups.daily(str(home / "store.db"), 3)
     assert made
     for path in home.glob("store.db*"):
         path.unlink()

@@ -194,17 +194,17 @@ class WorkerRounds:
         self._upkept_s = now_s
         with self._guard("retention"):
             from ctx.capture import pipeline
-            from ctx.operations import model_synthesis
+            from ctx.operations import model_questions
 
             pipeline.forget(memory)
-            model_synthesis.forget(memory.user.connection)
+            model_questions.forget(memory.user.connection)
         with self._guard("the daily backup"):
-            from ctx.operations import backups
+            from ctx.operations import store_backups
 
             config = memory.surroundings.person_config
             # A copy of nothing would be the only one for a day.
             if census.has_nodes(memory.user.connection) and not memory.is_alone:
-                backups.daily(memory.path, config.integer("backup.keep"))
+                store_backups.daily(memory.path, config.integer("backup.keep"))
         self._note_health(memory)
 
     def _note_health(self, memory: Memory) -> None:

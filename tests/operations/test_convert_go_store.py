@@ -15,7 +15,7 @@ from ctx.errors import DatabaseFailure, DiskFailure
 from ctx.exchange.foreign import go_ctx
 from ctx.memory import store
 from ctx.memory.graph import Graph
-from ctx.operations.adopt import convert_go_store
+from ctx.operations.convert_go_store import convert_go_store
 from tests.conftest import Ctx
 from tests.exchange.foreign.databases import DECISION, FACT, OLDER, go_store
 from tests.faults import NO_SPACE, Disk, Stopped
@@ -91,7 +91,7 @@ def test_nothing_of_theirs(tmp_path: Path) -> None:
 
 
 def test_while_their_program_has_it_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ctx.operations.adopt._BUSY_MS", 50)
+    monkeypatch.setattr("ctx.operations.convert_go_store._BUSY_MS", 50)
     path = go_store(tmp_path / "store.db")
     with closing(sqlite3.connect(path)) as busy:
         busy.execute("BEGIN IMMEDIATE")
@@ -150,11 +150,11 @@ def test_several_processes_come_upon_it_at_once(tmp_path: Path) -> None:
     path = go_store(tmp_path / "store.db")
     script = (
         "import sys\n"
-        "from ctx.operations.adopt import adopt\n"
+        "from ctx.operations.convert_go_store import convert_go_store\n"
         "from ctx.memory import store\n"
-        "adopted = adopt(sys.argv[1])\n"
+        "converted = convert_go_store(sys.argv[1])\n"
         "store.open_for_writing(sys.argv[1]).execute('SELECT 1 FROM records')\n"
-        "print(adopted is not None)\n"
+        "print(converted is not None)\n"
     )
     command = [sys.executable, "-c", script, str(path)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
