@@ -21,6 +21,7 @@ from ctx.cli import completion_candidates, options, untag
 from ctx.cli.commands import COMMANDS, command_named
 from ctx.cli.completion import SHELLS, script
 from ctx.cli.completion_candidates import CompletionCandidate
+from ctx.cli.help_topics import TOPICS
 from ctx.cli.settings import Settings
 from ctx.cli.shell_words import Typed, insertion, split
 from ctx.config.schema import SETTINGS
@@ -95,7 +96,8 @@ def test_commands(offered: Offered, folder: Path) -> None:
     ]
     assert words_of(offered("")) == list(COMMANDS)
     assert words_of(offered("--format", "json", "")) == list(COMMANDS)
-    assert words_of(offered("help", "")) == list(COMMANDS)
+    assert set(words_of(offered("help", ""))) == {*COMMANDS, *TOPICS}
+    assert words_of(offered("help", "tie")) == ["tiers"]
     assert words_of(offered("nonsense", "")) == []
     assert words_of(offered("--nonsense", "")) == []
 

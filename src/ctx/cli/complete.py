@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.cli import commands, completion_candidates, options, shell_words
+from ctx.cli import commands, completion_candidates, help_topics, options, shell_words
 from ctx.cli.completion_candidates import CompletionCandidate, CompletionOffer
 from ctx.errors import CtxError
 
@@ -80,15 +80,15 @@ def _offer_for_command(words: list[str], typed: str, settings: "Settings") -> Co
     command, parser = commands.command_named(name)
     if hasattr(command, "prepare") and (rest or typed.startswith("-")):
         rest = command.prepare([*rest, typed])[:-1]
-    reached = _reach(parser, rest, _reach(top, leading).given)
+    reached = _reach(parser, rest, _reach(top, leading).values)
     return _offer_at(reached, typed, settings)
 
 
 def _offer_help(words: list[str], typed: str) -> CompletionOffer:
     if not words:
-        return completion_candidates.offer(
-            map(CompletionCandidate._make, commands.COMMANDS.items()), typed
-        )
+        topics = {name: summary for name, (summary, _) in help_topics.TOPICS.items()}
+        named = {**topics, **commands.COMMANDS}
+        return completion_candidates.offer(map(CompletionCandidate._make, named.items()), typed)
     reached = _reach(commands.command_named(words[0])[1], words[1:])
     expected = reached.expected
     return _subcommands(expected, typed) if isinstance(expected, _Subparsers) else CompletionOffer()
@@ -103,7 +103,7 @@ class CursorPosition(NamedTuple):
     parser: argparse.ArgumentParser
     expected: argparse.Action | None
     """The argument that comes next. For an option: the cursor stands at its value."""
-    given: dict[argparse.Action, str]
+    values: dict[argparse.Action, str]
     only_arguments: bool
     """After `--` nothing is an option."""
 
@@ -161,7 +161,7 @@ def _offer_at(reached: CursorPosition, typed: str, settings: "Settings") -> Comp
         argparse.Namespace(
             **{
                 action.dest: settings.expanded(word)
-                for action, word in reached.given.items()
+                for action, word in reached.values.items()
                 if action.dest in ("db", "in_folder") and word
             }
         )
@@ -191,7 +191,7 @@ def _options(reached: CursorPosition, typed: str) -> CompletionOffer:
     general = [a for group in groups if group.title == "everywhere" for a in group._group_actions]
     found = []
     for action in reached.parser._actions:
-        spent = action in reached.given and not isinstance(action, _REPEATED)
+        spent = action in reached.values and not isinstance(action, _REPEATED)
         if not action.option_strings or action.help == argparse.SUPPRESS or spent:
             continue
         # A short name is offered where there is no long one, or to say that it is one.
@@ -218,7 +218,7 @@ def _values(
     what = getattr(action, "completes", _PLACEHOLDERS.get(placeholder))
     if what is None:
         return CompletionOffer()
-    node = next((word for given, word in reached.given.items() if given.dest == "id"), "")
+    node = next((word for action, word in reached.values.items() if action.dest == "id"), "")
     return completion_candidates.holding(what, typed, settings, node)
 
 

@@ -77,7 +77,7 @@ class Composition(NamedTuple):
 
 
 class ComposeCandidates(NamedTuple):
-    found: Iterator[NodeId]
+    node_ids: Iterator[NodeId]
     query: Query | None
     of_other_projects: LeftOut
     kept: Collection[NodeId] | None = None
@@ -179,7 +179,7 @@ def _composed(
 
     def reading() -> Iterator[NodeId]:
         nonlocal read
-        for node_id in candidates.found:
+        for node_id in candidates.node_ids:
             read += 1
             yield node_id
 
@@ -190,7 +190,7 @@ def _composed(
             yield each.entry
 
     def left_out(shown: int) -> LeftOut:
-        rest = _counted(candidates.found)
+        rest = _counted(candidates.node_ids)
         return rest if rest.or_more else LeftOut(read - shown + rest.nodes)
 
     composed = composer.compose(entries(), left_out, budget, Frame(rendered_at))

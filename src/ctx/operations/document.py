@@ -246,15 +246,15 @@ class NodeDocument(NamedTuple):
 
     folder: str
     path: str
-    seen: bytes
+    data: bytes
 
     @property
     def text(self) -> str:
-        return self.seen.decode("utf-8", "surrogateescape")
+        return self.data.decode("utf-8", "surrogateescape")
 
     @property
     def digest(self) -> str:
-        return digest(content_of(self.seen))
+        return digest(content_of(self.data))
 
 
 def edited_by_people(memory: Memory, node: Node) -> NodeDocument | None:
@@ -286,7 +286,7 @@ def rewriting(document: NodeDocument) -> Iterator[Callable[[str], None]]:
     def rewrite(text: str) -> None:
         # Also what is in place already when the folder cannot be synced is taken back.
         written.append(text)
-        if not files.replace(document.folder, document.path, fitting(text), seen=document.seen):
+        if not files.replace(document.folder, document.path, fitting(text), seen=document.data):
             raise StagingConflict(
                 f"The file {document.path} was saved by somebody just now.",
                 hint="Nothing was changed; look at it, and run the command again.",

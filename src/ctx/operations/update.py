@@ -88,7 +88,7 @@ def _update_document(
 
     wanted = redact(model.content(options.content or ""))
     text = redact(document.with_content(found.text, wanted.text)).text
-    before, after = content_of(found.seen), content_of(text.encode("utf-8", "surrogateescape"))
+    before, after = content_of(found.data), content_of(text.encode("utf-8", "surrogateescape"))
     with document.rewriting(found) as rewrite, memory.changing("update", PROJECT) as change:
         changed = change.update_node(
             node_id,
