@@ -34,7 +34,7 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.memory.query.query_parser import parse
 from ctx.operations import import_, link, recall
-from ctx.operations.compose import Visible, scope_of
+from ctx.operations.compose import VisibleNodes, scope_of
 from ctx.packs import node_ranking, node_vectors
 from ctx.workspace import Environment, Memory, open_memory
 
@@ -207,7 +207,7 @@ def filled(history: History) -> Iterator[Memory]:
         surroundings = Environment(folder, UserStore(folder), {}, (), CLI_SESSION)
         with open_memory(surroundings, writing=True) as memory:
             if history.entries:
-                source = import_.Source("jsonl", (str(lines),))
+                source = import_.ImportSource("jsonl", (str(lines),))
                 import_.import_(memory, (source,), import_.Options())
                 _link(memory)
             yield memory
@@ -253,7 +253,7 @@ def _words(text: str) -> list[str]:
 
 def ours(memory: Memory, *, with_vectors: bool, without: Sequence[str] = ()) -> Answering:
     """The first ten, relevant or not."""
-    scope = scope_of(memory, Visible(all_projects=True))
+    scope = scope_of(memory, VisibleNodes(all_projects=True))
 
     def answer(case: Case) -> list[str]:
         query = parse(" ".join([*case.beside, case.question]))
@@ -271,7 +271,7 @@ def shown(memory: Memory, *, with_vectors: bool) -> Answering:
 
     def answer(case: Case) -> list[str]:
         asked = " ".join([*case.beside, case.question])
-        options = recall.Options(asked, FIRST, visible=Visible(all_projects=True))
+        options = recall.Options(asked, FIRST, visible=VisibleNodes(all_projects=True))
         near = node_vectors.nearness(memory, case.question) if with_vectors else None
         found = recall.recall(memory, options, near)
         return [node.metadata["unit"] for node in found.nodes]

@@ -28,7 +28,7 @@ from ctx.agents.registry import HOSTS
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.operations.tend import Tending
+from ctx.operations.worker_round import WorkerRounds
 from ctx.workspace import Environment, open_memory
 
 DAYS = 250
@@ -77,7 +77,7 @@ class Year:
         for day in range(days):
             self.now_ms = FIRST_MS + day * DAY_MS
             with moved_clock(lambda: self.now_ms), open_memory(here, writing=True) as memory:
-                tending = Tending(self.home, _raises)
+                tending = WorkerRounds(self.home, _raises)
                 for number in range(SESSIONS):
                     self.has_session(f"s{day:03d}-{number}")
                     tending.round(memory)

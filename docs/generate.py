@@ -1,4 +1,4 @@
-"""Write docs/reference/ from the program itself. `--check` only compares."""
+"""Write docs/reference/ from the program. With `--check`, only compare."""
 
 import argparse
 import inspect
@@ -6,6 +6,7 @@ import os
 import sys
 import types
 import typing
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from ctx.cli import (
     debug,
     edges,
     gc,
+    help_topics,
     hook,
     install,
     llm,
@@ -43,7 +45,6 @@ from ctx.operations import (
     add_file,
     apply,
     backfill,
-    backups,
     code_calls,
     code_changed,
     code_cycles,
@@ -61,14 +62,15 @@ from ctx.operations import (
     diff,
     document,
     export,
+    graph_walk,
     import_,
     ingest,
     init,
     learnings,
     link,
-    listing,
     log,
     move,
+    node_list,
     passages,
     pause,
     query,
@@ -78,153 +80,153 @@ from ctx.operations import (
     relate,
     review,
     scrub,
+    session_synthesis,
     sessions,
     show,
     stage,
     status,
     store,
+    store_backups,
     summarize,
-    synthesise_now,
     tag,
     task,
     trust,
     undo,
     update,
     view,
-    walked,
     why,
 )
 from ctx.packs import prompt_pack
 
 FOLDER = Path(__file__).parent / "reference"
 
-# What some values are made of is loaded only by commands that need it.
+# Types that a module imports only for type checkers.
 LOADED_LATER = {"Layer": resolve.Layer, "Passage": passages.Passage}
 
-# What each command answers with `--format json`.
+# What each command prints with `--format json`.
 ANSWERS: dict[str, type] = {
-    "ctx add node": add.Added,
-    "ctx add file": add_file.FilesAdded,
-    "ctx add file --commit": add_file_command.AddedAndCommitted,
-    "ctx add cargo": add_cargo.CargoAdded,
-    "ctx add cargo --commit": add_cargo_command.CargoAddedAndCommitted,
-    **{f"ctx add {word}": add_code.CodeAdded for word in ("code", "rust")},
-    "ctx add code --commit": add_code_command.CodeAddedAndCommitted,
-    **{f"ctx add {word}": document.Written for word in ("note", "task", "decision")},
-    "ctx add note --commit": add_document.WrittenAndCommitted,
-    "ctx add command": add_command.Kept,
-    "ctx add command --commit": add_command_command.KeptAndCommitted,
-    "ctx show": show.Shown,
-    "ctx list": listing.Listing,
-    "ctx update": update.Updated,
-    "ctx edit": update.Updated,
-    "ctx delete": delete.Deleted,
-    "ctx forget": delete.Deleted,
-    "ctx restore": delete.Restored,
-    "ctx restore --backup": backups.Backups,
-    "ctx restore --backup NAME": backups.RestoredBackup,
-    "ctx undo": undo.Undone,
-    "ctx undo --list": undo.Changes,
-    "ctx pin": tag.Tagging,
-    "ctx unpin": tag.Tagging,
-    "ctx tag": tag.Tagged,
-    "ctx untag": tag.Tagged,
-    "ctx tags": tags.Tags,
-    "ctx sessions list": sessions.Sessions,
-    "ctx sessions show": sessions.Told,
-    "ctx sessions replay": sessions.Replayed,
-    "ctx sessions delete": sessions.Deleted,
-    "ctx sessions synthesise": synthesise_now.Synthesised,
-    **{f"ctx learnings {word}": learnings.Learnings for word in ("list", "add")},
-    **{f"ctx learnings {word}": learnings.Learnings for word in ("confirm", "reject")},
-    **{f"ctx worker {word}": worker.Status for word in ("start", "stop", "status", "run")},
-    "ctx worker logs": worker.Logged,
-    "ctx link": link.Linked,
-    "ctx unlink": link.Unlinked,
-    "ctx relate": relate.Related,
-    "ctx edges": edges.Edges,
-    "ctx move": move.Moved,
-    "ctx task start": task.Started,
-    "ctx task end": task.Ended,
-    "ctx task current": task.Current,
-    "ctx search": query.Found,
+    "ctx add node": add.AddResult,
+    "ctx add file": add_file.AddFileResult,
+    "ctx add file --commit": add_file_command.AddFileCommitResult,
+    "ctx add cargo": add_cargo.AddCargoResult,
+    "ctx add cargo --commit": add_cargo_command.AddCargoCommitResult,
+    **{f"ctx add {word}": add_code.AddCodeResult for word in ("code", "rust")},
+    "ctx add code --commit": add_code_command.AddCodeCommitResult,
+    **{f"ctx add {word}": document.AddDocumentResult for word in ("note", "task", "decision")},
+    "ctx add note --commit": add_document.AddDocumentCommitResult,
+    "ctx add command": add_command.AddCommandResult,
+    "ctx add command --commit": add_command_command.AddCommandCommitResult,
+    "ctx show": show.ShowResult,
+    "ctx list": node_list.NodeList,
+    "ctx update": update.UpdateResult,
+    "ctx edit": update.UpdateResult,
+    "ctx delete": delete.DeleteResult,
+    "ctx forget": delete.DeleteResult,
+    "ctx restore": delete.RestoreResult,
+    "ctx restore --backup": store_backups.BackupList,
+    "ctx restore --backup NAME": store_backups.RestoreBackupResult,
+    "ctx undo": undo.UndoResult,
+    "ctx undo --list": undo.ChangeList,
+    "ctx pin": tag.TagResults,
+    "ctx unpin": tag.TagResults,
+    "ctx tag": tag.TagResult,
+    "ctx untag": tag.TagResult,
+    "ctx tags": tags.TagList,
+    "ctx sessions list": sessions.SessionList,
+    "ctx sessions show": sessions.SessionDetails,
+    "ctx sessions replay": sessions.SessionReplay,
+    "ctx sessions delete": sessions.DeleteSessionResult,
+    "ctx sessions synthesise": session_synthesis.SynthesisResult,
+    **{f"ctx learnings {word}": learnings.LearningList for word in ("list", "add")},
+    **{f"ctx learnings {word}": learnings.LearningList for word in ("confirm", "reject")},
+    **{f"ctx worker {word}": worker.WorkerStatus for word in ("start", "stop", "status", "run")},
+    "ctx worker logs": worker.WorkerLog,
+    "ctx link": link.LinkResult,
+    "ctx unlink": link.UnlinkResult,
+    "ctx relate": relate.RelateResult,
+    "ctx edges": edges.NodeEdges,
+    "ctx move": move.MoveResult,
+    "ctx task start": task.StartTaskResult,
+    "ctx task end": task.EndTaskResult,
+    "ctx task current": task.CurrentTask,
+    "ctx search": query.QueryResult,
     "ctx query": prompt_pack.PromptPack,
-    "ctx query --as nodes": query.Found,
-    "ctx recall": recall.Recalled,
-    "ctx why": why.Explained,
-    "ctx why --list": why.Receipts,
-    "ctx trace": walked.Walked,
-    "ctx related": walked.Walked,
-    "ctx compose": compose.Context,
-    "ctx context": context.Shown,
-    "ctx view create": view.Viewed,
-    "ctx view list": view.Views,
-    "ctx view render": compose.Context,
-    "ctx view update": view.Viewed,
-    "ctx view delete": view.Viewed,
-    "ctx summarize": summarize.Summarized,
-    "ctx init": init.Initialised,
-    "ctx commit": commit.Committed,
+    "ctx query --as nodes": query.QueryResult,
+    "ctx recall": recall.RecallResult,
+    "ctx why": why.ReceiptDetails,
+    "ctx why --list": why.ReceiptList,
+    "ctx trace": graph_walk.GraphWalk,
+    "ctx related": graph_walk.GraphWalk,
+    "ctx compose": compose.ComposedContext,
+    "ctx context": context.ContextResult,
+    "ctx view create": view.ViewResult,
+    "ctx view list": view.ViewList,
+    "ctx view render": compose.ComposedContext,
+    "ctx view update": view.ViewResult,
+    "ctx view delete": view.ViewResult,
+    "ctx summarize": summarize.SummarizeResult,
+    "ctx init": init.InitResult,
+    "ctx commit": commit.CommitResult,
     "ctx log": log.Log,
-    "ctx log --day": log.Day,
+    "ctx log --day": log.LogDay,
     "ctx diff": diff.Diff,
     "ctx review list": review.Review,
     "ctx review accept": review.Review,
     "ctx review reject": review.Review,
-    "ctx rebuild": rebuild.Rebuilt,
-    "ctx pause": pause.Paused,
-    "ctx resume": pause.Resumed,
-    "ctx scrub": scrub.Scrubbed,
-    "ctx stage start": stage.Begun,
-    "ctx stage flush": stage.Flushed,
-    "ctx stage compact": commit.Committed,
-    "ctx stage abort": stage.Aborted,
-    "ctx stage status": stage.Staging,
-    "ctx stage recover": recover.Recovered,
-    "ctx trust": trust.Trust,
+    "ctx rebuild": rebuild.RebuildResult,
+    "ctx pause": pause.PauseResult,
+    "ctx resume": pause.ResumeResult,
+    "ctx scrub": scrub.ScrubResult,
+    "ctx stage start": stage.StageStartResult,
+    "ctx stage flush": stage.StageFlushResult,
+    "ctx stage compact": commit.CommitResult,
+    "ctx stage abort": stage.StageAbortResult,
+    "ctx stage status": stage.StageStatus,
+    "ctx stage recover": recover.StageRecoverResult,
+    "ctx trust": trust.TrustResult,
     "ctx trust --list": trust.TrustedProjects,
-    "ctx gc": gc.Collected,
-    "ctx debug cat": debug.Shown,
-    "ctx debug refs": debug.Pointers,
-    "ctx debug history": debug.History,
+    "ctx gc": gc.GcResult,
+    "ctx debug cat": debug.ObjectDetails,
+    "ctx debug refs": debug.PointerList,
+    "ctx debug history": debug.ObjectHistory,
     "ctx debug verify": verify.Report,
-    "ctx debug index": debug_index.Found,
-    "ctx debug graph": debug_graph.Drawn,
-    "ctx code outline": code_outline.Outline,
-    "ctx code callers": code_calls.Calls,
-    "ctx code callees": code_calls.Calls,
-    "ctx code imports": code_imports.Imports,
+    "ctx debug index": debug_index.IndexLookup,
+    "ctx debug graph": debug_graph.GraphPicture,
+    "ctx code outline": code_outline.FileOutline,
+    "ctx code callers": code_calls.CodeCalls,
+    "ctx code callees": code_calls.CodeCalls,
+    "ctx code imports": code_imports.CodeImports,
     "ctx code cycles": code_cycles.Cycles,
-    "ctx code packages": code_packages.Packages,
-    "ctx code changed": code_changed.Changed,
-    "ctx code history": code_history.History,
+    "ctx code packages": code_packages.PackageList,
+    "ctx code changed": code_changed.CodeChanges,
+    "ctx code history": code_history.FileHistory,
     "ctx code status": code_index.IndexStatus,
     "ctx code index": code_index.IndexReport,
-    "ctx llm": llm.Answered,
-    "ctx cost": cost.Cost,
+    "ctx llm": llm.LlmResult,
+    "ctx cost": cost.CostReport,
     "ctx cost --calibrate": cost.Calibration,
-    "ctx export": export.Exported,
-    "ctx import": import_.Imported,
-    "ctx import --transcripts": backfill.Backfilled,
-    "ctx ingest": ingest.Ingested,
-    "ctx store path": store.Located,
-    "ctx store check": store.Checked,
-    "ctx store rebuild": store.Rebuilt,
-    "ctx store backup": store.BackedUp,
-    "ctx store restore": store.Restored,
-    "ctx store recover": store.Recovery,
-    "ctx status": status.Status,
-    "ctx install": install.Installed,
-    "ctx uninstall": uninstall.Uninstalled,
+    "ctx export": export.ExportResult,
+    "ctx import": import_.ImportResult,
+    "ctx import --transcripts": backfill.BackfillResult,
+    "ctx ingest": ingest.IngestResult,
+    "ctx store path": store.StorePath,
+    "ctx store check": store.StoreCheck,
+    "ctx store rebuild": store.StoreRebuildResult,
+    "ctx store backup": store.StoreBackupResult,
+    "ctx store restore": store.StoreRestoreResult,
+    "ctx store recover": store.StoreRecovery,
+    "ctx status": status.MemoryStatus,
+    "ctx install": install.InstallResult,
+    "ctx uninstall": uninstall.UninstallResult,
     "ctx doctor": doctor.Diagnosis,
-    **{f"ctx hook {word}": hook.Answer for word in spool.EVENTS},
-    "ctx hook apply": apply.Applied,
-    "ctx config get": config.Answer,
+    **{f"ctx hook {word}": hook.HookAnswer for word in spool.EVENTS},
+    "ctx hook apply": apply.ApplyResult,
+    "ctx config get": config.ConfigValue,
     "ctx config set": edit_file.Change,
     "ctx config unset": edit_file.Change,
-    "ctx config list": config.Listing,
-    "ctx config explain": config.Explanation,
-    "ctx completion": completion.Script,
+    "ctx config list": config.ConfigList,
+    "ctx config explain": config.ConfigExplanation,
+    "ctx completion": completion.CompletionScript,
 }
 
 
@@ -232,10 +234,16 @@ def commands() -> str:
     parts = [
         "# Commands",
         "",
-        "Made by `make docs` from the program's own help.",
+        "Generated by `make docs` from the help of the program. [JSON](json.md) describes what",
+        "each command prints with `--format json`; [Help topics](topics.md) explains the terms.",
         "",
-        "In a project whose store is not trusted (`ctx trust`), a JSON answer also has",
-        "`withheld: true`: nothing of that store is in it.",
+        "## Options of every command",
+        "",
+        "```",
+        *_shared_options(options.global_options().format_help()),
+        "```",
+        "",
+        f"Before {_listed(sorted(options.READ_ONLY))}, not after: `-C`, `--set` and `--db`.",
         "",
     ]
     for name, summary in COMMANDS.items():
@@ -244,48 +252,103 @@ def commands() -> str:
         parser = options.command_parser(name, summary, module_of(name))
         subparsers = options.subcommands_of(parser)
         parts += [f"## ctx {name}", "", "```", _help(parser), "```", ""]
-        parts += _answer(f"ctx {name}")
-        parts += _answer(f"ctx {name} --list")
-        parts += _answer(f"ctx {name} --as nodes")
+        parts += _answers(f"ctx {name}", f"ctx {name} --list", f"ctx {name} --as nodes")
         for word, inner in subparsers.items():
             parts += [f"### ctx {name} {word}", "", "```", _help(inner), "```", ""]
-            parts += _answer(f"ctx {name} {word}")
-            parts += _answer(f"ctx {name} {word} --commit")
+            parts += _answers(f"ctx {name} {word}", f"ctx {name} {word} --commit")
     return "\n".join(parts).rstrip() + "\n"
 
 
+def _shared_options(text: str) -> list[str]:
+    """The lines of a help text about the options of every command."""
+    lines = text.splitlines()
+    start = lines.index(f"{options.EVERYWHERE}:")
+    end = lines.index("", start) if "" in lines[start:] else len(lines)
+    return lines[start + 1 : end]
+
+
 def _help(parser: argparse.ArgumentParser) -> str:
-    return parser.format_help().rstrip()
+    """The help of a command, without the options of every command: the page has them once."""
+    before, _, after = parser.format_help().partition(f"\n{options.EVERYWHERE}:\n")
+    return f"{before}\n{after.partition(chr(10) * 2)[2]}".rstrip()
 
 
-def _answer(command: str) -> list[str]:
-    answer = ANSWERS.get(command)
-    if answer is None:
-        return []
-    shapes = _shapes(answer)
-    return [f"`{command} --format json` answers:", "", "```", *shapes, "```", ""]
+def _listed(names: list[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-def _shapes(answer: type) -> list[str]:
-    """A value's fields, and those of the values in it."""
-    lines: list[str] = []
-    waiting, seen = [answer], {answer}
+def _answers(*forms: str) -> list[str]:
+    """What a command prints as JSON, by the name of the shape."""
+    lines = [
+        f"`{command} --format json` prints {_link(_shape_name(ANSWERS[command]))}."
+        for command in forms
+        if command in ANSWERS
+    ]
+    return [*lines, ""] if lines else []
+
+
+def json_page() -> str:
+    parts = [
+        "# JSON",
+        "",
+        "Generated by `make docs`. With `--format json` every command prints one object. The",
+        "[commands](commands.md) name its shape; this page has each shape once.",
+        "",
+        "In a project whose store is not trusted (`ctx trust`), the object also has",
+        "`withheld: true`: it holds nothing of that store.",
+        "",
+        "`text` is a string, `[text, …]` a list, `text | null` either. Identifiers (`NodeId`,",
+        "`ObjectId`, `SessionId`) are strings.",
+        "",
+    ]
+    for name, shape in sorted(_SHAPES.items(), key=lambda each: each[0].lower()):
+        parts += [f"## {name}", ""]
+        if used := [command for command, answer in ANSWERS.items() if answer is shape]:
+            parts += [f"Printed by {', '.join(f'`{command}`' for command in used)}.", ""]
+        fields = typing.get_type_hints(shape, localns=LOADED_LATER).items()
+        parts += ["```", *(f"{field}: {_type(hint)}" for field, hint in fields), "```", ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def topics() -> str:
+    parts = ["# Help topics", "", "Generated by `make docs`. `ctx help TOPIC` prints the same.", ""]
+    for name, (summary, _) in help_topics.TOPICS.items():
+        parts += [f"## {name}", "", f"{summary[:1].upper()}{summary[1:]}.", ""]
+        parts += ["```", help_topics.text(name).rstrip(), "```", ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _link(name: str) -> str:
+    return f"[{name}](json.md#{name.lower().replace('.', '')})"
+
+
+def _shapes() -> dict[str, type]:
+    """Every value that an answer holds, by its name. Two of one name get that of their module."""
+    waiting, known = list(ANSWERS.values()), dict.fromkeys(ANSWERS.values())
     while waiting:
-        value = waiting.pop(0)
-        lines.append(f"{value.__name__}")
-        for name, hint in typing.get_type_hints(value, localns=LOADED_LATER).items():
-            lines.append(f"  {name}: {_type(hint)}")
+        for hint in typing.get_type_hints(waiting.pop(0), localns=LOADED_LATER).values():
             for inner in _values_in(hint):
-                if inner not in seen:
-                    seen.add(inner)
+                if inner not in known:
+                    known[inner] = None
                     waiting.append(inner)
-    return lines
+    names = Counter(value.__name__ for value in known)
+    return {
+        value.__name__
+        if names[value.__name__] == 1
+        else f"{value.__module__.rpartition('.')[2]}.{value.__name__}": value
+        for value in known
+    }
+
+
+def _shape_name(shape: type) -> str:
+    return next(name for name, value in _SHAPES.items() if value is shape)
 
 
 def _values_in(hint: Any) -> list[type]:
     if isinstance(hint, type) and hasattr(hint, "_fields"):
         return [hint]
-    return [found for inner in typing.get_args(hint) for found in _values_in(inner)]
+    return [value for inner in typing.get_args(hint) for value in _values_in(inner)]
 
 
 def _type(hint: Any) -> str:
@@ -302,6 +365,8 @@ def _type(hint: Any) -> str:
         return "null"
     if hint is Any:
         return "any"
+    if hint in _SHAPES.values():
+        return _shape_name(hint)
     names = {"str": "text", "int": "number", "float": "number", "bool": "true | false"}
     return names.get(hint.__name__, hint.__name__)
 
@@ -385,7 +450,15 @@ def configuration() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"commands.md": commands, "errors.md": errors_page, "configuration.md": configuration}
+_SHAPES = _shapes()
+
+PAGES = {
+    "commands.md": commands,
+    "topics.md": topics,
+    "json.md": json_page,
+    "errors.md": errors_page,
+    "configuration.md": configuration,
+}
 
 
 def main() -> int:

@@ -20,8 +20,9 @@ SLOW = frozenset(
     agents/claude_code/test_in_a_project agents/claude_code/test_doctor
     cli/test_completion cli/test_install cli/test_llm cli/test_move
     code/test_build code/test_follow code/test_parse_fuzz llm/test_llama_cpp
-    memory/query/test_oracle memory/query/test_fuzz exchange/test_recovery operations/test_adopt
-    worker/test_worker worker/test_model_synthesis test_redaction test_docs
+    memory/query/test_oracle memory/query/test_fuzz exchange/test_recovery
+    operations/test_convert_go_store worker/test_worker worker/test_model_synthesis
+    test_redaction test_docs
     """.split()
 )
 """The modules, beside those in `e2e`, that are about processes, damage, or random cases as a whole.

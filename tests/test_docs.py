@@ -131,20 +131,35 @@ def test_every_command_has_examples() -> None:
     assert {name for name, _ in examples()} == set(COMMANDS) - {"help"}
 
 
-def test_every_command_says_what_it_answers_in_json() -> None:
-    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
+def test_every_command_names_the_shape_of_its_json() -> None:
+    reference = ROOT / "docs" / "reference"
+    page = (reference / "commands.md").read_text()
+    shapes = re.findall(r"^## (\S+)$", (reference / "json.md").read_text(), re.MULTILINE)
     for name in set(COMMANDS) - {"help"}:
         parser = options.command_parser(name, "x", module_of(name))
         inner = [f"ctx {name} {word}" for word in options.subcommands_of(parser)]
         for command in inner or [f"ctx {name}"]:
-            assert f"`{command} --format json` answers:" in page, f"{command}: see docs/generate.py"
+            named = re.search(rf"^`{command} --format json` prints \[(\S+)\]\(", page, re.MULTILINE)
+            assert named, f"{command}: see docs/generate.py"
+            assert named[1] in shapes, command
 
 
-def test_what_is_answered_has_no_two_values_of_one_name() -> None:
-    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
-    for command, shapes in re.findall(r"`([^`]+)` answers:\n\n```\n(.*?)```", page, re.DOTALL):
-        names = re.findall(r"^\w+$", shapes, re.MULTILINE)
-        assert len(names) == len(set(names)), command
+def test_every_shape_is_described_once_with_all_shapes_in_it() -> None:
+    page = (ROOT / "docs" / "reference" / "json.md").read_text()
+    shapes = dict(
+        re.findall(
+            r"^## (\S+)\n(?:\nPrinted by [^\n]*\n)?\n```\n(.*?)```", page, re.MULTILINE | re.DOTALL
+        )
+    )
+    headings = re.findall(r"^## (\S+)$", page, re.MULTILINE)
+    assert list(shapes) == headings
+    assert len(headings) == len(set(headings))
+    plain = {"ObjectId", "NodeId", "SessionId", "ChangeId", "Ulid"}
+    for name, fields in shapes.items():
+        for line in fields.splitlines():
+            unquoted = re.sub(r'"[^"]*"', "", line.partition(": ")[2])
+            types = set(re.findall(r"\b(?:\w+\.)?[A-Z]\w+", unquoted)) - plain
+            assert types <= set(headings), f"{name}: {line}"
 
 
 def test_error_codes_are_distinct_and_in_order() -> None:

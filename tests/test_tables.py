@@ -50,7 +50,7 @@ ELSEWHERE = {
     "context/session_layers.py": {"nodes", "edges", "tags"},
     "context/where_you_were.py": {"events"},
     # And so does a shell that asks what a word may become.
-    "cli/candidates.py": {"sessions", "receipts", "records", "nodes", "tags", "views"},
+    "cli/completion_candidates.py": {"sessions", "receipts", "records", "nodes", "tags", "views"},
 }
 
 

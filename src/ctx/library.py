@@ -34,18 +34,18 @@ from ctx.ids import SessionId, session_id
 from ctx.layout import UserStore
 from ctx.operations import observe
 from ctx.operations import pack as packing
-from ctx.operations.commit import Committed
+from ctx.operations.commit import CommitResult as Committed
+from ctx.operations.keep_answer import ModelResponse
 from ctx.operations.link import CONFIDENCE
 from ctx.operations.observe import (
-    CommandRun,
-    FileSeen,
-    Kept,
-    Noted,
-    NotKept,
     Observation,
+    ObservedCommand,
+    ObservedFile,
+    ObservedNote,
 )
+from ctx.operations.observe import ObserveResult as Kept
+from ctx.operations.observe import RejectedObservation as NotKept
 from ctx.operations.relate import Relation
-from ctx.operations.respond import Response
 from ctx.packs.prompt_pack import Chunk, PromptPack, Signal
 from ctx.project import trust_check
 from ctx.workspace import Environment, Memory, Workspace
@@ -157,7 +157,7 @@ class Project:
         no store (`ctx init` makes one), E015 for what is no file of the project.
         """
         with self._project() as project:
-            seen = observe.look_at(project, self._environment.folder, os.fspath(path))
+            seen = observe.observe_file(project, self._environment.folder, os.fspath(path))
             return self._note(seen)
 
     def observe_file_write(
@@ -177,14 +177,14 @@ class Project:
         with self._open():
             if not _storable(cmd).strip():
                 raise UsageError("The command has no name.", hint="Say what was run.")
-            self._observed.append(CommandRun(cmd, _bytes(output), exit_code))
+            self._observed.append(ObservedCommand(cmd, _bytes(output), exit_code))
 
     def observe_note(self, text: str) -> None:
         """Something to be kept in mind."""
         with self._open():
             if not _storable(text).strip():
                 raise UsageError("A note without words says nothing.")
-            self._observed.append(Noted(text))
+            self._observed.append(ObservedNote(text))
 
     def observe_response(self, text: str, *, task: str = "", model: str = "") -> None:
         """A model answered. What it speaks of is linked to it when the step is flushed: files and
@@ -192,7 +192,7 @@ class Project:
         with self._open():
             if not _storable(text).strip():
                 raise UsageError("An answer without words says nothing.")
-            self._observed.append(Response(text, _storable(task), _storable(model)))
+            self._observed.append(ModelResponse(text, _storable(task), _storable(model)))
 
     def observe_relations(self, edges: Iterable[Relation | tuple[str, str, str]]) -> None:
         """Things have to do with each other: `(from, label, to)`, or `Relation` with a reason.
@@ -252,7 +252,7 @@ class Project:
 
     # What a call works with
 
-    def _note(self, seen: FileSeen | NotKept) -> NotKept | None:
+    def _note(self, seen: ObservedFile | NotKept) -> NotKept | None:
         if isinstance(seen, NotKept):
             return seen
         self._observed.append(seen)

@@ -23,7 +23,7 @@ from ctx.agents.runtime.hook import Hook
 from ctx.hook_files import spool
 from ctx.layout import UserStore
 from ctx.operations import apply
-from ctx.operations.apply import Applied
+from ctx.operations.apply import ApplyResult
 from ctx.workspace import Environment, Memory, open_memory
 
 SESSION = "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"
@@ -149,9 +149,9 @@ class Client:
         with open_memory(surroundings, writing=True) as memory:
             yield memory
 
-    def apply(self) -> Applied:
+    def apply(self) -> ApplyResult:
         """What `ctx hook apply` does, in this process."""
-        with apply.alone(self.home) as held, self.memory() as memory:
+        with apply.hold_spool(self.home) as held, self.memory() as memory:
             assert held
             done = apply.commands(memory, self.home, TIMEOUT_S)
             more = apply.events(memory, self.home, TIMEOUT_S)

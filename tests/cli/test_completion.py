@@ -17,10 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.cli import candidates, options, untag
-from ctx.cli.candidates import Candidate
+from ctx.cli import completion_candidates, options, untag
 from ctx.cli.commands import COMMANDS, command_named
 from ctx.cli.completion import SHELLS, script
+from ctx.cli.completion_candidates import CompletionCandidate
+from ctx.cli.help_topics import TOPICS
 from ctx.cli.settings import Settings
 from ctx.cli.shell_words import Typed, insertion, split
 from ctx.config.schema import SETTINGS
@@ -95,7 +96,8 @@ def test_commands(offered: Offered, folder: Path) -> None:
     ]
     assert words_of(offered("")) == list(COMMANDS)
     assert words_of(offered("--format", "json", "")) == list(COMMANDS)
-    assert words_of(offered("help", "")) == list(COMMANDS)
+    assert set(words_of(offered("help", ""))) == {*COMMANDS, *TOPICS}
+    assert words_of(offered("help", "tie")) == ["tiers"]
     assert words_of(offered("nonsense", "")) == []
     assert words_of(offered("--nonsense", "")) == []
 
@@ -241,21 +243,23 @@ def test_projects_and_the_tags_of_a_node(memory: Store) -> None:
     memory.node("01M7ESYZ00AB", "a", "project:shop", "tier:working")
     memory.node("01M7ESYZ01AB", "b", "project:shop", "project:site")
     wanted = Settings.from_environment().with_options(argparse.Namespace())
-    assert candidates.holding("project", "", wanted).candidates == (
-        Candidate("shop", "2 nodes"),
-        Candidate("site", "1 node"),
+    assert completion_candidates.holding("project", "", wanted).candidates == (
+        CompletionCandidate("shop", "2 nodes"),
+        CompletionCandidate("site", "1 node"),
     )
-    assert candidates.holding("project", "si", wanted).candidates == (Candidate("site", "1 node"),)
+    assert completion_candidates.holding("project", "si", wanted).candidates == (
+        CompletionCandidate("site", "1 node"),
+    )
     for node in ("01M7ESYZ00AB", "01m7esyz00"):
-        assert candidates.holding("own-tag", "", wanted, node).candidates == (
-            Candidate("project:shop"),
-            Candidate("tier:working"),
+        assert completion_candidates.holding("own-tag", "", wanted, node).candidates == (
+            CompletionCandidate("project:shop"),
+            CompletionCandidate("tier:working"),
         )
-    assert candidates.holding("own-tag", "t", wanted, "01M7ESYZ00").candidates == (
-        Candidate("tier:working"),
+    assert completion_candidates.holding("own-tag", "t", wanted, "01M7ESYZ00").candidates == (
+        CompletionCandidate("tier:working"),
     )
-    assert candidates.holding("own-tag", "", wanted, "01M7").candidates == ()
-    assert candidates.holding("own-tag", "", wanted).candidates == ()
+    assert completion_candidates.holding("own-tag", "", wanted, "01M7").candidates == ()
+    assert completion_candidates.holding("own-tag", "", wanted).candidates == ()
 
 
 def test_a_node_that_stands_before_its_tags(

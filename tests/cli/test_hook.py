@@ -114,7 +114,7 @@ def test_another_process_is_at_it(
 ) -> None:
     conversation.answer(remember("One."))
     monkeypatch.setattr(apply, "_LOCK_S", 0.05)
-    with apply.alone(client.home) as held:
+    with apply.hold_spool(client.home) as held:
         assert held
         ran = ctx("hook", "apply")
         assert ran.out == (

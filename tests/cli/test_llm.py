@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.operations import respond
+from ctx.operations import keep_answer
 from tests.cli.conftest import Piped
 from tests.conftest import Ctx, git
 from tests.llm import serving
@@ -386,7 +386,7 @@ def test_who_interrupts_the_keeping_has_the_answer(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(respond, "respond", interrupted)
+    monkeypatch.setattr(keep_answer, "keep_answer", interrupted)
     ran = ctx("llm", "--query", TASK, *openai(server))
     assert (ran.code, ran.out) == (130, f"{ANSWER}\n")
     assert "warning: The answer was not kept." in ran.err

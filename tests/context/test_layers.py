@@ -308,7 +308,7 @@ def test_projects_and_tasks_are_seen_as_compose_sees_them(
                 wanted = Wanted(project, current, 2_000)
                 made = layers.context([memory.user.connection], wanted)
                 # Outside of any project, an agent sees nothing of one.
-                visible = compose.Visible(project=project or "")
+                visible = compose.VisibleNodes(project=project or "")
                 same = compose.compose(memory, compose.Options(budget=2_000, visible=visible))
                 nodes = same.context.nodes
                 assert [item.id for item in made.items] == [node.id for node in nodes]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx.memory import user_store
-from ctx.operations import backups
+from ctx.operations import store_backups
 from tests.conftest import Ctx
 
 PAGE = 4096
@@ -180,7 +180,7 @@ def test_with_a_backup_nothing_that_is_in_it_is_lost(ctx: Ctx, path: Path) -> No
     """Readable rows, the newest backup, what came since: in these steps, and told as such."""
     query = ("list", "--limit=0", "--include-superseded", "--format", "json")
     before = {node["id"]: node["content"] for node in ctx(*query).json["nodes"]}
-    made = backups.daily(str(path), 7)
+    made = store_backups.daily(str(path), 7)
     assert made is not None
     later = ctx("add", "--type=fact", "Said after the backup.")
     assert later.code == 0
@@ -214,7 +214,7 @@ def test_with_a_backup_nothing_that_is_in_it_is_lost(ctx: Ctx, path: Path) -> No
 
 
 def test_a_backup_that_is_damaged_too_is_passed_over(ctx: Ctx, path: Path) -> None:
-    older = backups.daily(str(path), 7)
+    older = store_backups.daily(str(path), 7)
     assert older is not None
     newer = Path(older.path).with_name("store-20991231T000000Z.db")
     newer.write_bytes(b"SQLite format 3\0" + b"\x99" * PAGE * 4)

@@ -10,7 +10,7 @@ from ctx.codebase.code_index import Codebase
 from ctx.ids import CLI_SESSION
 from ctx.objects import verify
 from ctx.operations import add_code
-from ctx.operations.add_code import Options, Snapshot
+from ctx.operations.add_code import Options, StagedSnapshot
 from ctx.workspace import Environment, Workspace, open_project
 from tests.conftest import Ctx
 
@@ -35,7 +35,7 @@ def _environment(repo: Path, home: Path) -> Environment:
     return Environment(str(repo), store, {}, (), CLI_SESSION)
 
 
-def taken(workspace: Workspace, codebase: Codebase) -> Snapshot:
+def taken(workspace: Workspace, codebase: Codebase) -> StagedSnapshot:
     return add_code.snapshot(workspace, codebase, Options())
 
 

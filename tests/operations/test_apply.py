@@ -22,8 +22,8 @@ from ctx.errors import DatabaseFailure, DiskFailure
 from ctx.hook_files import spool
 from ctx.hosts.events import Event
 from ctx.memory import receipts
-from ctx.operations import apply, asked
-from ctx.operations.apply import Applied, Refused, Stop
+from ctx.operations import apply, read_agent_commands
+from ctx.operations.apply import ApplyResult, RefusedEvent, StopCommands
 from ctx.workspace import Memory
 from tests import effort
 from tests.capture.conversations import SESSION, TIMEOUT_S, Client, Conversation, context_of
@@ -35,7 +35,7 @@ DAY_MS = 86_400_000
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not in a transcript here does not come while somebody waits for it."""
-    monkeypatch.setattr(asked, "_LATE_S", 0.02)
+    monkeypatch.setattr(read_agent_commands, "_LATE_S", 0.02)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def claims(client: Client) -> list[str]:
     return [name for (name,) in rows]
 
 
-def stops(applied: Applied) -> list[tuple[int, int, int]]:
+def stops(applied: ApplyResult) -> list[tuple[int, int, int]]:
     return [(stop.done, stop.failed, stop.repeated) for stop in applied.stops]
 
 
@@ -90,7 +90,7 @@ def test_the_commands_of_an_answer(client: Client, conversation: Conversation) -
     conversation.reply(remember("Three."))
     event_id = leave(client, conversation.stop_said(), "stop.-")
     assert client.apply() == apply.NOTHING._replace(
-        stops=(Stop(event_id, SESSION, 3, 1, 0, 0, ""),)
+        stops=(StopCommands(event_id, SESSION, 3, 1, 0, 0, ""),)
     )
     assert known(client) == ["One.", "Two.", "Three."]
     assert client.waiting() == []
@@ -249,7 +249,7 @@ def test_the_end_of_an_answer_is_waited_for(
     conversation.prompt()
     text = remember("Written late.")
     conversation.stop(last_assistant_message=text)
-    monkeypatch.setattr(asked, "_LATE_S", TIMEOUT_S)
+    monkeypatch.setattr(read_agent_commands, "_LATE_S", TIMEOUT_S)
     writing = Timer(0.05, conversation.reply, [text], {"message_id": "msg_late"})
     writing.start()
     client.apply()
@@ -333,7 +333,7 @@ HAPPENING = st.sampled_from(
 @example(["one unheard", "twice same late", "stop again", "apply", "apply"])
 def test_whatever_happens_each_command_is_done_once(happening: list[str]) -> None:
     with TemporaryDirectory() as space, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asked, "_LATE_S", 0)
+        patch.setattr(read_agent_commands, "_LATE_S", 0)
         client = Client(Path(space) / ".ctx", Path(space))
         writing = Writing(client.talk())
         # From the first Stop on, nothing is missed.
@@ -581,7 +581,7 @@ def test_what_makes_no_sense_is_refused_and_does_not_stop_the_rest(
     leave(client, conversation.said("PostToolUse", tool_name="Bash"), "post-tool-use")
     applied = client.apply()
     assert applied.refused == tuple(
-        Refused(f"{number:013d}-1-a", kind.partition(".")[0], expected[kind])
+        RefusedEvent(f"{number:013d}-1-a", kind.partition(".")[0], expected[kind])
         for number, kind in enumerate(kinds)
     )
     assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
@@ -650,7 +650,9 @@ def test_one_that_ends_every_process_is_put_aside(
     for _ in range(3):
         assert spool.attempt(client.home, spool.waiting(client.home)[0])
     applied = client.apply()
-    assert applied.refused == (Refused(event_id, "post-tool-use", "It was tried three times."),)
+    assert applied.refused == (
+        RefusedEvent(event_id, "post-tool-use", "It was tried three times."),
+    )
     assert applied.events == 0
     assert spool.failed(client.home) == [f"{event_id}.post-tool-use"]
     assert client.apply() == apply.NOTHING
@@ -720,12 +722,12 @@ def test_one_looks_after_the_spool_at_a_time(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apply, "_LOCK_S", 0.05)
-    with apply.alone(client.home) as first:
-        with apply.alone(client.home) as second:
+    with apply.hold_spool(client.home) as first:
+        with apply.hold_spool(client.home) as second:
             assert (first, second) == (True, False)
-        with apply.alone(client.home) as third:
+        with apply.hold_spool(client.home) as third:
             assert not third
-    with apply.alone(client.home) as again:
+    with apply.hold_spool(client.home) as again:
         assert again
 
 

@@ -11,8 +11,8 @@ import pytest
 from ctx import clock
 from ctx.capture import pipeline, state, switched_off
 from ctx.memory.graph import USER
-from ctx.operations import backfill, learnings, tend
-from ctx.operations.backfill import Backfilled, Wanted
+from ctx.operations import backfill, learnings, worker_round
+from ctx.operations.backfill import BackfillResult, Options
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import writing
 from ctx.workspace import Memory
@@ -44,8 +44,8 @@ def past(claude: Path, folder: str, number: int = 3) -> list[Transcript]:
     return found
 
 
-def run(memory: Memory, claude: Path, **wanted: Any) -> Backfilled:
-    done = backfill.backfill(memory, Wanted(str(claude))._replace(**wanted))
+def run(memory: Memory, claude: Path, **wanted: Any) -> BackfillResult:
+    done = backfill.backfill(memory, Options(str(claude))._replace(**wanted))
     return done._replace(seconds=0.0)
 
 
@@ -331,7 +331,7 @@ def test_while_somebody_else_makes_memory_it_waits(
     held, let_go = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with tend.alone(client.home) as is_alone:
+        with worker_round.hold_sessions(client.home) as is_alone:
             assert is_alone
             held.set()
             let_go.wait(300)

@@ -15,10 +15,10 @@ from ctx.llm.prices import prices
 from ctx.llm.protocol import Usage
 from ctx.operations.cost import (
     Calibration,
-    Cost,
+    CostReport,
     ModelEstimate,
-    Spent,
-    Today,
+    Spending,
+    TodaySpending,
     calibration,
     cost,
 )
@@ -51,9 +51,9 @@ def settings(*overrides: str) -> Config:
 
 
 def test_nothing_was_ever_asked(store: UserStore) -> None:
-    nothing = Spent("", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-    today = Today(0, 200_000, UnsettledCalls(0, 0), UnsettledCalls(0, 0))
-    assert cost(store, settings(), "30d", "model") == Cost(
+    nothing = Spending("", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    today = TodaySpending(0, 200_000, UnsettledCalls(0, 0), UnsettledCalls(0, 0))
+    assert cost(store, settings(), "30d", "model") == CostReport(
         "2026-10-16T12:00:00Z", "model", (), nothing, today, "off", ever=False
     )
     assert calibration(store, "30d") == Calibration("2026-10-16T12:00:00Z", ())
@@ -75,19 +75,19 @@ def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatc
         program.reserve(900, 9).settle(Usage(700, 50, cost_micros=1_250_000), "haiku")
         program.reserve(400, 10)
         today = cost(store, settings(), "30d", "model").today
-    assert today == Today(301_450, 200_000, UnsettledCalls(1, 400), UnsettledCalls(1, 300))
-    small = Spent("small", 1, 1, 0, 0, 80, 20, 30, 100, 0, 0)
-    large = Spent("large-1", 1, 1, 0, 0, 200_000, 100_000, 0, 300_000, 0, 1)
-    asked = Spent("large", 2, 0, 1, 1, 0, 0, 0, 300, 0, 1)
-    haiku = Spent("haiku", 1, 1, 0, 0, 700, 50, 0, 750, 1_250_000, 0)
-    lost = Spent("default", 1, 0, 0, 1, 0, 0, 0, 400, 0, 1)
+    assert today == TodaySpending(301_450, 200_000, UnsettledCalls(1, 400), UnsettledCalls(1, 300))
+    small = Spending("small", 1, 1, 0, 0, 80, 20, 30, 100, 0, 0)
+    large = Spending("large-1", 1, 1, 0, 0, 200_000, 100_000, 0, 300_000, 0, 1)
+    asked = Spending("large", 2, 0, 1, 1, 0, 0, 0, 300, 0, 1)
+    haiku = Spending("haiku", 1, 1, 0, 0, 700, 50, 0, 750, 1_250_000, 0)
+    lost = Spending("default", 1, 0, 0, 1, 0, 0, 0, 400, 0, 1)
     found = cost(store, settings("llm.backend=claude_cli"), "30d", "model")
-    assert found == Cost(
+    assert found == CostReport(
         since="2026-10-16T12:00:00Z",
         by="model",
         spent=(large, haiku, lost, asked, small),
-        total=Spent("", 6, 3, 1, 2, 200_780, 100_070, 30, 301_550, 1_250_000, 3),
-        today=Today(301_450, 200_000, UnsettledCalls(0, 0), UnsettledCalls(2, 700)),
+        total=Spending("", 6, 3, 1, 2, 200_780, 100_070, 30, 301_550, 1_250_000, 3),
+        today=TodaySpending(301_450, 200_000, UnsettledCalls(0, 0), UnsettledCalls(2, 700)),
         backend="claude_cli",
         ever=True,
     )
@@ -108,7 +108,7 @@ def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatc
     assert cost(store, settings(), "1h", "model").spent == (
         haiku,
         lost,
-        Spent("large", 1, 0, 1, 0, 0, 0, 0, 0, 0, 0),
+        Spending("large", 1, 0, 1, 0, 0, 0, 0, 0, 0, 0),
     )
 
 

@@ -13,7 +13,7 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.memory.graph import USER
 from ctx.operations import learnings
-from ctx.operations.learnings import Learning, Learnt
+from ctx.operations.learnings import Learning, LearnResult
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import Ctx
@@ -64,12 +64,12 @@ def observed(memory: Memory, kind: str, text: str, number: int, days_ago: int) -
 def shown(memory: Memory, **options: bool) -> list[tuple[str, str, float, int]]:
     return [
         (each.category, each.node.content, each.confidence, each.times_seen)
-        for each in learnings.listed(memory, **options).learnings  # type: ignore[arg-type]
+        for each in learnings.list_learnings(memory, **options).learnings  # type: ignore[arg-type]
     ]
 
 
 def only(memory: Memory) -> Learning:
-    (found,) = learnings.listed(memory, rejected=True).learnings
+    (found,) = learnings.list_learnings(memory, rejected=True).learnings
     return found
 
 
@@ -81,18 +81,18 @@ def test_sessions_show_it_and_silence_fades_it(
 ) -> None:
     for number in (1, 2):
         had(memory, number, days_ago=10 - number)
-    assert learnings.learn(memory, memory.project) == Learnt(0, 0, 0)
+    assert learnings.learn(memory, memory.project) == LearnResult(0, 0, 0)
     had(memory, 3, days_ago=1)
-    assert learnings.learn(memory, memory.project) == Learnt(1, 0, 0)
+    assert learnings.learn(memory, memory.project) == LearnResult(1, 0, 0)
     assert shown(memory) == [("convention", TESTED, 0.646, 3)]
     for _ in range(2):
-        assert learnings.learn(memory, memory.project) == Learnt(0, 0, 0)
+        assert learnings.learn(memory, memory.project) == LearnResult(0, 0, 0)
     had(memory, 4, days_ago=0)
-    assert learnings.learn(memory, memory.project) == Learnt(0, 1, 0)
+    assert learnings.learn(memory, memory.project) == LearnResult(0, 1, 0)
     assert shown(memory) == [("convention", TESTED, 0.75, 4)]
     memory.user.connection.execute("DELETE FROM events")
     monkeypatch.setattr(clock, "now_ms", lambda: NOW + 120 * DAY_MS)
-    assert learnings.learn(memory, memory.project) == Learnt(0, 1, 0)
+    assert learnings.learn(memory, memory.project) == LearnResult(0, 1, 0)
     assert shown(memory) == [("convention", TESTED, 0.375, 4)]
     monkeypatch.setattr(clock, "now_ms", lambda: NOW + 900 * DAY_MS)
     learnings.learn(memory, memory.project)
@@ -106,7 +106,7 @@ def test_what_is_taken_back_is_less_certain(memory: Memory) -> None:
     assert shown(memory) == [("convention", "Indent Makefiles with tabs", 0.5, 2)]
     observed(memory, "decision", "Don't indent Makefiles with tabs", 3, days_ago=1)
     assert learnings.learn(memory, memory.project).contradicted == 1
-    assert learnings.learn(memory, memory.project) == Learnt(0, 0, 0)
+    assert learnings.learn(memory, memory.project) == LearnResult(0, 0, 0)
     assert [each[2] for each in shown(memory)] == [0.25]
 
 
@@ -128,7 +128,7 @@ def test_what_was_rejected_is_not_learned_again(memory: Memory) -> None:
     learnings.learn(memory, memory.project)
     learnings.reject(memory, only(memory).node.id)
     had(memory, 4, days_ago=0)
-    assert learnings.learn(memory, memory.project) == Learnt(0, 0, 0)
+    assert learnings.learn(memory, memory.project) == LearnResult(0, 0, 0)
     assert shown(memory) == []
     assert (only(memory).rejected, only(memory).confidence) == (True, 0.0)
     learnings.confirm(memory, only(memory).node.id)

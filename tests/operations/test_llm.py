@@ -15,9 +15,9 @@ from ctx.layout import UserStore
 from ctx.llm.ledger import Caps, Ledger
 from ctx.llm.protocol import Answer, Capabilities, Meter, OnToken, Request, Usage, ignore
 from ctx.llm.scripted_backend import Scripted
-from ctx.operations import llm, respond
-from ctx.operations.llm import LlmOptions, Question
-from ctx.operations.respond import Response
+from ctx.operations import keep_answer, llm
+from ctx.operations.keep_answer import ModelResponse
+from ctx.operations.llm import LlmOptions, LlmQuestion
 from ctx.packs import prompt
 from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import git
@@ -83,7 +83,7 @@ def test_a_pack_that_is_there(shop: Path) -> None:
     assert len(heard) > 1
     (request,) = backend.requests
     assert request == prompt.compose(PACK, prompt.PromptFrame("Be brief.", "Go.", 300, 0.5))
-    assert question._replace(prices=None) == Question(  # type: ignore[arg-type]
+    assert question._replace(prices=None) == LlmQuestion(  # type: ignore[arg-type]
         PACK.task,
         request,
         "tiny-1",
@@ -122,7 +122,9 @@ def test_a_model_is_not_given_its_own_answers(shop: Path) -> None:
     options, backend = LlmOptions(query="retry payments"), Scripted([])
     with opened(shop) as memory:
         first = llm.prepare(memory, backend, options)
-        respond.respond(memory, Response("To retry payments is fine.", options.query, "tiny-1"))
+        keep_answer.keep_answer(
+            memory, ModelResponse("To retry payments is fine.", options.query, "tiny-1")
+        )
         assert llm.prepare(memory, backend, options).request == first.request
 
 

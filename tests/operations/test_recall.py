@@ -8,9 +8,9 @@ import pytest
 
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.operations.compose import Visible
+from ctx.operations.compose import VisibleNodes
 from ctx.operations.passages import KINDS, Kind, Passage
-from ctx.operations.recall import Options, Recalled, recall, recall_everything
+from ctx.operations.recall import Options, RecallResult, recall, recall_everything
 from ctx.workspace import Environment, Memory, open_memory
 from tests.cli.conftest import Add, add
 from tests.conftest import Ctx, git
@@ -42,7 +42,7 @@ def told(passage: Passage) -> tuple[str, str, str | None, int | None]:
     return passage.kind, passage.title, passage.path, passage.first_line
 
 
-def contents(found: Recalled) -> list[str]:
+def contents(found: RecallResult) -> list[str]:
     return [node.content for node in found.nodes]
 
 
@@ -71,7 +71,7 @@ def test_filters_are_about_nodes_alone(project: Path, surroundings: Path, add: A
     with opened(surroundings, project) as memory:
         for query in ("type:decision", "type:decision payments", "project:other payments"):
             assert recall_everything(memory, Options(query), KINDS).beside == ()
-        other = Options("payments", visible=Visible(project="other"))
+        other = Options("payments", visible=VisibleNodes(project="other"))
         assert recall_everything(memory, other, KINDS).beside == ()
         mine = recall_everything(memory.only("user"), Options("payments retried"), KINDS)
         assert mine.nodes == ()

@@ -12,7 +12,7 @@ from ctx.hook_files import spool
 from ctx.memory.changes import changing
 from ctx.memory.receipts import Receipt, ReceiptItem
 from ctx.operations import add
-from ctx.operations.why import Explained, Given, Receipts, last, why
+from ctx.operations.why import GivenNode, ReceiptDetails, ReceiptList, last, why
 from ctx.workspace import Memory
 from tests.capture.conversations import SESSION, Client
 from tests.memory import graphs
@@ -37,13 +37,13 @@ def give(client: Client, number: int, **changed: Any) -> str:
     return receipt_id
 
 
-def ids(found: Receipts) -> list[str]:
+def ids(found: ReceiptList) -> list[str]:
     return [receipt.id for receipt in found.receipts]
 
 
 def test_nothing_yet(client: Client) -> None:
     with client.memory() as memory:
-        assert last(memory, 20) == Receipts(())
+        assert last(memory, 20) == ReceiptList(())
         with pytest.raises(ReceiptNotFound) as refused:
             why(memory, None)
         assert refused.value.message == "No agent was given anything yet."
@@ -81,7 +81,7 @@ def test_nodes_as_they_were_and_as_they_are(
             change.update_node(two[0], content="Was changed.")
             change.delete_node(three[0])
             change.tag(one[0], "word:any")
-        assert why(memory, None) == Explained(
+        assert why(memory, None) == ReceiptDetails(
             receipt_id,
             SESSION,
             "SessionStart",
@@ -90,14 +90,14 @@ def test_nodes_as_they_were_and_as_they_are(
             123,
             123 - 3 * 7,
             (
-                Given(one[0], one[1], 7, one[2], "Stays.", False),
-                Given(two[0], two[1], 7, two[2], "Was changed.", True),
-                Given(three[0], three[1], 7, three[2], None, True),
+                GivenNode(one[0], one[1], 7, one[2], "Stays.", False),
+                GivenNode(two[0], two[1], 7, two[2], "Was changed.", True),
+                GivenNode(three[0], three[1], 7, three[2], None, True),
             ),
         )
         kept = tuple(ReceiptItem(*item[:4]) for item in items)
         receipt = Receipt(receipt_id, SESSION, "SessionStart", WHEN, "app", 123, kept)
-        assert last(memory, 20) == Receipts((receipt,))
+        assert last(memory, 20) == ReceiptList((receipt,))
 
 
 @pytest.mark.parametrize("taken_in", [0, 2, 4])

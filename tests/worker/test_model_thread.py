@@ -15,7 +15,7 @@ from ctx.agents.registry import HOSTS
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.operations.tend import Tending
+from ctx.operations.worker_round import WorkerRounds
 from ctx.worker.model_thread import ModelThread
 from ctx.workspace import Environment
 from tests.capture.conversations import SESSION, Client, Conversation
@@ -88,7 +88,7 @@ class Worker:
         self._client = client
         store = UserStore(client.home)
         place = Environment(client.home, store, {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
-        self._tending = Tending(client.home, self._guard)
+        self._tending = WorkerRounds(client.home, self._guard)
         self._asking = ModelThread(place, {}, client.memory, self._guard, self.log.append)
 
     @contextmanager

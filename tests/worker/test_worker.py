@@ -17,7 +17,7 @@ import pytest
 import ctx as package
 from ctx import clock
 from ctx.hook_files import live, spool
-from ctx.operations import tend
+from ctx.operations import worker_round
 from tests.agents.claude_code.running import SESSION, USUAL, sample
 from tests.conftest import Ctx
 from tests.worker.running import Workers, is_running, quickly, until
@@ -278,7 +278,7 @@ def test_what_another_process_was_at_is_told_in_a_moment(workers: Workers) -> No
     workers.start()
     with ExitStack() as stack:
         # The worker's first round may be at it still.
-        until(lambda: stack.enter_context(tend.alone(str(workers.home))))
+        until(lambda: stack.enter_context(worker_round.hold_sessions(str(workers.home))))
         report(workers.home)
         until(lambda: not spool.waiting(str(workers.home)))
     until(lambda: statuses(workers) == ["step"])

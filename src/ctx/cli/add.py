@@ -9,7 +9,7 @@ from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.model import KNOWLEDGE_TYPES, LARGE_CONTENT, tier
-from ctx.operations.add import Added, Options, add
+from ctx.operations.add import AddResult, Options, add
 
 EXAMPLES = """
 ctx add --type=fact --tag=tier:reference "The API speaks OAuth 2.0"    a node
@@ -288,6 +288,6 @@ def _refuse_typing_mistakes(options: argparse.Namespace) -> None:
         )
 
 
-def render(added: Added) -> list[Block]:
+def render(added: AddResult) -> list[Block]:
     given = f" ({', '.join(added.given)})" if added.given else ""
     return [Line(f"Added: {added.short_id}{given}")]

@@ -10,14 +10,14 @@ from ctx.cli.output import Block, Line, Output, count, listing
 from ctx.cli.settings import Settings
 from ctx.ids import CLI_SESSION
 from ctx.operations import commit
-from ctx.operations.add_cargo import CargoAdded, add_cargo
+from ctx.operations.add_cargo import AddCargoResult, add_cargo
 
 
-class CargoAddedAndCommitted(NamedTuple):
+class AddCargoCommitResult(NamedTuple):
     """The answer of `ctx add cargo --commit`."""
 
-    cargo: CargoAdded
-    commit: commit.Committed
+    cargo: AddCargoResult
+    commit: commit.CommitResult
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if options.commit or options.message:
         message = options.message or f"Add {count(len(added.packages), 'package')}"
         made = commit.commit(workspace, commit.Options(message))
-        output.show(CargoAddedAndCommitted(added, made), render_both)
+        output.show(AddCargoCommitResult(added, made), render_both)
         commit_command.say_more(made, output)
     else:
         output.show(added, render)
@@ -41,11 +41,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.note(f"Next: ctx commit -m MESSAGE{session}")
 
 
-def render_both(both: CargoAddedAndCommitted) -> list[Block]:
+def render_both(both: AddCargoCommitResult) -> list[Block]:
     return [*render(both.cargo), *commit_command.render(both.commit)]
 
 
-def render(added: CargoAdded) -> list[Block]:
+def render(added: AddCargoResult) -> list[Block]:
     found = f"{count(len(added.packages), 'package')}, {count(added.edges, 'edge')}"
     if added.work_commit is None:
         return [Line(f"Unchanged since the last snapshot: {found}.")]

@@ -10,16 +10,16 @@ from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.ids import CLI_SESSION
 from ctx.operations import add_code, commit
-from ctx.operations.add_code import CodeAdded, Options, Snapshot
+from ctx.operations.add_code import AddCodeResult, Options, StagedSnapshot
 
 _MOST_NAMED = 10
 
 
-class CodeAddedAndCommitted(NamedTuple):
+class AddCodeCommitResult(NamedTuple):
     """The answer of `ctx add code --snapshot --commit`."""
 
-    code: CodeAdded
-    commit: commit.Committed
+    code: AddCodeResult
+    commit: commit.CommitResult
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if wants_commit:
         message = options.message or f"Snapshot {count(taken.files, 'file')} of code"
         made = commit.commit(workspace, commit.Options(message))
-        output.show(CodeAddedAndCommitted(added, made), render_both)
+        output.show(AddCodeCommitResult(added, made), render_both)
         commit_command.say_more(made, output)
     else:
         output.show(added, render)
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.note(f"Next: ctx commit -m MESSAGE{session}")
 
 
-def _say_more(added: CodeAdded, output: Output) -> None:
+def _say_more(added: AddCodeResult, output: Output) -> None:
     if added.problems:
         places = count(sum(each.places for each in added.problems), "place")
         more = f" and {len(added.problems) - 3} more" if len(added.problems) > 3 else ""
@@ -71,11 +71,11 @@ def _say_more(added: CodeAdded, output: Output) -> None:
             output.warn(f"What was staged on another branch is now session {taken.parked}.")
 
 
-def render_both(both: CodeAddedAndCommitted) -> list[Block]:
+def render_both(both: AddCodeCommitResult) -> list[Block]:
     return [*render(both.code), *commit_command.render(both.commit)]
 
 
-def render(added: CodeAdded) -> list[Block]:
+def render(added: AddCodeResult) -> list[Block]:
     if not added.read:
         return [Line("No code was found there.")]
     items = sum(each.items for each in added.items)
@@ -94,11 +94,11 @@ def render(added: CodeAdded) -> list[Block]:
         told = ", ".join(f"{each.files:,} ({each.reason})" for each in added.skipped)
         blocks.append(Line(f"Not read: {told}."))
     if added.snapshot:
-        blocks.append(Line(_told(added.snapshot)))
+        blocks.append(Line(_snapshot_line(added.snapshot)))
     return blocks
 
 
-def _told(taken: Snapshot) -> str:
+def _snapshot_line(taken: StagedSnapshot) -> str:
     if taken.work_commit is None:
         return f"Unchanged since the last snapshot of {count(taken.files, 'file')}."
     removed = f", {taken.removed:,} removed" if taken.removed else ""

@@ -13,7 +13,7 @@ from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.operations import commit
-from ctx.operations.add_command import Kept, Options, add_command
+from ctx.operations.add_command import AddCommandResult, Options, add_command
 
 # Behind a pipe, `$?` would be the code of whatever ran before it.
 _WITH_ITS_CODE = (
@@ -23,22 +23,24 @@ _MOST_SHOWN = 5
 _LONGEST_SHOWN = 160
 
 
-class KeptAndCommitted(NamedTuple):
+class AddCommandCommitResult(NamedTuple):
     """The answer with `--commit`."""
 
-    added: Kept
-    commit: commit.Committed
+    added: AddCommandResult
+    commit: commit.CommitResult
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     committing = workspace_to_commit(options, settings, output)
-    wanted = Options(options.name, _printed(options), options.exit_code, options.tag, options.user)
+    wanted = Options(
+        options.name, _command_output(options), options.exit_code, options.tag, options.user
+    )
     with opening.writing(settings, output) as memory:
         kept = add_command(memory, wanted)
     if committing:
         message = options.message or kept.node.content.partition("\n")[0]
         made = commit.commit(committing, commit.Options(message))
-        output.show(KeptAndCommitted(kept, made), render_both)
+        output.show(AddCommandCommitResult(kept, made), render_both)
         commit_command.say_more(made, output)
     else:
         output.show(kept, render)
@@ -47,7 +49,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.note(f"Nobody said how it ended. {_WITH_ITS_CODE} does.")
 
 
-def _printed(options: argparse.Namespace) -> Iterable[bytes]:
+def _command_output(options: argparse.Namespace) -> Iterable[bytes]:
     if options.body is not None and options.body != "-":
         if options.stdin:
             raise UsageError("There is output twice: by --body and by --stdin.")
@@ -65,11 +67,11 @@ def _printed(options: argparse.Namespace) -> Iterable[bytes]:
     return surroundings.stdin_in_parts()
 
 
-def render_both(both: KeptAndCommitted) -> list[Block]:
+def render_both(both: AddCommandCommitResult) -> list[Block]:
     return [*render(both.added), *commit_command.render(both.commit)]
 
 
-def render(kept: Kept) -> list[Block]:
+def render(kept: AddCommandResult) -> list[Block]:
     given = f" ({', '.join(kept.given)})" if kept.given else ""
     how = kept.node.content.partition("\n")[0]
     blocks: list[Block] = [Line(f"Added: {kept.short_id} {how}{given}")]

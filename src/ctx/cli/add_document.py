@@ -15,15 +15,15 @@ from ctx.errors import CtxError, UsageError
 from ctx.memory.model import tier
 from ctx.narrative import document_format, streams
 from ctx.operations import add_decision, add_note, add_task, commit
-from ctx.operations.document import Options, Written
+from ctx.operations.document import AddDocumentResult, Options
 from ctx.workspace import Memory, Workspace
 
 
-class WrittenAndCommitted(NamedTuple):
+class AddDocumentCommitResult(NamedTuple):
     """The answer with `--commit`."""
 
-    added: Written
-    commit: commit.Committed
+    added: AddDocumentResult
+    commit: commit.CommitResult
 
 
 class _Words(NamedTuple):
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if committing:
         message = options.message or _title(written)
         made = commit.commit(committing, commit.Options(message))
-        output.show(WrittenAndCommitted(written, made), render_both)
+        output.show(AddDocumentCommitResult(written, made), render_both)
         commit_command.say_more(made, output)
     else:
         output.show(written, render)
@@ -112,7 +112,9 @@ def _rest(text: str) -> str:
     return text.strip().partition("\n")[2]
 
 
-def _add(memory: Memory, options: argparse.Namespace, words: _Words, stream: str) -> Written:
+def _add(
+    memory: Memory, options: argparse.Namespace, words: _Words, stream: str
+) -> AddDocumentResult:
     if options.subcommand == "note":
         return add_note.add_note(
             memory,
@@ -124,15 +126,15 @@ def _add(memory: Memory, options: argparse.Namespace, words: _Words, stream: str
     return add_decision.add_decision(memory, wanted)
 
 
-def _title(written: Written) -> str:
+def _title(written: AddDocumentResult) -> str:
     return written.node.content.partition("\n")[0]
 
 
-def render_both(both: WrittenAndCommitted) -> list[Block]:
+def render_both(both: AddDocumentCommitResult) -> list[Block]:
     return [*render(both.added), *commit_command.render(both.commit)]
 
 
-def render(written: Written) -> list[Block]:
+def render(written: AddDocumentResult) -> list[Block]:
     called = f" {written.number}" if written.number else ""
     given = f" ({', '.join(written.given)})" if written.given else ""
     blocks: list[Block] = [Line(f"Added: {written.short_id}{called}{given}")]

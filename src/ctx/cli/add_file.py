@@ -10,7 +10,7 @@ from ctx.cli.settings import Settings
 from ctx.codebase.extraction_result import ExtractedFile
 from ctx.ids import CLI_SESSION
 from ctx.operations import commit
-from ctx.operations.add_file import FilesAdded, Options, add_file
+from ctx.operations.add_file import AddFileResult, Options, add_file
 
 _MOST_NAMED = 8
 
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     wants_commit = options.commit or options.message
     if wants_commit and not failed:
         message = options.message or f"Add {count(len(added.added), 'file')}"
-        both = AddedAndCommitted(added, commit.commit(workspace, commit.Options(message)))
+        both = AddFileCommitResult(added, commit.commit(workspace, commit.Options(message)))
         output.show(both, render_both)
         commit_command.say_more(both.commit, output)
         _say_limits(added, output)
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     return 1 if failed else 0
 
 
-def _say_limits(added: FilesAdded, output: Output) -> None:
+def _say_limits(added: AddFileResult, output: Output) -> None:
     if added.semantics and added.semantics.over_budget:
         output.note(
             f"{count(added.semantics.over_budget, 'edge')} more were left out: one step has at "
@@ -57,18 +57,18 @@ def _say_limits(added: FilesAdded, output: Output) -> None:
         )
 
 
-class AddedAndCommitted(NamedTuple):
+class AddFileCommitResult(NamedTuple):
     """The answer of `ctx add file --commit`."""
 
-    files: FilesAdded
-    commit: commit.Committed
+    files: AddFileResult
+    commit: commit.CommitResult
 
 
-def render_both(both: AddedAndCommitted) -> list[Block]:
+def render_both(both: AddFileCommitResult) -> list[Block]:
     return [*render(both.files), *commit_command.render(both.commit)]
 
 
-def render(added: FilesAdded) -> list[Block]:
+def render(added: AddFileResult) -> list[Block]:
     blocks: list[Block] = []
     if added.added:
         total = f"{count(len(added.added), 'file')} ({size(added.bytes)})"
@@ -87,12 +87,12 @@ def render(added: FilesAdded) -> list[Block]:
     if added.semantics and added.semantics.files:
         edges = count(added.semantics.edges, "edge")
         blocks.append(Line(f"Read {edges} out of the code:"))
-        rows = [(each.path, _found(each)) for each in added.semantics.files]
+        rows = [(each.path, _file_line(each)) for each in added.semantics.files]
         blocks += listing(("path", "found"), rows)
     return blocks or [Line("No files there that are not ignored (--force adds ignored ones).")]
 
 
-def _found(file: ExtractedFile) -> str:
+def _file_line(file: ExtractedFile) -> str:
     """The module, and what is new or changed in it, by the names in it."""
     if file.problem:
         return file.problem

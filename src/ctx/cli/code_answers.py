@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from ctx.code.lookup import LocatedItem, OutlineEntry
     from ctx.code.packages.package_queries import IndexedPackage, PackageDependency
     from ctx.codebase.code_index import IndexReport, IndexStatus
-    from ctx.operations.code_calls import Call, Calls
-    from ctx.operations.code_changed import Changed, ChangedFile
+    from ctx.operations.code_calls import CodeCall, CodeCalls
+    from ctx.operations.code_changed import ChangedFile, CodeChanges
     from ctx.operations.code_cycles import Cycle, Cycles
-    from ctx.operations.code_history import History
-    from ctx.operations.code_imports import Import, Imports
-    from ctx.operations.code_outline import Outline
-    from ctx.operations.code_packages import Packages
+    from ctx.operations.code_history import FileHistory
+    from ctx.operations.code_imports import CodeImport, CodeImports
+    from ctx.operations.code_outline import FileOutline
+    from ctx.operations.code_packages import PackageList
 
 _LONGEST_LOOP = 6
 _NEEDED = ("package", "kind", "versions", "how", "manifest")
 
 
-def outline(found: "Outline") -> list[Block]:
+def outline(found: "FileOutline") -> list[Block]:
     rows = [(str(each.line), _indented(each)) for each in found.items]
     return [*_headed(found), Table(("line", "item"), rows, ("number", "text"))]
 
 
-def outline_with_docs(found: "Outline") -> list[Block]:
+def outline_with_docs(found: "FileOutline") -> list[Block]:
     rows = [(str(each.line), _indented(each), each.doc) for each in found.items]
     return [
         *_headed(found),
@@ -36,7 +36,7 @@ def outline_with_docs(found: "Outline") -> list[Block]:
     ]
 
 
-def _headed(found: "Outline") -> list[Block]:
+def _headed(found: "FileOutline") -> list[Block]:
     facts = [found.language or "", count(found.lines, "line")]
     if found.problems:
         facts.append(count(found.problems, "place") + " not understood")
@@ -52,7 +52,7 @@ def _indented(each: "OutlineEntry") -> str:
     return "  " * each.depth + (each.signature or f"{each.kind} {each.name}")
 
 
-def calls(found: "Calls") -> list[Block]:
+def calls(found: "CodeCalls") -> list[Block]:
     blocks = _meant(found.items)
     is_by = found.direction == "callers"
     if not found.calls:
@@ -75,7 +75,7 @@ def calls(found: "Calls") -> list[Block]:
     return blocks
 
 
-def _call(call: "Call", *, is_by: bool, far: bool) -> list[str]:
+def _call(call: "CodeCall", *, is_by: bool, far: bool) -> list[str]:
     near, other = (call.caller, call.callee) if is_by else (call.callee, call.caller)
     # Who calls does so in a line; what is called begins in one.
     where = f"{call.path}:{call.line}" if is_by else f"{near.path}:{near.line}"
@@ -86,7 +86,7 @@ def _call(call: "Call", *, is_by: bool, far: bool) -> list[str]:
     return row
 
 
-def imports(found: "Imports") -> list[Block]:
+def imports(found: "CodeImports") -> list[Block]:
     blocks = _meant(found.items)
     if found.imports:
         rows = [
@@ -116,7 +116,7 @@ def imports(found: "Imports") -> list[Block]:
     return blocks
 
 
-def _written(each: "Import") -> str:
+def _written(each: "CodeImport") -> str:
     text = f"{each.module}: {each.item}" if each.item else each.module
     last = (each.item or each.module).replace("/", ".").replace("::", ".").rpartition(".")[2]
     return f"{text} as {each.bound}" if each.bound and each.bound != last else text
@@ -155,7 +155,7 @@ def _loop(cycle: "Cycle") -> str:
     )
 
 
-def packages(found: "Packages") -> list[Block]:
+def packages(found: "PackageList") -> list[Block]:
     if not found.name:
         return _all_packages(found.packages)
     blocks: list[Block] = []
@@ -206,7 +206,7 @@ def _needed(
     return package, needed.kind, needed.requirement, ", ".join(how), manifest
 
 
-def history(found: "History") -> list[Block]:
+def history(found: "FileHistory") -> list[Block]:
     blocks: list[Block] = []
     if not found.commits:
         what = f"touched {found.path}" if found.path else f"speaks of {found.words}"
@@ -228,7 +228,7 @@ def history(found: "History") -> list[Block]:
     return blocks
 
 
-def changed(found: "Changed") -> list[Block]:
+def changed(found: "CodeChanges") -> list[Block]:
     from ctx.code.qualified import separator
 
     if not found.files:

@@ -9,6 +9,9 @@ from ctx.errors import UsageError
 
 # Type checkers know this name from anywhere; importing it from `typing` costs 15 ms.
 TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import NoReturn
 
 # What `ctx --help` shows, under these headings.
 GROUPS = {
@@ -89,7 +92,7 @@ GROUPS = {
         "status": "how much there is in memory",
         "config": "read and change settings: get, set, unset, list, explain",
         "completion": "print the completion script for a shell",
-        "help": "show help for a command",
+        "help": "show help for a command or a topic",
     },
 }
 # What other programs call a command of ours.
@@ -110,11 +113,18 @@ COMMANDS = {name: summary for group in GROUPS.values() for name, summary in grou
 
 def command_named(name: str) -> tuple[ModuleType, argparse.ArgumentParser]:
     if name not in COMMANDS or name == "help":
-        meant = _ELSEWHERE.get(name)
-        hint = f"Did you mean {meant}?" if meant else options.nearest(name, COMMANDS)
-        raise UsageError(f"There is no command {name!r}.", hint=hint)
+        refuse_unknown(name)
     module = module_of(name)
     return module, options.command_parser(name, COMMANDS[name], module)
+
+
+def refuse_unknown(name: str, also: "Iterable[str]" = ()) -> "NoReturn":
+    """Raise an error that suggests the nearest command, or one of the other words."""
+
+    meant = _ELSEWHERE.get(name)
+    hint = f"Did you mean {meant}?" if meant else options.nearest(name, [*COMMANDS, *also])
+    what = "command or topic" if also else "command"
+    raise UsageError(f"There is no {what} {name!r}.", hint=hint)
 
 
 def module_of(name: str) -> ModuleType:

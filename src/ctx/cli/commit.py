@@ -7,7 +7,7 @@ from ctx.cli.opening import open_to_write
 from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.ids import short
-from ctx.operations.commit import Committed, Options, commit, commit_for_git
+from ctx.operations.commit import CommitResult, Options, commit, commit_for_git
 
 EXAMPLES = """
 ctx commit -m "Retry with jitter"         keep what session cli has staged
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     return 1 if options.auto and made.exposed else 0
 
 
-def say_more(made: Committed, output: Output) -> None:
+def say_more(made: CommitResult, output: Output) -> None:
     """What is worth knowing beside the commit itself."""
     for secret in made.secrets:
         output.warn(f"{secret.where}, line {secret.line}: a secret was left out ({secret.rule}).")
@@ -64,12 +64,12 @@ def say_more(made: Committed, output: Output) -> None:
         output.note(f"git does not know {files} under .ctx yet: git add .ctx")
 
 
-def render_quietly(made: Committed) -> list[Block]:
+def render_quietly(made: CommitResult) -> list[Block]:
     """One line beside what git says of its own commit, and none where there is nothing to say."""
     return [_headline(made)] if made.commit else []
 
 
-def render(made: Committed) -> list[Block]:
+def render(made: CommitResult) -> list[Block]:
     if made.commit is None:
         lines: list[Block] = [Line(f"Nothing to commit in session {made.session}.")]
         if made.other_sessions:
@@ -86,7 +86,7 @@ def render(made: Committed) -> list[Block]:
     return blocks + ([Line(f"  … and {left:,} more")] if left else [])
 
 
-def _headline(made: Committed) -> Line:
+def _headline(made: CommitResult) -> Line:
     verb = f"Amended {short(made.amends)}:" if made.amends else "Committed"
     counted = [
         (made.nodes, "node"),

@@ -12,8 +12,8 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.cli import candidates, commands, options, shell_words
-from ctx.cli.candidates import Candidate, Offer
+from ctx.cli import commands, completion_candidates, help_topics, options, shell_words
+from ctx.cli.completion_candidates import CompletionCandidate, CompletionOffer
 from ctx.errors import CtxError
 
 if TYPE_CHECKING:
@@ -36,70 +36,74 @@ def run(words: list[str], settings: "Settings", output: "Output") -> int:
         output.result(_for_bash(shell_words.split(words[2], words[1]), settings))
     elif len(words) > 2:
         offered = _offer(words[2:-1], words[-1], settings)
-        output.result(_told(offered, offered.candidates))
+        output.result(_as_lines(offered, offered.candidates))
     output.flush()
     return 0
 
 
 def _for_bash(typed: shell_words.Typed, settings: "Settings") -> str:
     if typed.redirects:
-        return _told(Offer(how="files"), ())
+        return _as_lines(CompletionOffer(how="files"), ())
     offered = _offer(typed.words[1:], typed.current, settings)
     written = []
     for candidate in offered.candidates:
         inserted = shell_words.insertion(candidate.value, typed)
         if inserted is not None:
-            written.append(Candidate(inserted, candidate.description))
-    return _told(offered, written)
+            written.append(CompletionCandidate(inserted, candidate.description))
+    return _as_lines(offered, written)
 
 
-def _told(offered: Offer, written: Iterable[Candidate]) -> str:
+def _as_lines(offered: CompletionOffer, written: Iterable[CompletionCandidate]) -> str:
     lines = [f"{value}\t{description}".rstrip("\t") for value, description in written]
     return "\n".join([offered.how, *lines]) + "\n"
 
 
-def _offer(words: list[str], typed: str, settings: "Settings") -> Offer:
+def _offer(words: list[str], typed: str, settings: "Settings") -> CompletionOffer:
     try:
         return _offer_for_command(words, typed, settings)
     except CtxError:
-        return Offer()
+        return CompletionOffer()
 
 
-def _offer_for_command(words: list[str], typed: str, settings: "Settings") -> Offer:
+def _offer_for_command(words: list[str], typed: str, settings: "Settings") -> CompletionOffer:
     leading, name, rest = options.split(words)
     top = options.top_parser(commands.GROUPS)
     if name is None:
         reached = _reach(top, leading)
         if reached.expected is None and not typed.startswith("-"):
-            return candidates.offer(map(Candidate._make, commands.COMMANDS.items()), typed)
+            return completion_candidates.offer(
+                map(CompletionCandidate._make, commands.COMMANDS.items()), typed
+            )
         return _offer_at(reached, typed, settings)
     if name == "help":
         return _offer_help(rest, typed)
     command, parser = commands.command_named(name)
     if hasattr(command, "prepare") and (rest or typed.startswith("-")):
         rest = command.prepare([*rest, typed])[:-1]
-    reached = _reach(parser, rest, _reach(top, leading).given)
+    reached = _reach(parser, rest, _reach(top, leading).values)
     return _offer_at(reached, typed, settings)
 
 
-def _offer_help(words: list[str], typed: str) -> Offer:
+def _offer_help(words: list[str], typed: str) -> CompletionOffer:
     if not words:
-        return candidates.offer(map(Candidate._make, commands.COMMANDS.items()), typed)
+        topics = {name: summary for name, (summary, _) in help_topics.TOPICS.items()}
+        named = {**topics, **commands.COMMANDS}
+        return completion_candidates.offer(map(CompletionCandidate._make, named.items()), typed)
     reached = _reach(commands.command_named(words[0])[1], words[1:])
     expected = reached.expected
-    return _subcommands(expected, typed) if isinstance(expected, _Subparsers) else Offer()
+    return _subcommands(expected, typed) if isinstance(expected, _Subparsers) else CompletionOffer()
 
 
 _Subparsers = argparse._SubParsersAction
 
 
-class Reached(NamedTuple):
+class CursorPosition(NamedTuple):
     """Where the words lead that stand before the cursor."""
 
     parser: argparse.ArgumentParser
     expected: argparse.Action | None
     """The argument that comes next. For an option: the cursor stands at its value."""
-    given: dict[argparse.Action, str]
+    values: dict[argparse.Action, str]
     only_arguments: bool
     """After `--` nothing is an option."""
 
@@ -108,7 +112,7 @@ def _reach(
     parser: argparse.ArgumentParser,
     words: list[str],
     given: dict[argparse.Action, str] | None = None,
-) -> Reached:
+) -> CursorPosition:
     """Follow the words as argparse would, and forgive what it would not."""
     given = dict(given or {})
     arguments = _arguments(parser)
@@ -132,13 +136,13 @@ def _reach(
             given[argument] = word
             if isinstance(argument, _Subparsers):
                 if word not in argument.choices:
-                    return Reached(parser, None, given, True)
+                    return CursorPosition(parser, None, given, True)
                 parser = argument.choices[word]
                 arguments = _arguments(parser)
             elif argument.nargs not in ("*", "+", argparse.REMAINDER):
                 arguments = arguments[1:]
     expected = option or (arguments[0] if arguments else None)
-    return Reached(parser, expected, given, only_arguments)
+    return CursorPosition(parser, expected, given, only_arguments)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
@@ -150,14 +154,14 @@ def _arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return found
 
 
-def _offer_at(reached: Reached, typed: str, settings: "Settings") -> Offer:
+def _offer_at(reached: CursorPosition, typed: str, settings: "Settings") -> CompletionOffer:
     # A store or a folder that is named on this line is the one that is meant. The shell has not
     # yet put the home folder in for `~`.
     settings = settings.with_options(
         argparse.Namespace(
             **{
                 action.dest: settings.expanded(word)
-                for action, word in reached.given.items()
+                for action, word in reached.values.items()
                 if action.dest in ("db", "in_folder") and word
             }
         )
@@ -168,26 +172,26 @@ def _offer_at(reached: Reached, typed: str, settings: "Settings") -> Offer:
         if not equals:
             return _options(reached, typed)
         if option is None or option.nargs == 0:
-            return Offer()
+            return CompletionOffer()
         offered = _values(option, value, reached, settings)
         return offered._replace(
             candidates=tuple(
-                Candidate(f"{name}={value}", description)
+                CompletionCandidate(f"{name}={value}", description)
                 for value, description in offered.candidates
             )
         )
     if reached.expected is None:
-        return Offer()
+        return CompletionOffer()
     return _values(reached.expected, typed, reached, settings)
 
 
-def _options(reached: Reached, typed: str) -> Offer:
+def _options(reached: CursorPosition, typed: str) -> CompletionOffer:
     """The options of a command: its own first, then those of every command."""
     groups = reached.parser._action_groups
     general = [a for group in groups if group.title == "everywhere" for a in group._group_actions]
     found = []
     for action in reached.parser._actions:
-        spent = action in reached.given and not isinstance(action, _REPEATED)
+        spent = action in reached.values and not isinstance(action, _REPEATED)
         if not action.option_strings or action.help == argparse.SUPPRESS or spent:
             continue
         # A short name is offered where there is no long one, or to say that it is one.
@@ -196,24 +200,32 @@ def _options(reached: Reached, typed: str) -> Offer:
         last = action in general or action.dest == "help"
         # A percent sign is doubled in argparse's help.
         told = (action.help or "").replace("%%", "%")
-        found += [(last, Candidate(name, told)) for name in names]
+        found += [(last, CompletionCandidate(name, told)) for name in names]
     found.sort(key=lambda each: each[0])
-    return candidates.offer((candidate for _, candidate in found), typed)
+    return completion_candidates.offer((candidate for _, candidate in found), typed)
 
 
-def _values(action: argparse.Action, typed: str, reached: Reached, settings: "Settings") -> Offer:
+def _values(
+    action: argparse.Action, typed: str, reached: CursorPosition, settings: "Settings"
+) -> CompletionOffer:
     if isinstance(action, _Subparsers):
         return _subcommands(action, typed)
     if action.choices is not None:
-        return candidates.offer((Candidate(str(choice)) for choice in action.choices), typed)
+        return completion_candidates.offer(
+            (CompletionCandidate(str(choice)) for choice in action.choices), typed
+        )
     placeholder = action.metavar if isinstance(action.metavar, str) else ""
     what = getattr(action, "completes", _PLACEHOLDERS.get(placeholder))
     if what is None:
-        return Offer()
-    node = next((word for given, word in reached.given.items() if given.dest == "id"), "")
-    return candidates.holding(what, typed, settings, node)
+        return CompletionOffer()
+    node = next((word for action, word in reached.values.items() if action.dest == "id"), "")
+    return completion_candidates.holding(what, typed, settings, node)
 
 
-def _subcommands(action: "argparse._SubParsersAction[options.Parser]", typed: str) -> Offer:
+def _subcommands(
+    action: "argparse._SubParsersAction[options.Parser]", typed: str
+) -> CompletionOffer:
     shown = action._choices_actions
-    return candidates.offer((Candidate(each.dest, each.help or "") for each in shown), typed)
+    return completion_candidates.offer(
+        (CompletionCandidate(each.dest, each.help or "") for each in shown), typed
+    )

@@ -16,7 +16,7 @@ ctx completion fish   once: ctx completion fish > ~/.config/fish/completions/ctx
 SHELLS = ("bash", "zsh", "fish")
 
 
-class Script(NamedTuple):
+class CompletionScript(NamedTuple):
     """What makes a shell complete the words of ctx."""
 
     shell: str
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, _settings: Settings, output: Output) -> None:
-    output.show(Script(options.shell, script(options.shell)), render)
+    output.show(CompletionScript(options.shell, script(options.shell)), render)
 
 
 def script(shell: str) -> str:
@@ -37,5 +37,5 @@ def script(shell: str) -> str:
         return file.read()
 
 
-def render(made: Script) -> list[Block]:
+def render(made: CompletionScript) -> list[Block]:
     return [Verbatim(made.script)]

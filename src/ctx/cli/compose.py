@@ -6,7 +6,7 @@ from ctx.cli import arguments, opening
 from ctx.cli.options import completing
 from ctx.cli.output import Markdown, Output, count
 from ctx.cli.settings import Settings
-from ctx.operations.compose import Composition, Options, Visible, compose
+from ctx.operations.compose import Composition, Options, VisibleNodes, compose
 
 EXAMPLES = """
 ctx compose                                          pinned, reference and working nodes
@@ -85,7 +85,7 @@ def projects(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def visible(options: argparse.Namespace) -> Visible:
-    return Visible(
+def visible(options: argparse.Namespace) -> VisibleNodes:
+    return VisibleNodes(
         options.project, options.all_projects, getattr(options, "include_superseded", False)
     )

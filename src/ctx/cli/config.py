@@ -26,7 +26,7 @@ ctx config explain gc.keep_days                    what it means and where its v
 """
 
 
-class Answer(NamedTuple):
+class ConfigValue(NamedTuple):
     """A setting's value and where it comes from."""
 
     key: str
@@ -35,11 +35,11 @@ class Answer(NamedTuple):
     place: str
 
 
-class Listing(NamedTuple):
-    settings: tuple[Answer, ...]
+class ConfigList(NamedTuple):
+    settings: tuple[ConfigValue, ...]
 
 
-class Said(NamedTuple):
+class ConfigLayer(NamedTuple):
     """One layer's word on a setting."""
 
     layer: Layer
@@ -48,7 +48,7 @@ class Said(NamedTuple):
     wins: bool
 
 
-class Explanation(NamedTuple):
+class ConfigExplanation(NamedTuple):
     key: str
     doc: str
     takes: str
@@ -57,7 +57,7 @@ class Explanation(NamedTuple):
     variables: tuple[str, ...]
     files: tuple[str, ...]
     """The files that may set it: `user`, `project`."""
-    layers: tuple[Said, ...]
+    layers: tuple[ConfigLayer, ...]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -118,7 +118,7 @@ def run(parsed: argparse.Namespace, settings: Settings, output: Output) -> None:
             config = resolve.load(*_sources(settings, output))
             answers = (_answer(config, known) for known in schema.SETTINGS.values())
             listed = (each for each in answers if not parsed.changed or each.layer != "default")
-            output.show(Listing(tuple(listed)), _render_listing)
+            output.show(ConfigList(tuple(listed)), _render_listing)
         case "explain":
             # A broken configuration is what people ask about, so this one works with it.
             config = resolve.survey(*_sources(settings, output))
@@ -143,14 +143,14 @@ def _sources(
     return user.config_file, project_file, settings.environment, settings.overrides
 
 
-def _answer(config: Config, known: Setting) -> Answer:
+def _answer(config: Config, known: Setting) -> ConfigValue:
     source, value = config.explain(known.name)[-1]
-    return Answer(known.name, value, source.layer, source.place)
+    return ConfigValue(known.name, value, source.layer, source.place)
 
 
-def _explanation(config: Config, known: Setting) -> Explanation:
+def _explanation(config: Config, known: Setting) -> ConfigExplanation:
     mentions = config.explain(known.name)
-    return Explanation(
+    return ConfigExplanation(
         known.name,
         known.doc,
         known.takes,
@@ -159,7 +159,9 @@ def _explanation(config: Config, known: Setting) -> Explanation:
         schema.variables(known),
         tuple(layer for layer in ("user", "project") if _may_hold(layer, known)),
         tuple(
-            Said(mention.source.layer, mention.source.place, mention.value, mention is mentions[-1])
+            ConfigLayer(
+                mention.source.layer, mention.source.place, mention.value, mention is mentions[-1]
+            )
             for mention in mentions
         ),
     )
@@ -238,7 +240,7 @@ def _file_options(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def _render_value(answer: Answer) -> list[Block]:
+def _render_value(answer: ConfigValue) -> list[Block]:
     """The bare value, for scripts; a list has one item per line."""
     if isinstance(answer.value, str):
         return [Line(answer.value)]
@@ -247,14 +249,14 @@ def _render_value(answer: Answer) -> list[Block]:
     return [Line(as_toml(answer.value))]
 
 
-def _render_listing(listing: Listing) -> list[Block]:
+def _render_listing(listing: ConfigList) -> list[Block]:
     rows = [(each.key, as_toml(each.value), each.place) for each in listing.settings]
     if not rows:
         return [Line("Every setting has its default.")]
     return [Table(("setting", "value", "from"), rows)]
 
 
-def _render_explanation(explained: Explanation) -> list[Block]:
+def _render_explanation(explained: ConfigExplanation) -> list[Block]:
     rows = [
         (said.place, as_toml(said.value), "wins" if said.wins else "") for said in explained.layers
     ]

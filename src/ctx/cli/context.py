@@ -10,7 +10,7 @@ from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
 from ctx.config import schema, setting
 from ctx.errors import UsageError
-from ctx.operations.context import Layer, Options, Shown, context, going_on
+from ctx.operations.context import ContextLayer, ContextResult, Options, context, find_session
 from ctx.workspace import for_agents
 
 EXAMPLES = """
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not os.path.isdir(folder):
         raise UsageError(f"{options.project_path} is not a folder.")
     with opening.reading(settings, output) as memory:
-        session = going_on(memory, options.named) if options.named else ""
+        session = find_session(memory, options.named) if options.named else ""
         joined = ids.session_id(session) if session else memory.session
         with for_agents(memory, folder, joined, "cli") as there:
             shown = context(there, Options(session, options.budget, options.source))
@@ -82,13 +82,13 @@ def _check_budget(budget: int) -> None:
         raise UsageError(f"--budget must be {known.takes}, not {budget}.")
 
 
-def _text(shown: Shown) -> list[Block]:
+def _text(shown: ContextResult) -> list[Block]:
     if not shown.text:
         return [Line("Nothing has changed since this session was last given something.")]
     return [Markdown(shown.text)]
 
 
-def _explained(shown: Shown) -> list[Block]:
+def _explained(shown: ContextResult) -> list[Block]:
     where = f" for {shown.project}" if shown.project else ""
     parts = f" in {shown.parts} parts" if shown.parts > 1 else ""
     state = "ready" if shown.is_ready else f"composed in {shown.build_ms} ms"
@@ -115,7 +115,7 @@ def _explained(shown: Shown) -> list[Block]:
     ]
 
 
-def _left_out(layer: Layer) -> str:
+def _left_out(layer: ContextLayer) -> str:
     if not layer.left_out:
         return ""
     return f"{layer.left_out:,}{'+' if layer.more_left_out else ''}"

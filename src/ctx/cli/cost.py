@@ -6,7 +6,15 @@ from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.config.resolve import load
 from ctx.llm.ledger_totals import GROUPINGS
-from ctx.operations.cost import Calibration, Cost, ModelEstimate, Spent, Today, calibration, cost
+from ctx.operations.cost import (
+    Calibration,
+    CostReport,
+    ModelEstimate,
+    Spending,
+    TodaySpending,
+    calibration,
+    cost,
+)
 
 EXAMPLES = """
 ctx cost                        what models were asked in the last 30 days, by model
@@ -52,7 +60,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(cost(store, config, options.since, options.by), render)
 
 
-def render(found: Cost) -> list[Block]:
+def render(found: CostReport) -> list[Block]:
     if not found.ever:
         return [Line("No model was ever asked."), *_how_to_name_one(found.backend)]
     since = found.since[:10]
@@ -72,7 +80,7 @@ def render(found: Cost) -> list[Block]:
     ]
 
 
-def _row(spent: Spent, by: str) -> tuple[str, ...]:
+def _row(spent: Spending, by: str) -> tuple[str, ...]:
     numbers = (
         spent.calls,
         spent.input_tokens,
@@ -84,7 +92,7 @@ def _row(spent: Spent, by: str) -> tuple[str, ...]:
     return what, *(f"{number:,}" for number in numbers), _money(spent)
 
 
-def _money(spent: Spent) -> str:
+def _money(spent: Spending) -> str:
     if not spent.cost_micros:
         return "not known" if spent.unpriced else "none"
     dollars = spent.cost_micros / 1_000_000
@@ -93,7 +101,7 @@ def _money(spent: Spent) -> str:
     return f"{told} and more" if spent.unpriced else told
 
 
-def _today(today: Today) -> list[Block]:
+def _today(today: TodaySpending) -> list[Block]:
     told = f"Today (UTC): {today.counted:,} of {today.cap:,} tokens count"
     parts = [
         f"{what} {count(calls.calls, 'call')} ({calls.tokens:,} tokens)"
@@ -103,7 +111,7 @@ def _today(today: Today) -> list[Block]:
     return [Line(f"{told}{''.join(f'; {part}' for part in parts)}.")]
 
 
-def _remarks(total: Spent, under_way: int) -> list[str]:
+def _remarks(total: Spending, under_way: int) -> list[str]:
     said = []
     if (lost := total.unsettled - under_way) > 0:
         it = "it" if lost == 1 else "they"

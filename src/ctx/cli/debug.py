@@ -179,9 +179,11 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
                 found = code.opened(codebase, tick, refresh=not options.no_refresh)
                 opened = stack.enter_context(found)
         known = (opened.code, opened.folder, opened.age) if opened else (None, "", None)
-        drawable = debug_graph.Drawable(memory.graph, known[0], memory.project)
+        drawable = debug_graph.GraphSources(memory.graph, known[0], memory.project)
         if options.around:
-            wanted = debug_graph.Near(options.around, known[1], options.depth, options.limit)
+            wanted = debug_graph.AroundOptions(
+                options.around, known[1], options.depth, options.limit
+            )
             drawn = debug_graph.around(drawable, wanted, known[2])
         else:
             drawn = debug_graph.everything(drawable, options.limit, known[2])
@@ -194,7 +196,7 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
         code.tell_age(drawn.age, output)
 
 
-class Shown(NamedTuple):
+class ObjectDetails(NamedTuple):
     """An object as `debug cat` shows it: a blob has text, a typed object has fields."""
 
     id: ObjectId
@@ -205,14 +207,14 @@ class Shown(NamedTuple):
     fields: Any
 
 
-def cat(repository: Repository, text: str) -> Shown:
+def cat(repository: Repository, text: str) -> ObjectDetails:
     id = repository.resolve(text)
     found = repository.everything.read(id)
     value = decode(found)
     if value is None:
         content = found.payload.decode("utf-8", "backslashreplace")
-        return Shown(id, "blob", "blob", len(found.payload), content, None)
-    return Shown(
+        return ObjectDetails(id, "blob", "blob", len(found.payload), content, None)
+    return ObjectDetails(
         id,
         "typed",
         codec.type_name(value),
@@ -222,7 +224,7 @@ def cat(repository: Repository, text: str) -> Shown:
     )
 
 
-def render_object(shown: Shown) -> list[Block]:
+def render_object(shown: ObjectDetails) -> list[Block]:
     if shown.text is not None:
         return [Verbatim(shown.text)]
     fields = json.dumps(plain(shown.fields), ensure_ascii=False, indent=2, default=repr)
@@ -238,7 +240,7 @@ class Pointer(NamedTuple):
     """The message of a commit; for a session its last step; what is wrong with the pointer."""
 
 
-class Pointers(NamedTuple):
+class PointerList(NamedTuple):
     pointers: tuple[Pointer, ...]
 
 
@@ -246,7 +248,7 @@ _PAST = " (overtaken; the next commit clears it away)"
 _AWAY = "made here last; not in what is checked out now"
 
 
-def refs(repository: Repository) -> Pointers:
+def refs(repository: Repository) -> PointerList:
     current = {head.id for head in repository.current()}
     found = [
         Pointer("head", short(id), id, _summary(repository, id) + ("" if id in current else _PAST))
@@ -263,7 +265,7 @@ def refs(repository: Repository) -> Pointers:
             away = name == MAIN and target not in repository.objects
             summary = _AWAY if away else _summary(repository, target)
             found.append(Pointer(kind, shown, target, summary))
-    return Pointers(tuple(found))
+    return PointerList(tuple(found))
 
 
 def _summary(repository: Repository, id: ObjectId) -> str:
@@ -280,14 +282,14 @@ def _summary(repository: Repository, id: ObjectId) -> str:
             return f"is a {codec.type_name(value) if value else 'blob'}"
 
 
-def render_refs(found: Pointers) -> list[Block]:
+def render_refs(found: PointerList) -> list[Block]:
     rows = [
         (item.kind, item.name, short(item.target or "-"), item.summary) for item in found.pointers
     ]
     return [Table(("kind", "name", "target", "what"), rows)] if rows else [Line("No refs yet.")]
 
 
-class Past(NamedTuple):
+class HistoryCommit(NamedTuple):
     """One commit of the history."""
 
     commit: ObjectId
@@ -301,19 +303,19 @@ class Past(NamedTuple):
     """Parents that are not here."""
 
 
-class History(NamedTuple):
-    commits: tuple[Past, ...]
+class ObjectHistory(NamedTuple):
+    commits: tuple[HistoryCommit, ...]
     more: bool
 
 
-def history(repository: Repository, limit: int) -> History:
+def history(repository: Repository, limit: int) -> ObjectHistory:
     heads = [id for id, _ in repository.current()]
-    found: list[Past] = []
+    found: list[HistoryCommit] = []
     for id, commit in _commits(repository, heads):
         if len(found) == limit:
-            return History(tuple(found), more=True)
+            return ObjectHistory(tuple(found), more=True)
         found.append(
-            Past(
+            HistoryCommit(
                 id,
                 commit.parents,
                 clock.iso(commit.timestamp_unix * 1000),
@@ -324,7 +326,7 @@ def history(repository: Repository, limit: int) -> History:
                 tuple(parent for parent in commit.parents if parent not in repository.objects),
             )
         )
-    return History(tuple(found), more=False)
+    return ObjectHistory(tuple(found), more=False)
 
 
 def _commits(repository: Repository, heads: list[ObjectId]) -> Iterator[tuple[ObjectId, Commit]]:
@@ -333,7 +335,7 @@ def _commits(repository: Repository, heads: list[ObjectId]) -> Iterator[tuple[Ob
             yield id, commit
 
 
-def render_history(found: History) -> list[Block]:
+def render_history(found: ObjectHistory) -> list[Block]:
     blocks: list[Block] = []
     for past in found.commits:
         mark = " (head)" if past.is_head else ""

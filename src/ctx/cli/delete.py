@@ -9,7 +9,7 @@ from ctx.cli.nodes import preview, table
 from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
-from ctx.operations.delete import Deleted, Deletion, delete, deletion, files_of
+from ctx.operations.delete import DeleteResult, Deletion, delete, deletion, files_of
 
 EXAMPLES = """
 ctx delete 01M7ESYZ1SB4
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with opening.writing(settings, output) as memory:
         named = [memory.graph.find(text) for text in options.ids]
         found = deletion(memory.graph, named, cascade=options.cascade)
-        deleted = Deleted(found.nodes, found.short_ids, found.dependents, options.dry_run)
+        deleted = DeleteResult(found.nodes, found.short_ids, found.dependents, options.dry_run)
         if found.dependents and not options.dry_run:
             if surroundings.stdin_is_terminal():
                 output.confirm(f"{resting_on(found)} Go on?", yes=options.yes)
@@ -68,7 +68,7 @@ def say_what_stays(files: Sequence[str], output: Output) -> None:
         output.note(f"{told}{more} {stay}: delete what you do not need with `git rm`.")
 
 
-def render(deleted: Deleted) -> list[Block]:
+def render(deleted: DeleteResult) -> list[Block]:
     verb = "Would delete" if deleted.dry_run else "Deleted"
     if not deleted.deleted:
         return [Line("Nothing to delete.")]

@@ -13,10 +13,10 @@ from ctx.operations.diff import (
     HEAD,
     STAGED,
     Diff,
+    DiffSide,
     EdgeDifference,
-    Field,
+    FieldDifference,
     NodeDifference,
-    Side,
     ViewDifference,
     diff,
 )
@@ -67,7 +67,7 @@ def render(found: Diff) -> list[Block]:
     return blocks
 
 
-def _side(side: Side) -> str:
+def _side(side: DiffSide) -> str:
     if side.staged:
         return side.name
     commits = " ".join(map(short, side.commits)) or "nothing"
@@ -89,7 +89,7 @@ def _node(found: NodeDifference) -> Iterator[Block]:
         yield Line(f"    tags: {tags}")
 
 
-def _field(field: Field) -> Iterator[Block]:
+def _field(field: FieldDifference) -> Iterator[Block]:
     texts = ["" if value is None else str(value) for value in (field.before, field.after)]
     if all("\n" not in text and len(text) <= 60 for text in texts):
         old, new = (text or "nothing" for text in texts)

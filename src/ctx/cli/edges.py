@@ -20,7 +20,7 @@ ctx edges 01M7ESYZ1SB4 --type=DEPENDS_ON
 """
 
 
-class Edges(NamedTuple):
+class NodeEdges(NamedTuple):
     """The answer of `ctx edges`."""
 
     node: Node
@@ -48,11 +48,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         ends.pop(node_id, None)
         others = tuple(graph.nodes(ends))
         output.show(
-            Edges(graph.node(node_id), edges, others, graph.shown([node_id, *ends])), render
+            NodeEdges(graph.node(node_id), edges, others, graph.shown([node_id, *ends])), render
         )
 
 
-def render(found: Edges) -> list[Block]:
+def render(found: NodeEdges) -> list[Block]:
     if not found.edges:
         return [Line("No edges.")]
     others = {other.id: other for other in found.others}

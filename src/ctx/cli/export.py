@@ -6,7 +6,7 @@ from ctx.cli import arguments, opening
 from ctx.cli.output import Block, Line, Output, count, size
 from ctx.cli.settings import Settings
 from ctx.memory.graph import PROJECT
-from ctx.operations.export import Exported, export, export_to_file
+from ctx.operations.export import ExportResult, export, export_to_file
 
 EXAMPLES = """
 ctx export > backup.json                              everything of the project, or of yours
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             export(graph, options.query, output.result)
 
 
-def render(exported: Exported) -> list[Block]:
+def render(exported: ExportResult) -> list[Block]:
     what = f"{count(exported.nodes, 'node')}, {count(exported.edges, 'edge')}"
     where = " of the project" if exported.scope == PROJECT else ""
     return [Line(f"Exported {what}{where} to {exported.path} ({size(exported.bytes)}).")]

@@ -10,7 +10,7 @@ from ctx.cli.output import Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import parse
-from ctx.operations.delete import Deleted, delete, deletion, files_of
+from ctx.operations.delete import DeleteResult, delete, deletion, files_of
 from ctx.operations.query import find
 
 EXAMPLES = """
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         # What has only some of the words is not what was meant.
         node_ids = [] if found.partial else [node.id for node in found.nodes]
         nodes = deletion(memory.graph, node_ids, cascade=False)
-        deleted = Deleted(nodes.nodes, nodes.short_ids, nodes.dependents, options.dry_run)
+        deleted = DeleteResult(nodes.nodes, nodes.short_ids, nodes.dependents, options.dry_run)
         if node_ids and not options.dry_run:
             if not options.yes:
                 output.preview([table(nodes.nodes[:_SHOWN], nodes.short_ids)])

@@ -23,7 +23,7 @@ ctx gc --tracked            also what git tracks, out of reach of every ref for 
 """
 
 
-class Collected(NamedTuple):
+class GcResult(NamedTuple):
     """The answer of `ctx gc`."""
 
     dry_run: bool
@@ -35,11 +35,11 @@ class Collected(NamedTuple):
     held_by_git: int
     doubted: int
     """Of the young ones: those that are old if the clock is right."""
-    deleted: tuple["Deleted", ...]
+    deleted: tuple["DeletedFile", ...]
     bytes: int
 
 
-class Deleted(NamedTuple):
+class DeletedFile(NamedTuple):
     path: str
     id: ObjectId | None
     bytes: int
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 gc.delete(found, tick)
     root = workspace.project.root
     output.show(
-        Collected(
+        GcResult(
             options.dry_run,
             options.tracked,
             found.scanned,
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             found.held_by_git,
             found.doubted,
             tuple(
-                Deleted(os.path.relpath(item.path, root), item.id, item.size, item.tracked)
+                DeletedFile(os.path.relpath(item.path, root), item.id, item.size, item.tracked)
                 for item in found.garbage
             ),
             found.bytes,
@@ -117,7 +117,7 @@ def _other(path: str) -> str:
     return "temporary" if path.endswith(disk.TEMPORARY_SUFFIX) else "ref"
 
 
-def render(found: Collected) -> list[Block]:
+def render(found: GcResult) -> list[Block]:
     verb = "Would delete" if found.dry_run else "Deleted"
     files = count(len(found.deleted), "file")
     blocks: list[Block] = [

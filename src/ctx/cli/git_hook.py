@@ -13,7 +13,7 @@ from ctx.cli import settings as surroundings
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.operations import git_hook
-from ctx.operations.git_hook import Place, Plan
+from ctx.operations.git_hook import HookPlace, HookPlan
 
 
 def install(options: argparse.Namespace, settings: Settings, output: Output) -> tuple[Part, str]:
@@ -38,17 +38,17 @@ def uninstall(options: argparse.Namespace, settings: Settings) -> tuple[Part, st
     return _part(plan), _diff(plan, options)
 
 
-def _carried_out(plan: Plan, options: argparse.Namespace) -> None:
+def _carried_out(plan: HookPlan, options: argparse.Namespace) -> None:
     if not options.dry_run:
         mode = foreign_file.shared_mode()
         git_hook.carry_out(plan, mode | (mode & 0o444) >> 2)
 
 
-def _part(plan: Plan) -> Part:
+def _part(plan: HookPlan) -> Part:
     return Part("git hook", plan.path, plan.state)
 
 
-def _diff(plan: Plan, options: argparse.Namespace) -> str:
+def _diff(plan: HookPlan, options: argparse.Namespace) -> str:
     if not options.dry_run:
         return ""
     before, after = (
@@ -58,7 +58,7 @@ def _diff(plan: Plan, options: argparse.Namespace) -> str:
     return Change(plan.path, before, after).diff
 
 
-def _warnings(place: Place) -> list[str]:
+def _warnings(place: HookPlace) -> list[str]:
     warnings = []
     if place.reach == "elsewhere":
         warnings.append(

@@ -6,14 +6,14 @@ written as an escape.
 
 from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count
 from ctx.cli.terminal import one_line, visible
-from ctx.operations.debug_graph import Drawn, Vertex
+from ctx.operations.debug_graph import GraphPicture, Vertex
 
 _SHAPES = {"file": "note", "item": "box", "package": "folder", "diagnostic": "octagon"}
 # Characters that Mermaid takes for themselves inside quotes.
 _PLAIN = frozenset(" _-./,:()=*+")
 
 
-def dot(drawn: Drawn) -> list[Block]:
+def dot(drawn: GraphPicture) -> list[Block]:
     """For `dot -Tsvg`."""
     lines = ["digraph ctx {", "  rankdir=LR;", '  node [shape=ellipse, fontname="sans-serif"];']
     names = _names(drawn)
@@ -38,16 +38,16 @@ def _dot_quoted(text: str) -> str:
     return f'"{shown}"'
 
 
-def mermaid(drawn: Drawn) -> list[Block]:
+def mermaid(drawn: GraphPicture) -> list[Block]:
     """For pages that draw Mermaid, such as those of forges."""
     return [Verbatim(_mermaid(drawn))]
 
 
-def markdown(drawn: Drawn) -> list[Block]:
+def markdown(drawn: GraphPicture) -> list[Block]:
     return [Markdown(f"```mermaid\n{_mermaid(drawn)}```\n")]
 
 
-def _mermaid(drawn: Drawn) -> str:
+def _mermaid(drawn: GraphPicture) -> str:
     lines = ["flowchart LR"]
     names = _names(drawn)
     for vertex in drawn.vertices:
@@ -70,7 +70,7 @@ def _mermaid_quoted(text: str) -> str:
     return f'"{shown}"'
 
 
-def text(drawn: Drawn) -> list[Block]:
+def text(drawn: GraphPicture) -> list[Block]:
     if not drawn.vertices:
         return [Line("There is nothing to draw.")]
     found = f"{count(len(drawn.vertices), 'node')}, {count(len(drawn.edges), 'edge')}"
@@ -90,11 +90,11 @@ def text(drawn: Drawn) -> list[Block]:
     return [*blocks, Line(_left_out(drawn), "dim")] if drawn.left_out else blocks
 
 
-def _left_out(drawn: Drawn) -> str:
+def _left_out(drawn: GraphPicture) -> str:
     return f"{drawn.left_out:,} more for which there was no place (--limit)"
 
 
-def _names(drawn: Drawn) -> dict[str, str]:
+def _names(drawn: GraphPicture) -> dict[str, str]:
     """Short names that mean nothing in either language."""
     return {vertex.id: f"n{number}" for number, vertex in enumerate(drawn.vertices)}
 

@@ -14,9 +14,9 @@ from ctx.cli.output import Block, Line, Output, ReaderGone, Verbatim, count
 from ctx.cli.settings import Settings, variables
 from ctx.errors import CtxError
 from ctx.hook_files import hook_log
-from ctx.operations import apply, tend
-from ctx.operations.apply import Applied
-from ctx.operations.tend import Tending
+from ctx.operations import apply, worker_round
+from ctx.operations.apply import ApplyResult
+from ctx.operations.worker_round import WorkerRounds
 from ctx.workspace import Memory
 
 EXAMPLES = """
@@ -26,16 +26,16 @@ ctx hook apply                               look after what hooks have left to 
 """
 
 
-class Given(NamedTuple):
+class HookOutput(NamedTuple):
     hookEventName: str  # noqa: N815 - as the client calls it
     additionalContext: str  # noqa: N815
     """What the agent reads."""
 
 
-class Answer(NamedTuple):
+class HookAnswer(NamedTuple):
     """What a hook prints for the client; where there is nothing to say, nothing or `{}`."""
 
-    hookSpecificOutput: Given | None  # noqa: N815
+    hookSpecificOutput: HookOutput | None  # noqa: N815
     systemMessage: str | None  # noqa: N815
     """A line for the user."""
 
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
     home = settings.user_store.home
     with opening.writing(settings, output) as memory:
-        with apply.alone(home) as held:
+        with apply.hold_spool(home) as held:
             if not held:
                 output.show(
                     apply.NOTHING._replace(waiting=len(apply.waiting(memory, home))), render
@@ -107,8 +107,8 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
             interrupts.next_part()
         stops, refused = (*done.stops, *more.stops), (*done.refused, *more.refused)
         applied = more._replace(stops=stops, refused=refused)
-        told = tend.problems(applied)
-        tending = Tending(home, _Guard(told))
+        told = worker_round.problems(applied)
+        tending = WorkerRounds(home, _Guard(told))
         tending.remember(memory)
         tending.upkeep(memory)
     for each in told:
@@ -118,9 +118,11 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
         output.show(applied, render)
 
 
-def _applied(memory: Memory, home: str, output: Output, *, quick: bool) -> tuple[Applied, Applied]:
+def _applied(
+    memory: Memory, home: str, output: Output, *, quick: bool
+) -> tuple[ApplyResult, ApplyResult]:
     """What agents asked for, and then everything else that is in the spool."""
-    timeout_s = tend.transcript_timeout_s(memory)
+    timeout_s = worker_round.transcript_timeout_s(memory)
     done = apply.commands(memory, home, timeout_s)
     if quick:
         # A hook waits for this, and for no more; it may have gone meanwhile.
@@ -145,7 +147,7 @@ class _Guard:
             self._told.append(f"{doing}: {error}")
 
 
-def render(applied: Applied) -> list[Block]:
+def render(applied: ApplyResult) -> list[Block]:
     blocks: list[Block] = [
         Line(
             f"{stop.session}: {count(stop.done, 'command')} done, {stop.failed:,} failed"

@@ -15,7 +15,7 @@ from ctx.errors import UsageError
 from ctx.exchange.foreign import claude_mem, detect_format
 from ctx.exchange.foreign.detect_format import Kind
 from ctx.memory.graph import PROJECT
-from ctx.operations.import_ import Imported, Options, Source, import_
+from ctx.operations.import_ import ImportResult, ImportSource, Options, import_
 
 EXAMPLES = """
 ctx import < backup.json                     what `ctx export` wrote
@@ -100,7 +100,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     _say_more(imported, output)
 
 
-def _sources(options: argparse.Namespace, settings: Settings) -> list[Source]:
+def _sources(options: argparse.Namespace, settings: Settings) -> list[ImportSource]:
     """What to import. This is found out before our own store is opened: the file might be it."""
     paths = [os.path.join(settings.folder, settings.expanded(path)) for path in options.paths]
     if options.paths == ["-"]:
@@ -114,7 +114,7 @@ def _sources(options: argparse.Namespace, settings: Settings) -> list[Source]:
     found = [source for source in found if not _is_our_place(source, settings)]
     pages = [path for source in found if source.kind == "claude-code" for path in source.paths]
     others = [source for source in found if source.kind != "claude-code"]
-    return [*others, Source("claude-code", pages)] if pages else others
+    return [*others, ImportSource("claude-code", pages)] if pages else others
 
 
 def _usual_places(program: str | None, settings: Settings) -> list[str]:
@@ -130,24 +130,24 @@ def _usual_places(program: str | None, settings: Settings) -> list[str]:
             return []
 
 
-def _source(path: str, program: Kind | None) -> Source:
+def _source(path: str, program: Kind | None) -> ImportSource:
     if program is not None and program != "ctx":
-        return Source(program, [path])
+        return ImportSource(program, [path])
     kind = detect_format.kind(path)
     if program == "ctx" and kind not in ("ctx", "graph"):
         raise UsageError(
             f"{path} is not of ctx: it looks like {kind}.",
             hint=f"Use --from {kind}, or leave it out.",
         )
-    return Source(kind, [path])
+    return ImportSource(kind, [path])
 
 
-def _is_our_place(source: Source, settings: Settings) -> bool:
+def _is_our_place(source: ImportSource, settings: Settings) -> bool:
     place = os.path.realpath(settings.database)
     return source.kind == "ctx" and os.path.realpath(source.paths[0]) == place
 
 
-def _from_stdin(program: str | None) -> Source:
+def _from_stdin(program: str | None) -> ImportSource:
     if program in ("claude-mem", "claude-code"):
         raise UsageError(f"{program} cannot be read from stdin.", hint="Give the path of a file.")
     if surroundings.stdin_is_terminal():
@@ -157,14 +157,14 @@ def _from_stdin(program: str | None) -> Source:
         )
     text = surroundings.read_stdin()
     if program == "jsonl":
-        return Source("jsonl", text=text)
+        return ImportSource("jsonl", text=text)
     if program == "ctx":
-        return Source("graph", text=text)
+        return ImportSource("graph", text=text)
     start = text.lstrip().encode("utf-8", "surrogateescape")
-    return Source(detect_format.of_text(start, "stdin"), text=text)
+    return ImportSource(detect_format.of_text(start, "stdin"), text=text)
 
 
-def render(imported: Imported) -> list[Block]:
+def render(imported: ImportResult) -> list[Block]:
     nodes = sum(imported.added.values())
     source = f" from {' and '.join(imported.programs)}" if imported.programs else ""
     source += " into the project" if imported.scope == PROJECT else ""
@@ -215,7 +215,7 @@ def render(imported: Imported) -> list[Block]:
     return blocks
 
 
-def _say_more(imported: Imported, output: Output) -> None:
+def _say_more(imported: ImportResult, output: Output) -> None:
     warn_of_redaction(imported.redacted, output)
     if imported.cleaned:
         characters = count(imported.cleaned, "character")

@@ -9,7 +9,7 @@ from ctx.cli import opening
 from ctx.cli.output import Block, Line, Output, Table, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.operations.backfill import Backfilled, Wanted, backfill
+from ctx.operations.backfill import BackfillResult, Options, backfill
 
 _GLANCE = 80
 
@@ -17,7 +17,7 @@ _GLANCE = 80
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     _refuse_others(options)
     paths = [os.path.join(settings.folder, settings.expanded(path)) for path in options.paths]
-    wanted = Wanted(
+    wanted = Options(
         settings.claude_folder,
         tuple(map(os.path.abspath, paths)),
         options.since,
@@ -57,7 +57,7 @@ def _project(said: str | None, settings: Settings) -> str | None:
     return said
 
 
-def render(done: Backfilled) -> list[Block]:
+def render(done: BackfillResult) -> list[Block]:
     blocks: list[Block] = []
     if done.sessions:
         verb = "Would take in" if done.dry_run else "Took in"

@@ -9,7 +9,7 @@ from ctx.cli.output import Block, Line, Output, Table, plain
 from ctx.cli.settings import Settings
 from ctx.errors import NotAProject, StoreNotTrusted
 from ctx.operations import debug_index
-from ctx.operations.debug_index import Found
+from ctx.operations.debug_index import IndexLookup
 
 
 def show(key: str | None, settings: Settings, output: Output) -> None:
@@ -28,7 +28,7 @@ def show(key: str | None, settings: Settings, output: Output) -> None:
         output.note("The code has not been read yet: `ctx code index` does that.")
 
 
-def _render(found: Found) -> list[Block]:
+def _render(found: IndexLookup) -> list[Block]:
     if not found.entries and not found.code:
         offered = " or ".join(f"`{name}`" for name in found.near)
         hint = f" Did you mean {offered}?" if offered else ""

@@ -10,7 +10,7 @@ from ctx.cli.output import Block, Line, Output, count, listing
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.graph import USER
-from ctx.operations.ingest import Ingested, Options, ingest
+from ctx.operations.ingest import IngestResult, Options, ingest
 
 EXAMPLES = """
 ctx ingest README.md --tag=project:shop --tag=type:documentation
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     return 1 if ingested.refused else 0
 
 
-def render(ingested: Ingested) -> list[Block]:
+def render(ingested: IngestResult) -> list[Block]:
     blocks: list[Block] = []
     for state, told in (("new", "Ingested"), ("changed", "Ingested again")):
         found = [each for each in ingested.files if each.state == state]

@@ -9,7 +9,7 @@ from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.errors import PathRefused
 from ctx.ids import short
-from ctx.operations.init import Initialised, Options, Template, contents, init
+from ctx.operations.init import InitResult, Options, Template, contents, init
 
 EXAMPLES = """
 ctx init                       a project store here, added to git
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.note(f"This project lies inside another one, {made.outer}.")
 
 
-def render(made: Initialised) -> list[Block]:
+def render(made: InitResult) -> list[Block]:
     if not made.created:
         return [Line(f"{made.store} is a project store already; nothing was changed.")]
     first = f", first commit {short(made.commit)}" if made.commit else ""

@@ -44,7 +44,7 @@ ctx install --git                    git's pre-commit hook: memory goes into the
 _STATES = {"there": "there already", "current": "up to date"}
 
 
-class Installed(NamedTuple):
+class InstallResult(NamedTuple):
     """What was set up, or what would be."""
 
     dry_run: bool
@@ -62,7 +62,7 @@ class Installed(NamedTuple):
     """The hooks that were run, as the client will."""
 
 
-class _Asked(NamedTuple):
+class _InstallPlan(NamedTuple):
     """What is to be set up, and where."""
 
     place: Place
@@ -125,11 +125,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.show(write(options, settings, output), partial(render, home=home))
             return
     variables = surroundings.variables()
-    asked = _asked(options, settings, variables.get("PATH", ""), output)
+    asked = _install_plan(options, settings, variables.get("PATH", ""), output)
     change: Change | None = None
     if options.only_print:
         shown = partial(render_by_hand, home=home, project=asked.option)
-        output.show(_printed(asked), shown)
+        output.show(_manual_steps(asked), shown)
     elif options.dry_run:
         answer, change = _planned(asked)
         output.show(answer, partial(render, home=home))
@@ -152,7 +152,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.note(f"From then on {CAPTURED}")
 
 
-def _warnings(asked: _Asked, settings: Settings, change: Change | None) -> Iterator[str]:
+def _warnings(asked: _InstallPlan, settings: Settings, change: Change | None) -> Iterator[str]:
     """What keeps the hooks from doing what is expected of them, if there is such a thing."""
     if change is not None:
         if reason := settings_file.without_effect(change.after or ""):
@@ -179,7 +179,7 @@ def _warnings(asked: _Asked, settings: Settings, change: Change | None) -> Itera
         yield "CTX_OFF is set: where it is, hooks keep nothing and say nothing."
 
 
-def _spoiling(asked: _Asked, text: str) -> Iterator[str]:
+def _spoiling(asked: _InstallPlan, text: str) -> Iterator[str]:
     """Names of events for which an older client drops every hook of the file."""
     versions = [client.version for client in asked.clients if client.version]
     for event, place in settings_file.named_events(text):
@@ -191,11 +191,13 @@ def _spoiling(asked: _Asked, text: str) -> Iterator[str]:
                 )
 
 
-def _asked(options: argparse.Namespace, settings: Settings, path: str, output: Output) -> _Asked:
+def _install_plan(
+    options: argparse.Namespace, settings: Settings, path: str, output: Output
+) -> _InstallPlan:
     place = place_of(options, settings)
     with output.progress("Asking Claude Code for its version") as tick:
         found = clients.installed(path, settings.expanded("~"), settings.claude_folder, tick)
-    return _Asked(
+    return _InstallPlan(
         place,
         _entries(place, found, settings, output),
         found,
@@ -205,7 +207,7 @@ def _asked(options: argparse.Namespace, settings: Settings, path: str, output: O
     )
 
 
-def _printed(asked: _Asked) -> Installed:
+def _manual_steps(asked: _InstallPlan) -> InstallResult:
     """Without a look at the settings: this is for those that cannot be read, too."""
     parts = [asked.store]
     if asked.skill:
@@ -213,10 +215,10 @@ def _printed(asked: _Asked) -> Installed:
     if asked.hooks:
         parts.append(Part("hooks", asked.place.settings, "added"))
     said = settings_file.as_settings(asked.entries) if asked.hooks else {}
-    return Installed(True, tuple(parts), said, clients=asked.clients)
+    return InstallResult(True, tuple(parts), said, clients=asked.clients)
 
 
-def _planned(asked: _Asked) -> tuple[Installed, Change | None]:
+def _planned(asked: _InstallPlan) -> tuple[InstallResult, Change | None]:
     parts = [asked.store]
     if asked.skill:
         parts.append(install.planned_skill(asked.place))
@@ -226,8 +228,8 @@ def _planned(asked: _Asked) -> tuple[Installed, Change | None]:
 
 
 def _installed(
-    asked: _Asked, settings: Settings, variables: dict[str, str], output: Output
-) -> tuple[Installed, Change | None]:
+    asked: _InstallPlan, settings: Settings, variables: dict[str, str], output: Output
+) -> tuple[InstallResult, Change | None]:
     tried: tuple[str, ...] = ()
     # A skill that has no place, settings that cannot be read, and hooks that do not work, are
     # found out before anything is written.
@@ -256,10 +258,10 @@ def _require_ctx(place: Place, path: str) -> None:
         )
 
 
-def _answer(asked: _Asked, parts: list[Part], change: Change | None) -> Installed:
+def _answer(asked: _InstallPlan, parts: list[Part], change: Change | None) -> InstallResult:
     if change is None:
-        return Installed(False, tuple(parts), {}, clients=asked.clients)
-    return Installed(
+        return InstallResult(False, tuple(parts), {}, clients=asked.clients)
+    return InstallResult(
         False,
         (*parts, install.hooks_part(change)),
         settings_file.as_settings(asked.entries),
@@ -310,17 +312,17 @@ def _write_skill(place: Place, output: Output) -> Part:
     return part
 
 
-def _plugin(options: argparse.Namespace, settings: Settings, _output: Output) -> Installed:
+def _plugin(options: argparse.Namespace, settings: Settings, _output: Output) -> InstallResult:
     from ctx.agents.claude_code import plugin
 
     folder = os.path.abspath(os.path.join(settings.folder, settings.expanded(options.plugin)))
     known = os.path.isdir(os.path.join(folder, ".claude-plugin"))
     written = plugin.planned(folder) if options.dry_run else plugin.write(folder)
     part = Part("plugin", folder, "current" if not written else "updated" if known else "written")
-    return Installed(options.dry_run, (part,), {})
+    return InstallResult(options.dry_run, (part,), {})
 
 
-def _projection(options: argparse.Namespace, settings: Settings, output: Output) -> Installed:
+def _projection(options: argparse.Namespace, settings: Settings, output: Output) -> InstallResult:
     from ctx.agents.claude_code import projection
 
     path = projection_file(options, settings)
@@ -335,12 +337,12 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
     with opening.reading(settings, output) as memory:
         plan = carried_out(memory, path)
     part = Part("projection", path, plan.state)
-    return Installed(options.dry_run, (part,), {}, diff=diff_of(options, path, plan))
+    return InstallResult(options.dry_run, (part,), {}, diff=diff_of(options, path, plan))
 
 
-def _git(options: argparse.Namespace, settings: Settings, output: Output) -> Installed:
+def _git(options: argparse.Namespace, settings: Settings, output: Output) -> InstallResult:
     part, diff = git_hook.install(options, settings, output)
-    return Installed(options.dry_run, (part,), {}, diff=diff)
+    return InstallResult(options.dry_run, (part,), {}, diff=diff)
 
 
 def diff_of(options: argparse.Namespace, path: str, plan: Plan) -> str:
@@ -359,7 +361,7 @@ def projection_file(options: argparse.Namespace, settings: Settings) -> str:
     return next((path for path in paths if os.path.lexists(path)), paths[0])
 
 
-def render(installed: Installed, *, home: str) -> list[Block]:
+def render(installed: InstallResult, *, home: str) -> list[Block]:
     rows = rows_of(installed.parts, len(installed.settings.get("hooks", ())), home)
     if installed.backup:
         rows.append(("Backup", short(installed.backup, home), ""))
@@ -399,7 +401,7 @@ def short(path: str, home: str) -> str:
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
-def render_by_hand(printed: Installed, *, home: str, project: str) -> list[Block]:
+def render_by_hand(printed: InstallResult, *, home: str, project: str) -> list[Block]:
     where = {part.what: short(part.path, home) for part in printed.parts}
     blocks: list[Block] = [Line(f"Store: {where['store']}")]
     told = []

@@ -8,7 +8,7 @@ from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
 from ctx.operations import learnings
-from ctx.operations.learnings import Learning, Learnings
+from ctx.operations.learnings import Learning, LearningList
 from ctx.synthesis.learnings import CATEGORIES, HUMAN
 
 EXAMPLES = """
@@ -83,7 +83,7 @@ def _category(parser: argparse.ArgumentParser, told: str) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.subcommand == "list":
         with opening.reading(settings, output) as memory:
-            found = learnings.listed(
+            found = learnings.list_learnings(
                 memory,
                 project=options.project,
                 everywhere=options.all,
@@ -100,11 +100,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         else:
             judge = learnings.confirm if options.subcommand == "confirm" else learnings.reject
             said = [judge(memory, memory.graph.find(text)) for text in options.ids]
-        told = Learnings(tuple(said), memory.project, 0, 0)
+        told = LearningList(tuple(said), memory.project, 0, 0)
     output.show(told, lambda value: _judged(value, options.subcommand))
 
 
-def render(found: Learnings) -> list[Block]:
+def render(found: LearningList) -> list[Block]:
     if not found.learnings:
         return [Line(_nothing(found))]
     now = clock.now_ms()
@@ -126,14 +126,14 @@ def render(found: Learnings) -> list[Block]:
     return blocks
 
 
-def _nothing(found: Learnings) -> str:
+def _nothing(found: LearningList) -> str:
     if found.left_out:
         return f"Nothing like that was learned; there {_are(found.left_out)} {_others(found)}."
     where = f" in {found.project}" if found.project else ""
     return f"Nothing was learned{where} yet."
 
 
-def _others(found: Learnings) -> str:
+def _others(found: LearningList) -> str:
     """`3 others, 1 of them rejected`."""
     others = count(found.left_out, "other")
     if not found.rejected:
@@ -153,7 +153,7 @@ def _sure(each: Learning) -> str:
     return f"{each.confidence:.2f}{' (said)' if each.origin == HUMAN else ''}"
 
 
-def _judged(found: Learnings, word: str) -> list[Block]:
+def _judged(found: LearningList, word: str) -> list[Block]:
     done = {"add": "Added", "confirm": "Confirmed", "reject": "Rejected"}[word]
     return [
         Line(f"{done}: {each.short_id} [{each.category}] {' '.join(each.node.content.split())}")

@@ -8,7 +8,7 @@ from ctx.cli.options import session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.memory.model import Evidence
-from ctx.operations.link import CONFIDENCE, Linked, link
+from ctx.operations.link import CONFIDENCE, LinkResult, link
 
 EXAMPLES = """
 ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --type=DEPENDS_ON
@@ -38,6 +38,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     warn_of_redaction(linked.redacted, output)
 
 
-def render(linked: Linked) -> list[Block]:
+def render(linked: LinkResult) -> list[Block]:
     verb = "Linked" if linked.new else "Linked already"
     return [Line(f"{verb}: {linked.from_short} ── {linked.edge.type} → {linked.to_short}")]

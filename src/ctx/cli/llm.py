@@ -19,10 +19,10 @@ from ctx.ids import short
 from ctx.llm import backends
 from ctx.llm.ledger import Ledger
 from ctx.llm.protocol import Answer, Backend, Cache, Stop, Usage
-from ctx.operations import commit, llm, respond
-from ctx.operations.commit import Committed
-from ctx.operations.llm import LlmOptions, Question
-from ctx.operations.respond import Kept, Response
+from ctx.operations import commit, keep_answer, llm
+from ctx.operations.commit import CommitResult
+from ctx.operations.keep_answer import KeptAnswer, ModelResponse
+from ctx.operations.llm import LlmOptions, LlmQuestion
 from ctx.packs import prompt
 from ctx.workspace import Workspace
 
@@ -49,7 +49,7 @@ _NO_MODEL = (
 )
 
 
-class Answered(NamedTuple):
+class LlmResult(NamedTuple):
     """What a model answered, what it cost, and what became of it."""
 
     answer: str
@@ -67,11 +67,11 @@ class Answered(NamedTuple):
     duration_ms: int
     receipt: str | None
     """Of the pack: `ctx why`."""
-    kept: Kept | None
+    kept: KeptAnswer | None
     """None where it could not be kept."""
     note: str | None = None
     """With `--commit`: the file of the log."""
-    commit: Committed | None = None
+    commit: CommitResult | None = None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -116,13 +116,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     if options.model is not None:
         settings = _with_model(settings, options.model.strip())
     wanted = _llm_options(options, settings)
-    appearing = _Appearing(output)
+    appearing = _StreamedAnswer(output)
     with ExitStack() as stack:
         with opening.reading(settings, output) as memory:
             backend = _backend(memory.config, options, settings)
             stack.callback(backend.close)
             question = llm.prepare(memory, backend, wanted)
-        output.note(_asking(backend, question))
+        output.note(_request_summary(backend, question))
         ledger = stack.enter_context(Ledger(settings.user_store.ledger))
         meter = llm.meter(ledger, backend, question)
         answer = llm.ask(backend, question, meter, appearing.add)
@@ -144,12 +144,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     except CtxError as error:
         # Nobody needs to pay for it once more.
         if answered.kept:
-            error.hint = _told(answered.kept)
+            error.hint = _kept_summary(answered.kept)
         raise
     return _say_more(answered, output)
 
 
-class _Appearing:
+class _StreamedAnswer:
     """An answer that is printed as it comes. What goes wrong with that waits until it is kept."""
 
     def __init__(self, output: Output) -> None:
@@ -186,10 +186,10 @@ def _llm_options(options: argparse.Namespace, settings: Settings) -> LlmOptions:
         return wanted._replace(query=task, budget=options.budget)
     if options.budget is not None:
         raise UsageError("--budget is about a pack that is built.", hint=_WAYS)
-    return wanted._replace(pack=prompt.parse_pack(_given(options, settings)))
+    return wanted._replace(pack=prompt.parse_pack(_pack_bytes(options, settings)))
 
 
-def _given(options: argparse.Namespace, settings: Settings) -> bytes:
+def _pack_bytes(options: argparse.Namespace, settings: Settings) -> bytes:
     """The bytes of a pack: those of a file, also a pipe, or what comes on stdin."""
     if options.pack not in (None, "-"):
         path = os.path.join(settings.folder, settings.expanded(options.pack))
@@ -235,7 +235,7 @@ def _temperature(word: str) -> float:
     return number
 
 
-def _asking(backend: Backend, question: Question) -> str:
+def _request_summary(backend: Backend, question: LlmQuestion) -> str:
     model = question.model if question.model not in ("", "default") else "the model"
     return (
         f"Asking {model} at {backend.where}: about {question.estimate:,} tokens, and at most"
@@ -246,8 +246,8 @@ def _asking(backend: Backend, question: Question) -> str:
 # What becomes of it
 
 
-def _answered(backend: Backend, question: Question, answer: Answer) -> Answered:
-    return Answered(
+def _answered(backend: Backend, question: LlmQuestion, answer: Answer) -> LlmResult:
+    return LlmResult(
         answer.text,
         question.task,
         answer.model or question.model,
@@ -265,15 +265,15 @@ def _answered(backend: Backend, question: Question, answer: Answer) -> Answered:
 
 
 def _keep(
-    answered: Answered,
-    question: Question,
+    answered: LlmResult,
+    question: LlmQuestion,
     committing: Workspace | None,
     options: argparse.Namespace,
     settings: Settings,
     output: Output,
-) -> Answered:
+) -> LlmResult:
     """Keep the answer; one that is whole is also noted and committed, where that is asked for."""
-    response = Response(
+    response = ModelResponse(
         answered.answer,
         question.task,
         answered.model,
@@ -286,10 +286,10 @@ def _keep(
     is_to_commit = committing is not None and answered.stop not in ("cut", "interrupted")
     note = None
     with opening.writing(settings, output) as memory:
-        kept = respond.respond(memory, response)
+        kept = keep_answer.keep_answer(memory, response)
         # What was kept before and not committed has no note yet.
         if is_to_commit and (kept.new or kept.node.staged):
-            note = respond.write_to_log(memory, kept)
+            note = keep_answer.write_to_log(memory, kept)
     answered = answered._replace(kept=kept, note=note)
     if committing is None or not is_to_commit:
         return answered
@@ -297,20 +297,20 @@ def _keep(
     return answered._replace(commit=commit.commit(committing, commit.Options(message)))
 
 
-def _show(answered: Answered, output: Output) -> None:
+def _show(answered: LlmResult, output: Output) -> None:
     if not output.appears:
         output.show(answered, render)
 
 
-def render(answered: Answered) -> list[Block]:
+def render(answered: LlmResult) -> list[Block]:
     return [Markdown(answered.answer)]
 
 
-def _say_more(answered: Answered, output: Output) -> int:
+def _say_more(answered: LlmResult, output: Output) -> int:
     output.note(_figures(answered))
     kept = answered.kept
     assert kept is not None
-    output.note(_told(kept))
+    output.note(_kept_summary(kept))
     warn_of_redaction(kept.redacted, output)
     if kept.cut:
         output.warn(f"The last {kept.cut:,} characters of the answer were not kept.")
@@ -335,7 +335,7 @@ def _say_more(answered: Answered, output: Output) -> int:
     return 0
 
 
-def _figures(answered: Answered) -> str:
+def _figures(answered: LlmResult) -> str:
     """`1,364 tokens in (1,280 known), 96 out, 3.2 s, $0.0012.`"""
     told = []
     if usage := answered.usage:
@@ -354,7 +354,7 @@ def _figures(answered: Answered) -> str:
     return f"{line[0].upper()}{line[1:]}."
 
 
-def _told(kept: Kept) -> str:
+def _kept_summary(kept: KeptAnswer) -> str:
     if not kept.new:
         return f"The same answer was kept before: `ctx show {kept.short_id}`."
     names = [each.name for each in kept.mentions[:_MOST_NAMED]]

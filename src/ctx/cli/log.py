@@ -7,7 +7,7 @@ from ctx.cli.opening import open_workspace
 from ctx.cli.output import MOST_ROWS, Block, Line, Markdown, Output, count
 from ctx.cli.settings import Settings
 from ctx.ids import short
-from ctx.operations.log import Day, Entry, Log, Staged, day, log
+from ctx.operations.log import Log, LogDay, LogEntry, StagedLog, day, log
 
 EXAMPLES = """
 ctx log                       what is staged, and the last commits
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(log(workspace, options.limit), render_lines if options.oneline else render)
 
 
-def render_day(found: Day) -> list[Block]:
+def render_day(found: LogDay) -> list[Block]:
     return [Markdown(found.text)]
 
 
@@ -65,7 +65,7 @@ def render(found: Log) -> list[Block]:
     return blocks + _more(found)
 
 
-def _changes(what: Entry | Staged) -> list[Block]:
+def _changes(what: LogEntry | StagedLog) -> list[Block]:
     lines = [*what.changes, *(f"= {path}" for path in what.files)]
     if not lines:
         return []
@@ -74,7 +74,7 @@ def _changes(what: Entry | Staged) -> list[Block]:
     return blocks + ([Line(f"    … and {more:,} more", "dim")] if more > 0 else [])
 
 
-def _counted(staged: Staged) -> str:
+def _counted(staged: StagedLog) -> str:
     told = [(len(staged.changes), "change"), (len(staged.files), "file")]
     return ", ".join(count(number, noun) for number, noun in told if number) or "nothing new"
 

@@ -126,15 +126,15 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
             raise UsageError("There is no command.", hint="`ctx --help` lists them.")
         if name == "help":
             words = [word for word in leading + rest if word not in ("-h", "--help")]
-            asked = options.help_parser().parse_intermixed_args(words)
-            output.configure(asked)
-            raise options.HelpAsked(_help(asked.words))
+            parsed = options.help_parser().parse_intermixed_args(words)
+            output.configure(parsed)
+            raise options.HelpRequested(_help(parsed.words))
         command, parser = commands.command_named(name)
         # A command whose first word may be left out puts it back.
         words = command.prepare(rest) if hasattr(command, "prepare") else rest
         parsed = options.parse(parser, leading, words)
-    except options.HelpAsked as asked_for:
-        output.help(str(asked_for))
+    except options.HelpRequested as request:
+        output.help(str(request))
         output.flush()
         return 0
     output.configure(parsed)
@@ -150,12 +150,22 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
 
 
 def _help(words: list[str]) -> str:
-    """The help of a command, of a subcommand, or of ctx as a whole."""
-    from ctx.cli import commands, options
+    """The help of a command, a subcommand or a topic, or of ctx as a whole.
+
+    `sessions` and `trust` are a command and a topic: the topic comes first.
+    """
+    from ctx.cli import commands, help_topics, options
 
     if not words or words == ["help"]:
         return options.top_parser(commands.GROUPS).format_help()
     name, *inner = words
+    if not inner and name in help_topics.TOPICS:
+        text = help_topics.text(name)
+        if name not in commands.COMMANDS:
+            return text
+        return f"{text}\n{commands.command_named(name)[1].format_help()}"
+    if name not in commands.COMMANDS:
+        commands.refuse_unknown(name, also=help_topics.TOPICS)
     command, parser = commands.command_named(name)
     if not inner and hasattr(command, "prepare"):
         inner = command.prepare(["--help"])[:-1]

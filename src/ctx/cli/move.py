@@ -8,7 +8,7 @@ from ctx.cli.options import session_option
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.memory.graph import PROJECT, USER
-from ctx.operations.move import Moved, move
+from ctx.operations.move import MoveResult, move
 
 EXAMPLES = """
 ctx move 01M7ESYZ1SB4 --project                  share what you know with the project
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     warn_of_redaction(moved.redacted, output)
 
 
-def render(moved: Moved) -> list[Block]:
+def render(moved: MoveResult) -> list[Block]:
     where = "the project" if moved.scope == PROJECT else "your own store"
     if not moved.moved:
         there = count(len(moved.unchanged), "node is", "nodes are")

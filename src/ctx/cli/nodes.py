@@ -8,7 +8,7 @@ from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.ids import NodeId
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Edge, Node, Redaction
-from ctx.operations.listing import Listing
+from ctx.operations.node_list import NodeList
 
 if TYPE_CHECKING:
     from ctx.codebase.code_names import UnknownName
@@ -19,7 +19,7 @@ PREVIEW = 100
 _LONGEST_NAME = 60
 
 
-def render_listing(listing: Listing) -> list[Block]:
+def render_listing(listing: NodeList) -> list[Block]:
     if not listing.nodes:
         return [Line("No nodes.")]
     blocks: list[Block] = [table(listing.nodes, listing.short_ids, listing.scopes)]

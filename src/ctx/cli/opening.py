@@ -23,7 +23,7 @@ from ctx.workspace import Environment, Memory, Workspace, open_memory, open_proj
 
 if TYPE_CHECKING:
     from ctx.hosts.registry import Hosts
-    from ctx.operations.compact import Compacted
+    from ctx.operations.compact import CompactResult
     from ctx.project.stale_sessions import StaleSession
     from ctx.project.trust_check import Verdict
 
@@ -140,12 +140,12 @@ def _compact_due(memory: Memory, output: Output) -> None:
         tell(compacted, output)
 
 
-def tell(compacted: "Compacted", output: Output) -> None:
+def tell(compacted: "CompactResult", output: Output) -> None:
     """Say that a session was compacted without being asked for it."""
     if compacted.problem:
-        output.warn(f"{compacted.told} `ctx stage status` says more.")
+        output.warn(f"{compacted.summary} `ctx stage status` says more.")
     else:
-        output.note(compacted.told)
+        output.note(compacted.summary)
 
 
 def _mention_stale(memory: Memory, output: Output) -> None:
@@ -226,10 +226,10 @@ def _took_over(settings: Settings, output: Output) -> bool:
             hint=f"`{command}` makes a store of ours out of it; name that one from then on.",
         )
     from ctx.cli.nodes import warn_of_redaction
-    from ctx.operations.adopt import adopt
+    from ctx.operations.convert_go_store import convert_go_store
 
     with output.progress("Taking over") as tick:
-        adopted = adopt(path, tick)
+        adopted = convert_go_store(path, tick)
     if adopted is not None:
         # It happens once and unasked, so it is said to whoever reads: also beside JSON.
         output.warn(

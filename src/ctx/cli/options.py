@@ -60,11 +60,11 @@ checked against this list.
 
 # The options that take a value, so that the command's name can be told from it.
 _WITH_VALUE = {"--format", "-C", "--set", "--db"}
-_EVERYWHERE = "everywhere"
+EVERYWHERE = "everywhere"
 _ANYWHERE = (*_WITH_VALUE, "--untrusted", "-q", "--quiet", "-h", "--help", "-V", "--version")
 
 
-class HelpAsked(Exception):
+class HelpRequested(Exception):
     """Somebody wants to read the help, which is its text."""
 
 
@@ -89,7 +89,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def print_help(self, _file: object = None) -> NoReturn:
-        raise HelpAsked(self.format_help())
+        raise HelpRequested(self.format_help())
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -144,7 +144,7 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
     what adds up has a place for each level. Behind a `read_only` command, some are refused.
     """
     parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
-    group = parser.add_argument_group(_EVERYWHERE)
+    group = parser.add_argument_group(EVERYWHERE)
     group.add_argument("--format", choices=FORMATS, help="how to print the answer (default: text)")
     if read_only:
         group.description = "-C, --set and --db must stand before the command"
@@ -226,7 +226,8 @@ def top_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentPars
             "  ctx search deploy              find it again\n"
             "  ctx compose                    what an agent should know, in 50,000 tokens\n"
             "  ctx init                       memory beside the code, inside git\n\n"
-            "`ctx help COMMAND` shows a command's options and examples."
+            "`ctx help COMMAND` shows the options and examples of a command.\n"
+            "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust."
         ),
         formatter_class=Help,
         parents=[global_options()],
@@ -238,7 +239,7 @@ def top_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentPars
 def help_parser() -> argparse.ArgumentParser:
     """What `ctx help` takes: the words of a command, and options among them."""
     parser = Parser(prog="ctx help", parents=[global_options()], add_help=False, allow_abbrev=False)
-    parser.add_argument("words", nargs="*", metavar="COMMAND")
+    parser.add_argument("words", nargs="*", metavar="COMMAND|TOPIC")
     return parser
 
 
@@ -253,7 +254,7 @@ def command_parser(name: str, summary: str, module: ModuleType) -> argparse.Argu
     )
     module.configure(parser)
     # What is the command's own stands above what every command takes.
-    parser._action_groups.sort(key=lambda group: group.title == _EVERYWHERE)
+    parser._action_groups.sort(key=lambda group: group.title == EVERYWHERE)
     return parser
 
 

@@ -8,7 +8,7 @@ from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.query import time_filters
-from ctx.operations.pause import Pause, Paused, pause, place_of
+from ctx.operations.pause import Pause, PauseResult, pause, place_of
 
 EXAMPLES = """
 ctx pause              take in nothing of what agents do, wherever that is
@@ -47,7 +47,7 @@ def _until(text: str) -> int:
     return now_ms + (now_ms - told_ms)
 
 
-def render(paused: Paused) -> list[Block]:
+def render(paused: PauseResult) -> list[Block]:
     where = f"in {paused.project}" if paused.project else "everywhere"
     word = "--project" if paused.project else ""
     state = "Paused" if paused.changed else "Paused already"

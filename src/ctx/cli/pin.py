@@ -7,7 +7,7 @@ from ctx.cli.nodes import preview
 from ctx.cli.options import session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
-from ctx.operations.tag import Tagging, pin
+from ctx.operations.tag import TagResults, pin
 
 EXAMPLES = """
 ctx pin 01M7ESYZ1SB4      always part of every context
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(pinned, render)
 
 
-def render(pinned: Tagging) -> list[Block]:
+def render(pinned: TagResults) -> list[Block]:
     return [
         Line(
             f"{'Pinned' if each.added else 'Pinned already'}: {each.short_id} {preview(each.node)}"

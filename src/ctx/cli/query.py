@@ -16,7 +16,7 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import Query, parse
 from ctx.memory.query.syntax import tokens
 from ctx.operations import output_file
-from ctx.operations.query import Found, find
+from ctx.operations.query import QueryResult, find
 
 if TYPE_CHECKING:
     from ctx.packs.prompt_pack import PromptPack
@@ -143,7 +143,7 @@ def _depth(word: str) -> int:
 
 def _pack(query: Query, options: argparse.Namespace, settings: Settings, output: Output) -> None:
     from ctx.cli import pack_answers
-    from ctx.operations.compose import Visible
+    from ctx.operations.compose import VisibleNodes
     from ctx.operations.pack import Options, pack
 
     wanted = Options(
@@ -153,7 +153,7 @@ def _pack(query: Query, options: argparse.Namespace, settings: Settings, output:
         options.narrative,
         options.limit or 0,
         code=options.scope != USER,
-        visible=Visible(include_superseded=options.include_superseded),
+        visible=VisibleNodes(include_superseded=options.include_superseded),
     )
     with opening.reading(settings, output) as memory:
         built = pack(arguments.within(memory, options), wanted)
@@ -205,7 +205,7 @@ def answer(query: Query, options: argparse.Namespace, settings: Settings, output
 
 
 def _note_superseded(
-    graph: Graphs, found: Found, query: Query, scope: Scope, output: Output
+    graph: Graphs, found: QueryResult, query: Query, scope: Scope, output: Output
 ) -> None:
     """Where nothing is found, say whether something was once so."""
     if not found.nodes and not scope.include_superseded:
@@ -215,14 +215,14 @@ def _note_superseded(
             output.note(f"{matching}: --include-superseded.")
 
 
-def _note_partial(found: Found, output: Output) -> None:
+def _note_partial(found: QueryResult, output: Output) -> None:
     if found.partial and found.nodes:
         which = "words that begin so" if found.beginnings else "some"
         none = "any" if found.beginnings else "all"
         output.note(f"No node has {none} of these words; these have {which}.")
 
 
-def render(found: Found) -> list[Block]:
+def render(found: QueryResult) -> list[Block]:
     if not found.nodes:
         return [Line("No matching nodes.")]
     blocks: list[Block] = [table(found.nodes, found.short_ids, found.scopes)]

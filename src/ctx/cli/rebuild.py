@@ -6,7 +6,7 @@ from ctx.cli.opening import open_workspace, refuse_untrusted
 from ctx.cli.output import Block, Line, Output, count, size
 from ctx.cli.settings import Settings
 from ctx.operations import rebuild
-from ctx.operations.rebuild import Rebuilt
+from ctx.operations.rebuild import RebuildResult
 
 EXAMPLES = """
 ctx rebuild           bring the index up to date, and remove damaged ones
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(done, render)
 
 
-def render(done: Rebuilt) -> list[Block]:
+def render(done: RebuildResult) -> list[Block]:
     blocks: list[Block] = [] if done.how == "scc" else [_memory(done)]
     if done.removed and done.how == "incremental":
         blocks.append(Line(f"{count(done.removed, 'damaged index', 'damaged indexes')} removed."))
@@ -52,7 +52,7 @@ def render(done: Rebuilt) -> list[Block]:
     return blocks
 
 
-def _memory(done: Rebuilt) -> Block:
+def _memory(done: RebuildResult) -> Block:
     verb = {
         "incremental": "The index is up to date:",
         "full": "Rebuilt the index:",

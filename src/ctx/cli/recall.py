@@ -15,7 +15,7 @@ from ctx.operations.recall import (
     DEFAULT_LIMIT,
     NODES,
     Options,
-    Recalled,
+    RecallResult,
     as_markdown,
     recall_everything,
 )
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     note_other_projects(found.other_projects, found.more_other_projects, output)
 
 
-def _without_nodes(found: Recalled) -> Recalled:
+def _without_nodes(found: RecallResult) -> RecallResult:
     """What else speaks of it, alone."""
     without = found._replace(nodes=(), short_ids={}, authors={}, scores={}, signals={})
     return without._replace(
@@ -85,7 +85,7 @@ def _without_nodes(found: Recalled) -> Recalled:
     )
 
 
-def _fitting(found: Recalled, budget: int) -> Iterator[Passage]:
+def _fitting(found: RecallResult, budget: int) -> Iterator[Passage]:
     """As many of the passages as fit behind the nodes."""
     left = budget - tokens.estimate(as_markdown(found))
     for passage in found.beside:
@@ -95,7 +95,7 @@ def _fitting(found: Recalled, budget: int) -> Iterator[Passage]:
         yield passage
 
 
-def render_markdown(found: Recalled) -> list[Block]:
+def render_markdown(found: RecallResult) -> list[Block]:
     return [Markdown(as_markdown(found, [_as_item(each) for each in found.beside]))]
 
 
@@ -106,7 +106,7 @@ def _as_item(passage: Passage) -> str:
     return "\n".join([f"- [{passage.kind}] {code(_where(passage))} {first}".rstrip(), *more])
 
 
-def render(found: Recalled) -> list[Block]:
+def render(found: RecallResult) -> list[Block]:
     blocks = [*_nodes(found), *_beside(found.beside)]
     if not blocks:
         blocks.append(Line(_nothing(found)))
@@ -115,7 +115,7 @@ def render(found: Recalled) -> list[Block]:
     return blocks
 
 
-def _nothing(found: Recalled) -> str:
+def _nothing(found: RecallResult) -> str:
     if found.total:
         return "Nothing of it fits into the budget."
     if NODES in found.kinds:
@@ -123,7 +123,7 @@ def _nothing(found: Recalled) -> str:
     return f"No matching {' or '.join(_CALLED.get(kind, kind) for kind in found.kinds)}."
 
 
-def _nodes(found: Recalled) -> list[Block]:
+def _nodes(found: RecallResult) -> list[Block]:
     if not found.nodes:
         return []
     rows = []
@@ -146,7 +146,7 @@ def _beside(passages: Sequence[Passage]) -> list[Block]:
     blocks: list[Block] = []
     for kind, heading in _HEADINGS.items():
         rows = [
-            (_where(each), _shortened(_said(each), _GLANCE))
+            (_where(each), _shortened(_passage_text(each), _GLANCE))
             for each in passages
             if each.kind == kind
         ]
@@ -161,7 +161,7 @@ def _where(passage: Passage) -> str:
     return passage.path if passage.first_line is None else f"{passage.path}:{passage.first_line}"
 
 
-def _said(passage: Passage) -> str:
+def _passage_text(passage: Passage) -> str:
     match passage.kind:
         case "narrative":
             return f"{passage.title}: {passage.text}"

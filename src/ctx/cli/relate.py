@@ -8,7 +8,7 @@ from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.operations.link import CONFIDENCE
-from ctx.operations.relate import Related, Relation, relate
+from ctx.operations.relate import RelateResult, Relation, relate
 
 EXAMPLES = """
 ctx relate task_0042 Mentions src/net/client.rs
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     note_unknown(related.unknown, output)
 
 
-def render(related: Related) -> list[Block]:
+def render(related: RelateResult) -> list[Block]:
     verb = "Related" if related.new else "Related already"
     first = f"{related.from_short} {short_name(related.from_name)}"
     second = f"{related.to_short} {short_name(related.to_name)}"

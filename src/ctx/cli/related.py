@@ -7,7 +7,7 @@ from ctx.cli.nodes import preview
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.memory import model, walk
-from ctx.operations.walked import Walked, walked
+from ctx.operations.graph_walk import GraphWalk, graph_walk
 
 EXAMPLES = """
 ctx related 01M7ESYZ1SB4              what is one step away
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with opening.reading(settings, output) as memory:
         start = memory.graph.find(options.id)
         steps = walk.related(memory.graph, [start], options.depth, edge_types=types)
-        found = walked(
+        found = graph_walk(
             memory.graph,
             start,
             steps[1:],
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.show(found, render)
 
 
-def render(found: Walked) -> list[Block]:
+def render(found: GraphWalk) -> list[Block]:
     if not found.steps:
         return [Line("Nothing is related to it.")]
     nodes = {node.id: node for node in found.nodes}

@@ -9,9 +9,9 @@ from ctx.cli.options import completing, session_option, yes_option
 from ctx.cli.output import Block, Line, Output, count, listing, since, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.operations import backups, store
-from ctx.operations.backups import Backups, RestoredBackup
-from ctx.operations.delete import Restored, restore
+from ctx.operations import store
+from ctx.operations.delete import RestoreResult, restore
+from ctx.operations.store_backups import BackupList, RestoreBackupResult
 
 EXAMPLES = """
 ctx restore 01M7ESYZ1SB4       a deleted node, with its tags and edges
@@ -60,20 +60,22 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _restore_backup(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    from ctx.operations import store_backups
+
     if options.ids:
         raise UsageError("Give ids of nodes, or --backup with the name of one.")
     path = settings.database
     if options.backup == _LIST:
-        output.show(backups.listed(path), render_backups)
+        output.show(store_backups.list_backups(path), render_backups)
         return
-    backup = backups.named(path, options.backup)
+    backup = store_backups.find_backup(path, options.backup)
     with store.candidate(path, backup.path) as wanted:
         if not options.dry_run:
             nodes = count(wanted.nodes, "node")
             question = f"Replace the store by {backup.name} ({nodes})? It is kept beside it."
             output.confirm(question, yes=options.yes)
         with output.progress("Restoring") as tick:
-            restored = backups.restore(
+            restored = store_backups.restore(
                 path,
                 settings.user_store.home,
                 backup,
@@ -85,14 +87,14 @@ def _restore_backup(options: argparse.Namespace, settings: Settings, output: Out
     output.show(restored, render_restored)
 
 
-def render(restored: Restored) -> list[Block]:
+def render(restored: RestoreResult) -> list[Block]:
     return [
         Line(f"Restored: {restored.short_ids[node.id]} {node.type}: {preview(node)}")
         for node in restored.nodes
     ]
 
 
-def render_backups(found: Backups) -> list[Block]:
+def render_backups(found: BackupList) -> list[Block]:
     if not found.backups:
         return [Line("There are no backups yet. `ctx store backup` makes one.")]
     rows = [
@@ -108,7 +110,7 @@ def render_backups(found: Backups) -> list[Block]:
     return listing(("name", "age", "nodes", "size", "why"), rows)
 
 
-def render_restored(restored: RestoredBackup) -> list[Block]:
+def render_restored(restored: RestoreBackupResult) -> list[Block]:
     verb = "Would go" if restored.dry_run else "Went"
     nodes = count(restored.nodes, "node")
     blocks: list[Block] = [Line(f"{verb} back to {restored.backup}: {nodes}.")]

@@ -5,7 +5,7 @@ import argparse
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.pause import project_option, table
 from ctx.cli.settings import Settings
-from ctx.operations.pause import Resumed, place_of, resume
+from ctx.operations.pause import ResumeResult, place_of, resume
 
 EXAMPLES = """
 ctx resume              take in what agents do again, wherever it was paused
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(resume(home, place), render)
 
 
-def render(resumed: Resumed) -> list[Block]:
+def render(resumed: ResumeResult) -> list[Block]:
     where = f" in {resumed.project}" if resumed.project else ""
     if not resumed.ended:
         blocks: list[Block] = [Line(f"Nothing was paused{where}.")]

@@ -15,7 +15,7 @@ from ctx.errors import UsageError
 from ctx.ids import short
 from ctx.memory.conflicts import LIFE
 from ctx.operations import review as reviewing
-from ctx.operations.review import Open, Review, Version
+from ctx.operations.review import FieldVersion, OpenField, Review
 from ctx.workspace import Memory
 
 EXAMPLES = """
@@ -148,7 +148,7 @@ def _ask(found: Review, settings: Settings, output: Output) -> None:
             _show(_settled(memory, each, answer, text), output)
 
 
-def _answer(each: Open, output: Output) -> str:
+def _answer(each: OpenField, output: Output) -> str:
     others = "/".join(str(version.number) for version in each.versions)
     edit = "" if each.field == LIFE else "[e]dit, "
     known = {str(version.number) for version in each.versions} | {"s", "q", ""}
@@ -159,13 +159,13 @@ def _answer(each: Open, output: Output) -> str:
             return answer
 
 
-def _settled(memory: Memory, each: Open, answer: str, text: str | None) -> Review:
+def _settled(memory: Memory, each: OpenField, answer: str, text: str | None) -> Review:
     if text is not None:
         return reviewing.replace(memory, each.id, each.field, text)
     return reviewing.pick(memory, each.id, each.field, int(answer))
 
 
-def _edited(each: Open, settings: Settings, output: Output) -> str:
+def _edited(each: OpenField, settings: Settings, output: Output) -> str:
     from ctx.cli import edit
 
     value = each.versions[0].value
@@ -235,7 +235,7 @@ def _proposals(found: Review) -> Iterator[Block]:
     yield Line("")
 
 
-def _dispute(each: Open) -> Iterator[Block]:
+def _dispute(each: OpenField) -> Iterator[Block]:
     now = clock.now_ms()
     yield Line(f"{each.type} {each.short_id} {each.field}: {each.title}", "heading")
     rows = [
@@ -252,7 +252,7 @@ def _dispute(each: Open) -> Iterator[Block]:
     yield Table(headings, rows, ("", "id", "age", "dim", "text"))
 
 
-def _value(each: Open, version: Version) -> str:
+def _value(each: OpenField, version: FieldVersion) -> str:
     if each.field == LIFE:
         return "edited" if version.value else "deleted"
     if version.value is None:

@@ -9,7 +9,7 @@ from ctx.cli.output import Block, Line, Output, count, listing
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.graph import PROJECT, USER
-from ctx.operations.scrub import Scope, Scrubbed, look, scrub_all, settle
+from ctx.operations.scrub import ScrubResult, ScrubScope, look, scrub_all, settle
 from ctx.redaction import needle
 from ctx.redaction.needle import Needle
 
@@ -65,7 +65,7 @@ def _needle(options: argparse.Namespace) -> Needle:
     return needle.regex(pattern) if options.regex else needle.word(pattern)
 
 
-def _scope(options: argparse.Namespace, settings: Settings, output: Output) -> Scope:
+def _scope(options: argparse.Namespace, settings: Settings, output: Output) -> ScrubScope:
     """Both stores, unless one was asked for; with `--db`, that file alone."""
     home = settings.user_store.home
     is_alone = settings.database != settings.user_store.database
@@ -75,12 +75,12 @@ def _scope(options: argparse.Namespace, settings: Settings, output: Output) -> S
     if asked == PROJECT or (is_here and opening.trusted_project(settings, output) is not None):
         repository = opening.open_workspace(settings, output).repository
     if asked == PROJECT:
-        return Scope(None, None, repository, settings.folder)
+        return ScrubScope(None, None, repository, settings.folder)
     kept = None if asked == USER else repository
-    return Scope(None if is_alone else home, settings.database, kept, settings.folder)
+    return ScrubScope(None if is_alone else home, settings.database, kept, settings.folder)
 
 
-def render(found: Scrubbed) -> list[Block]:
+def render(found: ScrubResult) -> list[Block]:
     if not found.places and not found.left:
         blocks: list[Block] = [Line("It is nowhere in what ctx has stored.")]
     else:

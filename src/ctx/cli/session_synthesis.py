@@ -10,7 +10,7 @@ from ctx.config.resolve import survey
 from ctx.errors import ModelFailure
 
 if TYPE_CHECKING:
-    from ctx.operations.synthesise_now import Synthesised
+    from ctx.operations.session_synthesis import SynthesisResult
 
 EXAMPLES = """
 ctx sessions synthesise 5dd6 --dry-run    what would be asked, and what that takes at most
@@ -20,19 +20,19 @@ ctx sessions synthesise 5dd6 --again      ask about everything once more
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    from ctx.operations import model_synthesis
-    from ctx.operations.synthesise_now import planned, synthesise_now
+    from ctx.operations import model_questions
+    from ctx.operations.session_synthesis import plan_synthesis, synthesise_now
 
     with opening.writing(settings, output) as memory:
         # A project has no say in it.
         file = settings.user_store.config_file
         config = survey(file, None, settings.environment, settings.overrides)
-        with model_synthesis.configured(config, variables(), settings.user_store) as asking:
+        with model_questions.configured(config, variables(), settings.user_store) as asking:
             if asking is None:
                 raise _no_model(config.choice("llm.backend"))
             voice = asking.voice()
             if options.dry_run:
-                found = planned(memory, options.named, asking, voice, again=options.again)
+                found = plan_synthesis(memory, options.named, asking, voice, again=options.again)
             else:
                 with output.progress(f"Asking {asking.backend.where}") as tick:
                     found = synthesise_now(
@@ -53,7 +53,7 @@ def _no_model(backend: str) -> ModelFailure:
     )
 
 
-def render(found: "Synthesised") -> list[Block]:
+def render(found: "SynthesisResult") -> list[Block]:
     if not found.asked:
         # Why some of it was not asked is told beside.
         return [] if found.problem else [Line("There is nothing to ask about this session now.")]
@@ -80,12 +80,12 @@ def render(found: "Synthesised") -> list[Block]:
     return blocks
 
 
-def _who(found: "Synthesised") -> str:
+def _who(found: "SynthesisResult") -> str:
     model = found.model if found.model != "default" else "the model"
     return f"{model or 'the model'} at {found.where}"
 
 
-def _came(found: "Synthesised", number: int) -> str:
+def _came(found: "SynthesisResult", number: int) -> str:
     each = found.asked[number]
     if each.problem:
         return each.problem

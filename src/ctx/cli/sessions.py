@@ -11,7 +11,7 @@ from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.operations import sessions
-from ctx.operations.sessions import Deleted, Replayed, Sessions, Told
+from ctx.operations.sessions import DeleteSessionResult, SessionDetails, SessionList, SessionReplay
 
 EXAMPLES = """
 ctx sessions list              what agents have worked on in this project
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         else:
             project = None if options.all else options.project or memory.project
             statuses = (options.status,) if options.status else STATUSES
-            listed = sessions.listed(
+            listed = sessions.list_sessions(
                 memory, project, statuses=statuses, since=options.since, limit=options.limit
             )
             output.show(listed, render_list)
@@ -128,7 +128,7 @@ def _delete(options: argparse.Namespace, settings: Settings, output: Output) -> 
         output.note(f"`ctx undo {found.change}` brings the nodes back, and nothing else.")
 
 
-def render_list(found: Sessions) -> list[Block]:
+def render_list(found: SessionList) -> list[Block]:
     if not found.sessions:
         where = f" in {found.project}" if found.project else ""
         return [
@@ -155,7 +155,7 @@ def render_list(found: Sessions) -> list[Block]:
     return blocks
 
 
-def render_one(found: Told) -> list[Block]:
+def render_one(found: SessionDetails) -> list[Block]:
     session = found.session
     place = f"{session.project or 'no project'}, {session.folder}"
     branch = f", on {session.branch}" if session.branch else ""
@@ -186,7 +186,7 @@ def render_one(found: Told) -> list[Block]:
     return blocks
 
 
-def _counted(found: Told) -> str:
+def _counted(found: SessionDetails) -> str:
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(found.steps.items()))
     told = [count(found.events["step"], "step") + (f" ({kinds})" if kinds else "")]
     told += [
@@ -197,7 +197,7 @@ def _counted(found: Told) -> str:
     return ", ".join(told)
 
 
-def _summary(found: Told) -> Iterator[Block]:
+def _summary(found: SessionDetails) -> Iterator[Block]:
     if not found.summary:
         if found.session.request:
             yield Line("")
@@ -213,7 +213,7 @@ def _summary(found: Told) -> Iterator[Block]:
             yield from (Line(f"  {' '.join(str(each).split())}") for each in lines)
 
 
-def _files(found: Told) -> Iterator[Block]:
+def _files(found: SessionDetails) -> Iterator[Block]:
     rows = [
         (each.path, f"+{each.added:,} -{each.removed:,}" if each.writes else "read")
         for each in found.files
@@ -239,15 +239,15 @@ def _files(found: Told) -> Iterator[Block]:
             yield Line(f"  … and {len(changes) - _MOST_FILES:,} more", "dim")
 
 
-def render_steps(found: Replayed) -> list[Block]:
+def render_steps(found: SessionReplay) -> list[Block]:
     return _replayed(found, [line for step in found.steps for line in in_words(step)])
 
 
-def render_full(found: Replayed) -> list[Block]:
+def render_full(found: SessionReplay) -> list[Block]:
     return _replayed(found, [line for step in found.steps for line in in_full(step)])
 
 
-def _replayed(found: Replayed, lines: list[str]) -> list[Block]:
+def _replayed(found: SessionReplay, lines: list[str]) -> list[Block]:
     session = found.session
     head = f"Session {session.id}, {session.status}, began {_minute(session.started_at)} UTC"
     blocks: list[Block] = [Line(head, "heading")]
@@ -326,7 +326,7 @@ def _test(finding: Finding) -> str:
     return finding.test.removeprefix(finding.path).lstrip(":")
 
 
-def render_deleted(found: Deleted) -> list[Block]:
+def render_deleted(found: DeleteSessionResult) -> list[Block]:
     verb = "Would delete" if found.dry_run else "Deleted"
     blocks: list[Block] = [
         Line(f"{verb} the session {found.session}: {found.what or 'nothing said'}")
@@ -340,11 +340,11 @@ def render_deleted(found: Deleted) -> list[Block]:
     return blocks
 
 
-def _what_goes(found: Deleted) -> str:
+def _what_goes(found: DeleteSessionResult) -> str:
     return f"The session {found.session} goes: {_amounts(found)}"
 
 
-def _amounts(found: Deleted) -> str:
+def _amounts(found: DeleteSessionResult) -> str:
     told = {
         "node": len(found.nodes),
         "event": found.events,

@@ -11,7 +11,7 @@ from ctx.cli.output import Block, Line, Output, Table, Verbatim, since
 from ctx.cli.settings import Settings
 from ctx.ids import short
 from ctx.memory.graph import PROJECT
-from ctx.operations.show import Shown, Version, show
+from ctx.operations.show import NodeVersion, ShowResult, show
 
 EXAMPLES = """
 ctx show 01M7ESYZ1SB4                 a node, whole
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.show(shown, render)
 
 
-def render(shown: Shown) -> list[Block]:
+def render(shown: ShowResult) -> list[Block]:
     node, now = shown.node, clock.now_ms()
     facts = [
         ("type", node.type),
@@ -45,7 +45,7 @@ def render(shown: Shown) -> list[Block]:
         ("superseded by", node.superseded_by or ""),
         ("staged in", node.staged or ""),
         ("store", node.scope if PROJECT in shown.scopes else ""),
-        *((f"meta {key}", _told(value)) for key, value in node.metadata.items()),
+        *((f"meta {key}", _metadata_text(value)) for key, value in node.metadata.items()),
     ]
     blocks: list[Block] = [
         Line(f"{node.type} {node.id}", "heading"),
@@ -64,7 +64,7 @@ def render(shown: Shown) -> list[Block]:
     return blocks
 
 
-def _history(versions: Sequence[Version], now: int) -> Table:
+def _history(versions: Sequence[NodeVersion], now: int) -> Table:
     headings = ["age", "by", "change", "session"]
     kinds = ["age", "type", "text", "dim"]
     rows = [
@@ -78,12 +78,12 @@ def _history(versions: Sequence[Version], now: int) -> Table:
     return Table(headings, rows, kinds)
 
 
-def _place(version: Version) -> str:
+def _place(version: NodeVersion) -> str:
     """Where a version lies in a project."""
     if version.commit:
         return short(version.commit)
     return f"staged in {version.staged}" if version.staged else version.document or ""
 
 
-def _told(value: object) -> str:
+def _metadata_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -13,8 +13,15 @@ from ctx.cli.settings import Settings
 from ctx.ids import short
 from ctx.objects.refs import damaged_name
 from ctx.operations import stage
-from ctx.operations.recover import Recovered, recover, recover_given_up
-from ctx.operations.stage import Aborted, Begun, Flushed, GivenUp, Staging, give_up_commit
+from ctx.operations.recover import StageRecoverResult, recover, recover_given_up
+from ctx.operations.stage import (
+    StageAbortCommitResult,
+    StageAbortResult,
+    StageFlushResult,
+    StageStartResult,
+    StageStatus,
+    give_up_commit,
+)
 from ctx.project.recover_commits import RecoveredCommit
 from ctx.project.staging_chains import ABORTED, ACTIVE, DAMAGED, PARKED, STALE, Chain
 
@@ -169,7 +176,7 @@ def _start(options: argparse.Namespace, settings: Settings, output: Output) -> N
             output.warn(f"Commands join session {given} here, as the environment says.")
 
 
-def render_begun(begun: Begun) -> list[Block]:
+def render_begun(begun: StageStartResult) -> list[Block]:
     verb = "Resumed" if begun.resumed else "Began"
     blocks: list[Block] = [
         Line(f"{verb} session {begun.session}: {begun.task.name} (task:{begun.task.task})")
@@ -179,7 +186,7 @@ def render_begun(begun: Begun) -> list[Block]:
     return blocks
 
 
-def render_flushed(flushed: Flushed) -> list[Block]:
+def render_flushed(flushed: StageFlushResult) -> list[Block]:
     steps = count(flushed.steps, "step")
     if flushed.step is None:
         return [Line(f"Nothing to flush: session {flushed.session} has {steps}, all durable.")]
@@ -190,7 +197,7 @@ def render_flushed(flushed: Flushed) -> list[Block]:
     ]
 
 
-def render_aborted(aborted: Aborted) -> list[Block]:
+def render_aborted(aborted: StageAbortResult) -> list[Block]:
     parts = [count(aborted.steps, "step"), count(aborted.records, "record")]
     if aborted.files:
         parts.append(count(aborted.files, "file"))
@@ -211,7 +218,7 @@ def render_aborted(aborted: Aborted) -> list[Block]:
     return blocks
 
 
-def render_given_up(found: GivenUp) -> list[Block]:
+def render_given_up(found: StageAbortCommitResult) -> list[Block]:
     if found.dry_run:
         return [Line(f"Would give up commit {short(found.commit)}.")]
     return [
@@ -223,7 +230,7 @@ def render_given_up(found: GivenUp) -> list[Block]:
     ]
 
 
-def render_status(found: Staging) -> list[Block]:
+def render_status(found: StageStatus) -> list[Block]:
     blocks: list[Block] = [Line(f"Commands join session {found.joined}.")]
     if not found.chains:
         return [*blocks, Line("Nothing is staged.")]
@@ -266,7 +273,7 @@ def _recovered_commit(found: RecoveredCommit, would: str) -> list[Block]:
     return blocks
 
 
-def render_recovered(found: Recovered) -> list[Block]:
+def render_recovered(found: StageRecoverResult) -> list[Block]:
     would = "would be" if found.dry_run else "is"
     blocks: list[Block] = [
         Line(f"Staged work of the removed working tree {name} {would} here.")

@@ -9,7 +9,14 @@ from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import DatabaseFailure
 from ctx.operations import store
-from ctx.operations.store import BackedUp, Checked, Located, Rebuilt, Recovery, Restored
+from ctx.operations.store import (
+    StoreBackupResult,
+    StoreCheck,
+    StorePath,
+    StoreRebuildResult,
+    StoreRecovery,
+    StoreRestoreResult,
+)
 from ctx.sqlite.connection import shown
 
 EXAMPLES = """
@@ -115,11 +122,11 @@ def _file(name: str, settings: Settings) -> str:
     return os.path.abspath(os.path.join(settings.folder, settings.expanded(name)))
 
 
-def render_path(found: Located) -> list[Block]:
+def render_path(found: StorePath) -> list[Block]:
     return [Line(found.path)]
 
 
-def render_check(checked: Checked) -> list[Block]:
+def render_check(checked: StoreCheck) -> list[Block]:
     if checked.sound:
         what = f"{count(checked.records, 'record')} and {count(checked.nodes, 'node')}"
         return [Line(f"Checked {what}: all whole.")]
@@ -136,16 +143,16 @@ def render_check(checked: Checked) -> list[Block]:
     ]
 
 
-def render_rebuild(rebuilt: Rebuilt) -> list[Block]:
+def render_rebuild(rebuilt: StoreRebuildResult) -> list[Block]:
     nodes = count(rebuilt.nodes, "node")
     return [Line(f"Rebuilt {nodes} from {count(rebuilt.records, 'record')}.")]
 
 
-def render_backup(made: BackedUp) -> list[Block]:
+def render_backup(made: StoreBackupResult) -> list[Block]:
     return [Line(f"Backed up {count(made.nodes, 'node')} ({size(made.bytes)}): {made.backup}")]
 
 
-def render_restore(restored: Restored) -> list[Block]:
+def render_restore(restored: StoreRestoreResult) -> list[Block]:
     blocks: list[Block] = [
         Line(f"Restored {count(restored.nodes, 'node')} from {restored.source}.")
     ]
@@ -154,7 +161,7 @@ def render_restore(restored: Restored) -> list[Block]:
     return blocks
 
 
-def render_recovery(recovery: Recovery) -> list[Block]:
+def render_recovery(recovery: StoreRecovery) -> list[Block]:
     found = recovery.recovered
     if found is None:
         return [Line("The store is not damaged.")]

@@ -9,7 +9,7 @@ from ctx.cli.options import session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.operations.summarize import Options, Summarized, summarize
+from ctx.operations.summarize import Options, SummarizeResult, summarize
 
 EXAMPLES = """
 ctx summarize 01M7ESYZ1SB4 01M7ESZ2K9QD --content="The parser is done"
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     warn_of_redaction(made.redacted, output)
 
 
-def render(made: Summarized) -> list[Block]:
+def render(made: SummarizeResult) -> list[Block]:
     blocks: list[Block] = [Line(f"Created summary: {made.short_id}")]
     blocks += [Line(f"Archived: {made.short_ids[each]}") for each in made.archived]
     blocks += [Line(f"Pinned, so it stays: {made.short_ids[each]}") for each in made.pinned]

@@ -6,7 +6,7 @@ from ctx.cli import arguments, opening
 from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
-from ctx.operations.tag import Tagged, tag
+from ctx.operations.tag import TagResult, tag
 
 EXAMPLES = """
 ctx tag 01M7ESYZ1SB4 project:shop
@@ -27,13 +27,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(tagged, render)
 
 
-def render(tagged: Tagged) -> list[Block]:
+def render(tagged: TagResult) -> list[Block]:
     if not tagged.added and not tagged.removed:
-        return [Line(f"Unchanged: {tagged.short_id} has {_told(tagged.node.tags)}")]
+        return [Line(f"Unchanged: {tagged.short_id} has {_tag_list(tagged.node.tags)}")]
     signs = [f"+ {word}" for word in tagged.added] + [f"- {word}" for word in tagged.removed]
     verb = "Tagged" if tagged.added else "Untagged"
     return [Line(f"{verb}: {tagged.short_id} {', '.join(signs)}")]
 
 
-def _told(tags: tuple[str, ...]) -> str:
+def _tag_list(tags: tuple[str, ...]) -> str:
     return " ".join(tags) or "no tags"

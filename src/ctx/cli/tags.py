@@ -17,7 +17,7 @@ ctx tags --user             those of your own nodes
 """
 
 
-class Tag(NamedTuple):
+class TagUse(NamedTuple):
     tag: str
     nodes: int
     user: int
@@ -26,10 +26,10 @@ class Tag(NamedTuple):
     """How many are in the project's."""
 
 
-class Tags(NamedTuple):
+class TagList(NamedTuple):
     """The answer of `ctx tags`."""
 
-    tags: tuple[Tag, ...]
+    tags: tuple[TagUse, ...]
     scopes: tuple[str, ...]
     """The stores that were asked: `project`, `user`, or both."""
 
@@ -45,19 +45,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.reading(settings, output) as memory:
         graph = arguments.within(memory, options).graph
-        output.show(Tags(_counted(graph, options.prefix), graph.scopes), render)
+        output.show(TagList(_counted(graph, options.prefix), graph.scopes), render)
 
 
-def _counted(graph: Graphs, prefix: str) -> tuple[Tag, ...]:
+def _counted(graph: Graphs, prefix: str) -> tuple[TagUse, ...]:
     found = {each.scope: dict(each.tag_counts(prefix)) for each in graph.graphs}
     ours, theirs = found.get(USER, {}), found.get(PROJECT, {})
     return tuple(
-        Tag(tag, nodes, ours.get(tag, 0), theirs.get(tag, 0))
+        TagUse(tag, nodes, ours.get(tag, 0), theirs.get(tag, 0))
         for tag, nodes in graph.tag_counts(prefix)
     )
 
 
-def render(tags: Tags) -> list[Block]:
+def render(tags: TagList) -> list[Block]:
     if not tags.tags:
         return [Line("No tags.")]
     rows = [(each.tag, f"{each.nodes:,}") for each in tags.tags]

@@ -8,7 +8,15 @@ from ctx.cli import options as shared
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import Block, Line, Output, Verbatim, count, since
 from ctx.cli.settings import Settings
-from ctx.operations.task import Current, Ended, Started, Task, current, end, start
+from ctx.operations.task import (
+    CurrentTask,
+    EndTaskResult,
+    StartTaskResult,
+    Task,
+    current,
+    end,
+    start,
+)
 
 EXAMPLES = """
 ctx task start "Implement OAuth"    working nodes now carry task:implement-oauth
@@ -81,7 +89,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             opening.tell(compacted, output)
 
 
-def render_started(started: Started) -> list[Block]:
+def render_started(started: StartTaskResult) -> list[Block]:
     blocks: list[Block] = [Line(f"Started: {_named(started.task)}")]
     if started.replaced:
         blocks.append(
@@ -92,7 +100,7 @@ def render_started(started: Started) -> list[Block]:
     return blocks
 
 
-def render_ended(ended: Ended) -> list[Block]:
+def render_ended(ended: EndTaskResult) -> list[Block]:
     blocks: list[Block] = [
         Line(f"Ended: {_named(ended.task)}"),
         Line(
@@ -108,7 +116,7 @@ def render_ended(ended: Ended) -> list[Block]:
     return blocks
 
 
-def render_current(shown: Current) -> list[Block]:
+def render_current(shown: CurrentTask) -> list[Block]:
     task = shown.task
     if task is None:
         return [Line("No task is the current one.")]

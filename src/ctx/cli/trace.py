@@ -7,7 +7,7 @@ from ctx.cli.nodes import preview
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.memory import model, walk
-from ctx.operations.walked import Walked, walked
+from ctx.operations.graph_walk import GraphWalk, graph_walk
 
 EXAMPLES = """
 ctx trace 01M7ESYZ1SB4               what it was made from, to the end
@@ -30,10 +30,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         steps = walk.trace(
             memory.graph, start, reverse=options.reverse, edge_types=types, depth=options.depth
         )
-        output.show(walked(memory.graph, start, steps), render)
+        output.show(graph_walk(memory.graph, start, steps), render)
 
 
-def render(found: Walked) -> list[Block]:
+def render(found: GraphWalk) -> list[Block]:
     """A tree, drawn by indentation: each line says how it was reached from the one above it."""
     rows = []
     nodes = {node.id: node for node in found.nodes}

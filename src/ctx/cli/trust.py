@@ -10,9 +10,9 @@ from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, UsageError
 from ctx.operations.trust import (
-    Contents,
-    Trust,
+    TrustContents,
     TrustedProjects,
+    TrustResult,
     contents,
     everything,
     revoke,
@@ -87,7 +87,7 @@ def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) 
         )
 
 
-def _revoked(folder: str, home: str) -> Trust:
+def _revoked(folder: str, home: str) -> TrustResult:
     """Where there is no project store, the folder may still be one that was trusted."""
     project = layout.find_project(folder, home)
     if project is None:
@@ -98,7 +98,7 @@ def _revoked(folder: str, home: str) -> Trust:
     return revoke(home, project)
 
 
-def holding(held: Contents, *, with_names: bool = True) -> list[Block]:
+def holding(held: TrustContents, *, with_names: bool = True) -> list[Block]:
     """What a project store holds, for whoever is to trust it."""
     commits = ("" if held.complete else "at least ") + count(held.commits, "commit")
     if held.last_commit:
@@ -118,7 +118,7 @@ def holding(held: Contents, *, with_names: bool = True) -> list[Block]:
     return [Table(("what", "how much"), rows, ("field", ""))]
 
 
-def render(answer: Trust) -> list[Block]:
+def render(answer: TrustResult) -> list[Block]:
     match answer.state:
         case "trusted":
             who = f", as {answer.identity}" if answer.identity else ""

@@ -10,7 +10,7 @@ from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Line, Output, Table, listing, since
 from ctx.cli.settings import Settings
 from ctx.ids import short
-from ctx.operations.undo import Changes, Undone, changes, undo_change
+from ctx.operations.undo import ChangeList, UndoResult, changes, undo_change
 
 EXAMPLES = """
 ctx undo                  take back the last change of this session
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if options.list:
         with opening.reading(settings, output) as memory:
             found = changes(memory, settings.session)
-            output.show(Changes(tuple(islice(found, options.limit or None))), render_changes)
+            output.show(ChangeList(tuple(islice(found, options.limit or None))), render_changes)
         return
     with opening.writing(settings, output) as memory:
         undone = undo_change(memory, options.change, dry_run=options.dry_run)
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.note(f"`ctx undo {undone.by}` brings it back.")
 
 
-def render_changes(changes: Changes) -> list[Block]:
+def render_changes(changes: ChangeList) -> list[Block]:
     now = clock.now_ms()
     rows = []
     for made in changes.changes:
@@ -75,7 +75,7 @@ def render_changes(changes: Changes) -> list[Block]:
     return [Table(headings, rows, ("id", "age", "type", "text", "dim", "dim"))]
 
 
-def render(undone: Undone) -> list[Block]:
+def render(undone: UndoResult) -> list[Block]:
     made = undone.change
     if made.action == "undo":
         sentence = "Brought back what was undone:" if undone.by else "Would bring back:"

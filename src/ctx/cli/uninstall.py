@@ -32,7 +32,7 @@ ctx uninstall --git           only what is in git's pre-commit hook
 """
 
 
-class Uninstalled(NamedTuple):
+class UninstallResult(NamedTuple):
     """What was taken out, or what would be."""
 
     dry_run: bool
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         return
     if options.git:
         part, diff = git_hook.uninstall(options, settings)
-        answer = Uninstalled(options.dry_run, (part,), "", diff, store)
+        answer = UninstallResult(options.dry_run, (part,), "", diff, store)
         output.show(answer, partial(render, home=home))
         return
     place = place_of(options, settings)
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     change, part = removed(place, force=options.force)
     hooks = Part("hooks", place.settings, "removed" if change.is_one else "missing")
     diff = change.diff if options.dry_run else ""
-    answer = Uninstalled(options.dry_run, (part, hooks), change.backup, diff, store)
+    answer = UninstallResult(options.dry_run, (part, hooks), change.backup, diff, store)
     output.show(answer, partial(render, home=home))
     if part.state == "kept":
         changed = ", ".join(short(path, home) for path in skill.edited(place.skill))
@@ -109,14 +109,14 @@ def _removed(place: Place, *, force: bool) -> tuple[Change, Part]:
     return change, part
 
 
-def _projection(options: argparse.Namespace, settings: Settings) -> Uninstalled:
+def _projection(options: argparse.Namespace, settings: Settings) -> UninstallResult:
     path = projection_file(options, settings)
     plan = projection.planned_removal(path) if options.dry_run else projection.remove(path)
     part, diff = Part("projection", path, plan.state), diff_of(options, path, plan)
-    return Uninstalled(options.dry_run, (part,), "", diff, settings.user_store.home)
+    return UninstallResult(options.dry_run, (part,), "", diff, settings.user_store.home)
 
 
-def render(uninstalled: Uninstalled, *, home: str) -> list[Block]:
+def render(uninstalled: UninstallResult, *, home: str) -> list[Block]:
     rows = rows_of(uninstalled.parts, 0, home)
     if uninstalled.backup:
         rows.append(("Backup", short(uninstalled.backup, home), ""))

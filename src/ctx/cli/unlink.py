@@ -6,7 +6,7 @@ from ctx.cli import arguments, opening
 from ctx.cli.options import session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
-from ctx.operations.link import Unlinked, unlink
+from ctx.operations.link import UnlinkResult, unlink
 
 EXAMPLES = """
 ctx unlink 01M7ESYZ1ZB1 01M7ESYZ1SB4                      every edge from the first to the second
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(unlinked, render)
 
 
-def render(unlinked: Unlinked) -> list[Block]:
+def render(unlinked: UnlinkResult) -> list[Block]:
     if not unlinked.removed:
         return [Line(f"Not linked: {unlinked.from_short} and {unlinked.to_short}")]
     return [

@@ -8,7 +8,7 @@ from ctx.cli.options import session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.memory import model
-from ctx.operations.tag import Tagging, unpin
+from ctx.operations.tag import TagResults, unpin
 
 EXAMPLES = """
 ctx unpin 01M7ESYZ1SB4
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             )
 
 
-def render(unpinned: Tagging) -> list[Block]:
+def render(unpinned: TagResults) -> list[Block]:
     return [
         Line(
             f"{'Unpinned' if each.removed else 'Not pinned'}: {each.short_id} {preview(each.node)}"

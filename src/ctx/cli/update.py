@@ -9,7 +9,7 @@ from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings, read_stdin
 from ctx.errors import UsageError
 from ctx.memory.model import LARGE_CONTENT
-from ctx.operations.update import Options, Updated, update
+from ctx.operations.update import Options, UpdateResult, update
 
 EXAMPLES = """
 ctx update 01M7ESYZ1SB4 --content="Deploys run on Mondays"
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         )
 
 
-def render(updated: Updated) -> list[Block]:
+def render(updated: UpdateResult) -> list[Block]:
     if not updated.changed:
         return [Line(f"Unchanged: {updated.short_id}")]
     return [Line(f"Updated: {updated.short_id} ({', '.join(updated.changed)})")]

@@ -10,7 +10,7 @@ from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.graph import PROJECT, USER
 from ctx.operations import view as views
-from ctx.operations.view import Viewed, Views
+from ctx.operations.view import ViewList, ViewResult
 
 EXAMPLES = """
 ctx view create shop --query="tag:project:shop" --budget=8000
@@ -113,13 +113,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(done, lambda viewed: render_viewed(verb, viewed))
 
 
-def render_viewed(verb: str, viewed: Viewed) -> list[Block]:
+def render_viewed(verb: str, viewed: ViewResult) -> list[Block]:
     view = viewed.view
     tokens = f", {view.budget:,} tokens" if view.budget is not None else ""
     return [Line(f"{verb} view: {view.name} ({view.query}{tokens})")]
 
 
-def render_views(shown: Views) -> list[Block]:
+def render_views(shown: ViewList) -> list[Block]:
     rows = [
         (
             view.name,
@@ -133,6 +133,6 @@ def render_views(shown: Views) -> list[Block]:
     return [Table(("name", "budget", "query"), rows, ("id", "", "text"))]
 
 
-def _is_beside(shown: Views, name: str) -> bool:
+def _is_beside(shown: ViewList, name: str) -> bool:
     """Whether a view is the person's own, among those of a project."""
     return shown.scopes[name] == USER and PROJECT in shown.scopes.values()

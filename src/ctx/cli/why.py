@@ -8,7 +8,7 @@ from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.receipts import PackReceipt, Receipt
-from ctx.operations.why import Explained, Given, Receipts, last, why
+from ctx.operations.why import GivenNode, ReceiptDetails, ReceiptList, last, why
 
 EXAMPLES = """
 ctx why                     what was given last in this project, and what it cost
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.show(why(memory, options.receipt), render)
 
 
-def render(explained: Explained) -> list[Block]:
+def render(explained: ReceiptDetails) -> list[Block]:
     if explained.packed is not None:
         return _render_pack(explained, explained.packed)
     place = f" for {explained.project}" if explained.project else ""
@@ -69,7 +69,7 @@ def render(explained: Explained) -> list[Block]:
     ]
 
 
-def _render_pack(explained: Explained, packed: PackReceipt) -> list[Block]:
+def _render_pack(explained: ReceiptDetails, packed: PackReceipt) -> list[Block]:
     place = f" for {explained.project}" if explained.project else ""
     free = packed.budget - packed.reserved
     blocks: list[Block] = [
@@ -103,7 +103,7 @@ def _render_pack(explained: Explained, packed: PackReceipt) -> list[Block]:
     return blocks
 
 
-def _amount(given: Explained | Receipt) -> str:
+def _amount(given: ReceiptDetails | Receipt) -> str:
     if given.packed is not None:
         return count(len(given.packed.chunks), "chunk")
     if not given.items and given.event == "SessionStart":
@@ -113,7 +113,7 @@ def _amount(given: Explained | Receipt) -> str:
     return f"{nodes} and {count(files, 'changed file')}" if files else nodes
 
 
-def _now(each: Given) -> str:
+def _now(each: GivenNode) -> str:
     if not each.id:
         return f"changed in a session, last at {each.updated_at}"
     if each.content is None:
@@ -123,7 +123,7 @@ def _now(each: Given) -> str:
     return f"{text} (changed since)" if each.changed else text
 
 
-def render_list(found: Receipts) -> list[Block]:
+def render_list(found: ReceiptList) -> list[Block]:
     if not found.receipts:
         return [Line("No agent was given anything yet.")]
     rows = [

@@ -18,8 +18,8 @@ from ctx.errors import CtxError, ProgramFailure
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.locks import is_held
-from ctx.operations.queue import queue, without_store
-from ctx.operations.standstill import Standstill, standstills
+from ctx.operations.capture_queue import capture_queue, without_store
+from ctx.operations.capture_status import CaptureStop, capture_stops
 from ctx.worker import process_lock, spawn, worker_log
 from ctx.worker.process_lock import WorkerProcess
 from ctx.workspace import Environment
@@ -40,7 +40,7 @@ _LINES = 20
 _FOLLOW_S = 0.25
 
 
-class Status(NamedTuple):
+class WorkerStatus(NamedTuple):
     """The answer of `ctx worker start`, `stop` and `status`, and of `run` when it has ended."""
 
     running: bool
@@ -67,13 +67,13 @@ class Status(NamedTuple):
     socket: str
     autostart: bool
     """Whether hooks start it."""
-    paused: tuple[Standstill, ...]
+    paused: tuple[CaptureStop, ...]
     """Why it has nothing to take in, where somebody has said so."""
     problem: str | None
     """What is wrong with the store, where it cannot be read."""
 
 
-class Logged(NamedTuple):
+class WorkerLog(NamedTuple):
     """The answer of `ctx worker logs`."""
 
     path: str
@@ -254,7 +254,7 @@ def _answer(settings: Settings) -> dict[str, object] | None:
     return found if isinstance(found, dict) and "pid" in found else None
 
 
-def _status(settings: Settings, output: Output, *, changed: bool) -> Status:
+def _status(settings: Settings, output: Output, *, changed: bool) -> WorkerStatus:
     store = settings.user_store
     owner = _owner(settings)
     told = _answer(settings) if owner else None
@@ -263,10 +263,10 @@ def _status(settings: Settings, output: Output, *, changed: bool) -> Status:
     problem = None
     try:
         with opening.reading(_in_home(settings), output) as memory:
-            found = queue(memory)
+            found = capture_queue(memory)
     except CtxError as error:
         found, problem = without_store(store.home), error.message
-    return Status(
+    return WorkerStatus(
         running=owner is not None,
         changed=changed,
         answering=told is not None,
@@ -282,7 +282,7 @@ def _status(settings: Settings, output: Output, *, changed: bool) -> Status:
         last_stored=found.last_stored,
         socket=store.worker_socket,
         autostart=config.flag("worker.autostart"),
-        paused=standstills(_place(settings)),
+        paused=capture_stops(_place(settings)),
         problem=problem,
     )
 
@@ -291,7 +291,7 @@ def _logs(options: argparse.Namespace, settings: Settings, output: Output) -> No
     path = settings.user_store.worker_log
     lines = worker_log.tail(path, options.lines)
     if not options.follow:
-        output.show(Logged(path, tuple(lines)), render_log)
+        output.show(WorkerLog(path, tuple(lines)), render_log)
         return
     while True:
         for line in lines:
@@ -303,7 +303,7 @@ def _logs(options: argparse.Namespace, settings: Settings, output: Output) -> No
         lines = now[now.index(known[0]) + 1 :] if known and known[0] in now else now
 
 
-def render(status: Status) -> list[Block]:
+def render(status: WorkerStatus) -> list[Block]:
     if status.running:
         used = f", {status.memory_mb:.0f} MB" if status.memory_mb else ""
         how = "running" if status.answering else "running, and does not answer"
@@ -326,7 +326,7 @@ def render(status: Status) -> list[Block]:
     return [Line(first), Table(("", ""), rows, ())]
 
 
-def render_log(logged: Logged) -> list[Block]:
+def render_log(logged: WorkerLog) -> list[Block]:
     if not logged.lines:
         return [Line("It has not run yet.")]
     return [Verbatim("".join(f"{line}\n" for line in logged.lines))]

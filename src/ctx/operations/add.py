@@ -25,7 +25,7 @@ class Options(NamedTuple):
     """Whether it belongs to no project, wherever it is said."""
 
 
-class Added(NamedTuple):
+class AddResult(NamedTuple):
     """The answer of `ctx add`."""
 
     node: Node
@@ -35,7 +35,7 @@ class Added(NamedTuple):
     redacted: tuple[Redaction, ...]
 
 
-def add(memory: Memory, options: Options, claim: Claim | None = None) -> Added:
+def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResult:
     """A new node; one for a command of an agent is added once.
 
     It has the type and the place of what it supersedes, unless others are named: a corrected
@@ -68,7 +68,7 @@ def add(memory: Memory, options: Options, claim: Claim | None = None) -> Added:
         change.write()
         node = change.graph.node(node_id)
         short = memory.graph.shown([node_id])[node_id]
-    return Added(node, short, tuple(given), tuple(change.redacted))
+    return AddResult(node, short, tuple(given), tuple(change.redacted))
 
 
 def inherited_tags(replaced: Sequence[Node], tags: Sequence[str]) -> list[str]:

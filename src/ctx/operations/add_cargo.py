@@ -26,23 +26,23 @@ from ctx.project import staging, tool_snapshots
 from ctx.workspace import Workspace
 
 
-class Target(NamedTuple):
+class CargoTarget(NamedTuple):
     name: str
     kind: str
     """lib, bin, test, bench, example, proc_macro or build_script."""
     path: str
 
 
-class Package(NamedTuple):
+class CargoPackage(NamedTuple):
     id: str
     name: str
     version: str
     manifest: str
     edition: str
-    targets: tuple[Target, ...]
+    targets: tuple[CargoTarget, ...]
 
 
-class Dependency(NamedTuple):
+class CargoDependency(NamedTuple):
     from_id: str
     to_id: str
     kind: str
@@ -51,7 +51,7 @@ class Dependency(NamedTuple):
     features: tuple[str, ...]
 
 
-class CargoAdded(NamedTuple):
+class AddCargoResult(NamedTuple):
     """The answer of `ctx add cargo`."""
 
     session: SessionId
@@ -59,9 +59,9 @@ class CargoAdded(NamedTuple):
     """None where nothing has changed since the last snapshot."""
     snapshot: ObjectId
     workspace_root: str
-    packages: tuple[Package, ...]
+    packages: tuple[CargoPackage, ...]
     """Those of the project; what they need of others is in the snapshot."""
-    dependencies: tuple[Dependency, ...]
+    dependencies: tuple[CargoDependency, ...]
     """What the packages of the project need."""
     edges: int
     problems: tuple[ManifestProblem, ...]
@@ -69,7 +69,7 @@ class CargoAdded(NamedTuple):
     """Where this session's work of another branch was set aside."""
 
 
-def add_cargo(workspace: Workspace) -> CargoAdded:
+def add_cargo(workspace: Workspace) -> AddCargoResult:
     """Let cargo describe the project, and stage it if it differs from what is known already."""
     project = workspace.project
     rules = file_selection.SelectionRules(
@@ -95,27 +95,27 @@ def add_cargo(workspace: Workspace) -> CargoAdded:
                 [snapshot, batch],
                 [snapshot.id, batch.id],
             )
-    return CargoAdded(
+    return AddCargoResult(
         workspace.session,
         step,
         snapshot.id,
         value.workspace_root,
-        tuple(_told(package) for package in _own(value)),
-        tuple(Dependency(*msgspec.structs.astuple(need)) for need in _needs_of_own(value)),
+        tuple(_package(package) for package in _own(value)),
+        tuple(CargoDependency(*msgspec.structs.astuple(need)) for need in _needs_of_own(value)),
         len(edges),
         problems,
         parked,
     )
 
 
-def _told(package: KeptPackage) -> Package:
-    return Package(
+def _package(package: KeptPackage) -> CargoPackage:
+    return CargoPackage(
         package.package_id,
         package.name,
         package.version,
         package.manifest_path,
         package.edition,
-        tuple(Target(each.name, each.kind, each.src_path) for each in package.targets),
+        tuple(CargoTarget(each.name, each.kind, each.src_path) for each in package.targets),
     )
 
 

@@ -42,18 +42,18 @@ class Options(NamedTuple):
     """Only files of this one."""
 
 
-class Kind(NamedTuple):
+class KindCount(NamedTuple):
     kind: str
     items: int
 
 
-class Problem(NamedTuple):
+class FileProblems(NamedTuple):
     path: str
     places: int
     """How many places in the file were not understood."""
 
 
-class Snapshot(NamedTuple):
+class StagedSnapshot(NamedTuple):
     """A snapshot of the code, staged in a session."""
 
     session: SessionId
@@ -70,7 +70,7 @@ class Snapshot(NamedTuple):
     """Where this session's work of another branch was set aside."""
 
 
-class CodeAdded(NamedTuple):
+class AddCodeResult(NamedTuple):
     """The answer of `ctx add code` and `ctx add rust`."""
 
     root: str
@@ -80,16 +80,16 @@ class CodeAdded(NamedTuple):
     changed: int
     """Those that are new in the index, or not what they were."""
     languages: tuple[LanguageFiles, ...]
-    items: tuple[Kind, ...]
-    problems: tuple[Problem, ...]
+    items: tuple[KindCount, ...]
+    problems: tuple[FileProblems, ...]
     skipped: tuple[UnreadFiles, ...]
     """Why nothing was read out of the other files."""
     left_out: tuple[ExcludedPath, ...]
     """Links, submodules and the like."""
-    snapshot: Snapshot | None = None
+    snapshot: StagedSnapshot | None = None
 
 
-class _Chosen(NamedTuple):
+class _FileFilter(NamedTuple):
     """Which files are asked for."""
 
     paths: Collection[str] | None
@@ -104,32 +104,34 @@ class _Chosen(NamedTuple):
         return self.paths is None and self.language is None
 
 
-def add_code(codebase: Codebase, options: Options, tick: clock.Tick = clock.no_tick) -> CodeAdded:
+def add_code(
+    codebase: Codebase, options: Options, tick: clock.Tick = clock.no_tick
+) -> AddCodeResult:
     """Bring the index up to date as far as asked for, and say what it has of that."""
     chosen = _chosen(codebase, options)
     done = code_index.refresh(codebase, tick, chosen=_to_read(chosen))
     with code_index.open_unrefreshed(codebase) as opened:
-        return _told(opened.code.connection, codebase.place.root, chosen, done)
+        return _result(opened.code.connection, codebase.place.root, chosen, done)
 
 
-def _to_read(chosen: _Chosen) -> Callable[[str], bool] | None:
+def _to_read(chosen: _FileFilter) -> Callable[[str], bool] | None:
     if chosen.is_everything:
         return None
     return lambda path: chosen(path) or path.rpartition("/")[2] in _TELLING
 
 
-def _chosen(codebase: Codebase, options: Options) -> _Chosen:
+def _chosen(codebase: Codebase, options: Options) -> _FileFilter:
     if not options.files:
-        return _Chosen(None, options.language)
+        return _FileFilter(None, options.language)
     rules = file_selection.SelectionRules(codebase.ignore_globs, codebase.max_bytes)
     place = layout.Project(codebase.place.root, codebase.place.checkout)
     found, _ = file_selection.choose(place, options.folder, options.files, rules)
-    return _Chosen(frozenset(each.path for each in found), options.language)
+    return _FileFilter(frozenset(each.path for each in found), options.language)
 
 
-def _told(
-    connection: Connection, root: str, chosen: _Chosen, done: build.RefreshCounts
-) -> CodeAdded:
+def _result(
+    connection: Connection, root: str, chosen: _FileFilter, done: build.RefreshCounts
+) -> AddCodeResult:
     every = connection.execute(
         "SELECT id, path, language, lines, skipped, problems FROM files ORDER BY path"
     )
@@ -146,15 +148,15 @@ def _told(
         lines.setdefault(row[2], []).append(row[3])
     languages = [LanguageFiles(name, len(each), sum(each)) for name, each in lines.items()]
     skipped = Counter(row[4] for row in found if row[4] is not None)
-    return CodeAdded(
+    return AddCodeResult(
         root,
         len(found),
         len(read),
         # What tells the names of others is read along.
         min(done.added + done.changed, len(found)),
         tuple(sorted(languages, key=lambda each: (-each.files, each.language))),
-        tuple(Kind(KINDS[kind], number) for kind, number in _most_first(count)),
-        tuple(Problem(row[1], row[5]) for row in found if row[5]),
+        tuple(KindCount(KINDS[kind], number) for kind, number in _most_first(count)),
+        tuple(FileProblems(row[1], row[5]) for row in found if row[5]),
         tuple(UnreadFiles(reason, number) for reason, number in _most_first(skipped)),
         tuple(each for each in done.left_out if chosen.is_everything or chosen(each.path)),
     )
@@ -169,7 +171,7 @@ def snapshot(
     codebase: Codebase,
     options: Options,
     tick: clock.Tick = clock.no_tick,
-) -> Snapshot:
+) -> StagedSnapshot:
     """Stage what the index has of the files that are asked for, if that differs from what is known
     already."""
     chosen = _chosen(codebase, options)
@@ -196,7 +198,7 @@ def snapshot(
             step = staging.append(
                 repository, workspace.session, StepKind.COMMAND_RUN, objects, [tree]
             )
-    return Snapshot(
+    return StagedSnapshot(
         workspace.session,
         step,
         tree,
@@ -208,7 +210,7 @@ def snapshot(
     )
 
 
-class _Taken(NamedTuple):
+class _CollectedFiles(NamedTuple):
     leaves: dict[str, ObjectId]
     objects: list[Object]
     """Those that have yet to be written."""
@@ -221,7 +223,7 @@ def _take(
     asked: Sequence[SnapshotFile],
     known: Mapping[str, ObjectId],
     tick: clock.Tick,
-) -> _Taken:
+) -> _CollectedFiles:
     """What is in each file. The objects of a large project are written on the way."""
     leaves: dict[str, ObjectId] = {}
     left_out: list[ExcludedPath] = []
@@ -245,10 +247,10 @@ def _take(
         if pending > _MOST_PENDING:
             repository.staged.write(objects)
             objects, pending = [], 0
-    return _Taken(leaves, objects, left_out)
+    return _CollectedFiles(leaves, objects, left_out)
 
 
-def _indexed(connection: Connection, chosen: _Chosen) -> list[SnapshotFile]:
+def _indexed(connection: Connection, chosen: _FileFilter) -> list[SnapshotFile]:
     rows = connection.execute(
         "SELECT id, path, language, hash FROM files"
         " WHERE skipped IS NULL AND hash NOT NULL AND language NOT NULL ORDER BY path"

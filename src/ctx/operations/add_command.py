@@ -47,7 +47,7 @@ class Options(NamedTuple):
     """Whether it belongs to no project, wherever it is said."""
 
 
-class Kept(NamedTuple):
+class AddCommandResult(NamedTuple):
     """The answer of `ctx add command`."""
 
     node: Node
@@ -72,7 +72,7 @@ class Kept(NamedTuple):
     """The object that holds these, in a project."""
 
 
-def add_command(memory: Memory, options: Options) -> Kept:
+def add_command(memory: Memory, options: Options) -> AddCommandResult:
     """An observation: what was run, how it ended, what it printed and what that says."""
     name = " ".join(options.name.split())
     if not name or len(name) > _LONGEST_NAME:
@@ -85,7 +85,7 @@ def add_command(memory: Memory, options: Options) -> Kept:
     if project:
         name, printed = project.shared(name), printed.with_lines(project.shared)
     clean = redact(printed.text)
-    ended = _Ended(name, options.exit_code, report, printed.lines)
+    ended = _CommandResult(name, options.exit_code, report, printed.lines)
     blob = snapshot = None
     metadata = ended.metadata
     with memory.transaction("add command", USER if options.everywhere else None) as change:
@@ -98,7 +98,7 @@ def add_command(memory: Memory, options: Options) -> Kept:
                 metadata["blob"] = blob = kept.id
             if report.tool:
                 metadata[reported_diagnostics.NAMED_BY] = snapshot = _keep(change, report, project)
-            content = "\n".join([content, *_told(printed, ended)])
+            content = "\n".join([content, *_key_lines(printed, ended)])
         elif clean.text:
             content = f"{content}\n\n{clean.text}"
         node_id = change.add_node("observation", content, metadata=metadata)
@@ -111,7 +111,7 @@ def add_command(memory: Memory, options: Options) -> Kept:
     graph = memory.graph
     found = [Redaction("output", each.rule, each.line) for each in clean.findings]
     others = [each for each in change.redacted if each.where != "content"]
-    return Kept(
+    return AddCommandResult(
         graph.node(node_id),
         graph.shown([node_id])[node_id],
         redact(name).text,
@@ -168,7 +168,7 @@ def _keep(
     return kept.snapshot.id
 
 
-class _Ended(NamedTuple):
+class _CommandResult(NamedTuple):
     """How a command ended, and how that is told."""
 
     name: str
@@ -242,7 +242,7 @@ class _Ended(NamedTuple):
         return text if len(text) <= _LONGEST_FIRST else f"{text[: _LONGEST_FIRST - 1].rstrip()}…"
 
 
-def _told(printed: CommandOutput, ended: _Ended) -> list[str]:
+def _key_lines(printed: CommandOutput, ended: _CommandResult) -> list[str]:
     """The lines that tell most: the first errors, unless all went well, and how it ended."""
     every = [line for line in (*printed.head, *printed.tail) if line.strip()]
     readable = [line for line in every if not line.startswith(_FOR_PROGRAMS)]

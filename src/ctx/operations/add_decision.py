@@ -6,11 +6,11 @@ from ctx.memory import model
 from ctx.memory.graph import USER
 from ctx.memory.model import REFERENCE
 from ctx.operations import document
-from ctx.operations.document import Options, Written
+from ctx.operations.document import AddDocumentResult, Options
 from ctx.workspace import Memory
 
 
-def add_decision(memory: Memory, options: Options) -> Written:
+def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
     """A decision, which everybody should know: reference, unless it was said to be another tier."""
     drafted = document.named(memory, options)
     has_file = memory.project_memory is not None and not options.everywhere
@@ -36,7 +36,7 @@ def add_decision(memory: Memory, options: Options) -> Written:
             document.mention(memory, change, node_id, drafted.mentions)
     document.project_decisions(memory)
     graph = memory.graph
-    return Written(
+    return AddDocumentResult(
         graph.node(node_id),
         graph.shown([node_id])[node_id],
         document.called(path) if path else None,

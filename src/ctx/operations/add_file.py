@@ -37,7 +37,7 @@ class Options(NamedTuple):
     """Also read out of them what they define, import and call."""
 
 
-class Added(NamedTuple):
+class AddedFile(NamedTuple):
     path: str
     state: str
     """`new` or `changed`."""
@@ -45,11 +45,11 @@ class Added(NamedTuple):
     bytes: int
 
 
-class FilesAdded(NamedTuple):
+class AddFileResult(NamedTuple):
     session: SessionId
     work_commit: ObjectId | None
     """None where every file was unchanged, or refused."""
-    added: tuple[Added, ...]
+    added: tuple[AddedFile, ...]
     unchanged: tuple[str, ...]
     restored: tuple[str, ...]
     """Unchanged, but the object that holds them was missing or damaged and is whole again."""
@@ -66,7 +66,7 @@ class FilesAdded(NamedTuple):
 
 def add_file(
     workspace: Workspace, options: Options, tick: clock.Tick = clock.no_tick
-) -> FilesAdded:
+) -> AddFileResult:
     """Stage what differs from what is committed or staged already."""
     rules = rules_of(workspace.config)._replace(include_ignored=options.force)
     project, repository = workspace.project, workspace.repository
@@ -77,8 +77,8 @@ def add_file(
         heads = repository.current()
         ids = [head.id for head in heads]
         steps, parked = staging.open_steps(repository, workspace.session, ids)
-        known = Known(repository, heads, steps)
-        taking = _Taking(workspace, known, allow_secrets=options.allow_secrets)
+        known = KnownFiles(repository, heads, steps)
+        taking = _FileStager(workspace, known, allow_secrets=options.allow_secrets)
         if options.extract_semantics:
             from ctx.codebase.extraction import Extraction
 
@@ -91,7 +91,7 @@ def add_file(
             elif refusal := taking.take(candidate, content):
                 refused.append(refusal)
         step, semantics = taking.done()
-    return FilesAdded(
+    return AddFileResult(
         workspace.session,
         step,
         tuple(taking.added),
@@ -124,11 +124,11 @@ def _code(workspace: Workspace, paths: Sequence[str]) -> "Iterator[Code | None]"
         yield code
 
 
-class _Taking:
+class _FileStager:
     """What is taken in by one command."""
 
-    def __init__(self, workspace: Workspace, known: "Known", *, allow_secrets: bool) -> None:
-        self.added: list[Added] = []
+    def __init__(self, workspace: Workspace, known: "KnownFiles", *, allow_secrets: bool) -> None:
+        self.added: list[AddedFile] = []
         self.unchanged: list[str] = []
         self.restored: list[str] = []
         self.extraction: Extraction | None = None
@@ -153,7 +153,7 @@ class _Taking:
             return None
         if not self._allow_secrets and (secret := secret_in(candidate, content)):
             return secret
-        self.added.append(Added(path, "changed" if before else "new", kept.id, len(content)))
+        self.added.append(AddedFile(path, "changed" if before else "new", kept.id, len(content)))
         if self.extraction:
             self.extraction.take(path, content, kept.id)
         version = version_of(self._workspace.repo_id, path, kept)
@@ -186,7 +186,7 @@ class _Taking:
         return step, semantics
 
 
-class Known:
+class KnownFiles:
     """What a path holds already: staged in this session, else committed."""
 
     def __init__(

@@ -11,7 +11,7 @@ from ctx.memory.graph import USER
 from ctx.memory.model import WORKING, Redaction
 from ctx.narrative import document_format, document_names, log_files, roles, streams
 from ctx.operations import document
-from ctx.operations.document import Written
+from ctx.operations.document import AddDocumentResult
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
@@ -27,7 +27,7 @@ class Options(NamedTuple):
     """Whether it belongs to no project, wherever it is said."""
 
 
-def add_note(memory: Memory, options: Options) -> Written:
+def add_note(memory: Memory, options: Options) -> AddDocumentResult:
     """A note: in a project also a file of the log, which is written once."""
     text = redact(model.content(_joined(options.text, options.body)))
     tags = model.tags([TAG, *options.tags])
@@ -54,7 +54,7 @@ def add_note(memory: Memory, options: Options) -> Written:
             change.tag(node_id, tag)
     graph = memory.graph
     found = tuple(Redaction("content", each.rule, each.line) for each in text.findings)
-    return Written(
+    return AddDocumentResult(
         graph.node(node_id),
         graph.shown([node_id])[node_id],
         None,

@@ -4,11 +4,11 @@ from contextlib import ExitStack
 
 from ctx.memory.graph import USER
 from ctx.operations import document, task
-from ctx.operations.document import Options, Written
+from ctx.operations.document import AddDocumentResult, Options
 from ctx.workspace import Memory
 
 
-def add_task(memory: Memory, options: Options) -> Written:
+def add_task(memory: Memory, options: Options) -> AddDocumentResult:
     """A task that nobody has begun; `ctx task start` does."""
     drafted = document.named(memory, options)
     has_file = memory.project_memory is not None and not options.everywhere
@@ -21,7 +21,7 @@ def add_task(memory: Memory, options: Options) -> Written:
         for tag in given:
             change.tag(made.id, tag)
     graph = memory.graph
-    return Written(
+    return AddDocumentResult(
         graph.node(made.id),
         graph.shown([made.id])[made.id],
         document.called(made.path) if made.path else None,

@@ -30,11 +30,11 @@ from ctx.hosts.registry import FIRST, Hosts
 from ctx.layout import Place
 from ctx.memory import event_log, pending, receipts
 from ctx.memory.receipts import HookReceipt, Receipt
-from ctx.operations import commands as doing
-from ctx.operations import compact, proposals
-from ctx.operations.asked import asked_in
-from ctx.operations.commands import Outcome
+from ctx.operations import agent_proposals, compact
+from ctx.operations import run_agent_commands as doing
 from ctx.operations.context import own_store
+from ctx.operations.read_agent_commands import commands_in_answer
+from ctx.operations.run_agent_commands import CommandOutcome
 from ctx.operations.why import read_receipt
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
@@ -62,7 +62,7 @@ _REPEATED = (
 )
 
 
-class Stop(NamedTuple):
+class StopCommands(NamedTuple):
     """The commands of one answer, and what became of them."""
 
     event: str
@@ -78,28 +78,28 @@ class Stop(NamedTuple):
     """Those of what was done that the user has to decide about."""
 
 
-class Refused(NamedTuple):
+class RefusedEvent(NamedTuple):
     event: str
     kind: str
     reason: str
 
 
-class Applied(NamedTuple):
+class ApplyResult(NamedTuple):
     """The answer of `ctx hook apply`."""
 
-    stops: tuple[Stop, ...]
+    stops: tuple[StopCommands, ...]
     events: int
     receipts: int
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedEvent, ...]
     waiting: int
     """What is left: another process is at it, or the store could not be written to."""
 
 
-NOTHING = Applied((), 0, 0, (), 0)
+NOTHING = ApplyResult((), 0, 0, (), 0)
 
 
 @contextmanager
-def alone(home: str) -> Iterator[bool]:
+def hold_spool(home: str) -> Iterator[bool]:
     """Whether nobody else looks after the spool, until the block ends."""
     with locks.try_hold(spool.path_of(home, _LOCK), _LOCK_S) as fd:
         yield fd is not None
@@ -110,14 +110,14 @@ def waiting(memory: Memory, home: str) -> list[str]:
     return spool.waiting(home, spool.mark_of(home, memory.path))
 
 
-def commands(memory: Memory, home: str, timeout_s: float) -> Applied:
+def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
     """Do what agents asked for in the answers that are waiting."""
-    stops: list[Stop] = []
-    refused: list[Refused] = []
+    stops: list[StopCommands] = []
+    refused: list[RefusedEvent] = []
     for name in filter(spool.has_commands, waiting(memory, home)):
         with _attempted(home, name) as tried:
             try:
-                event = kept.read(name, _said(home, tried), memory.environment.hosts)
+                event = kept.read(name, _spool_content(home, tried), memory.environment.hosts)
             except ContentRefused as error:
                 refused.append(_refusal(home, tried, error.message))
             else:
@@ -131,25 +131,25 @@ def commands(memory: Memory, home: str, timeout_s: float) -> Applied:
     return NOTHING._replace(stops=tuple(stops), refused=tuple(refused))
 
 
-def _stop(memory: Memory, event: Event, name: str, deadline: float) -> Stop:
+def _stop(memory: Memory, event: Event, name: str, deadline: float) -> StopCommands:
     """Do the commands of one answer, each once."""
     folder = event.folder if os.path.isabs(event.folder) else memory.folder
     with for_agents(memory, folder, ids.session_id(event.session), event.host) as there:
-        asked, problem = asked_in(there, event, name, deadline)
+        asked, problem = commands_in_answer(there, event, name, deadline)
         hosts = memory.environment.hosts
         read = _read_before(hosts, event, name, [found for _, found in asked], deadline)
         # What nobody could check is not to be seen by every session.
-        may_pin = read.is_complete and proposals.may_pin(there)
-        outcome = Outcome()
+        may_pin = read.is_complete and agent_proposals.may_pin(there)
+        outcome = CommandOutcome()
         longest = 0
         for claim, found in asked:
             checked = _unless_repeated(found, read)
             done = doing.execute(there, checked, claim, may_pin=may_pin)
-            outcome = Outcome(*map(sum, zip(outcome, done, strict=True)))
+            outcome = CommandOutcome(*map(sum, zip(outcome, done, strict=True)))
             longest = max(longest, len(found.content) if isinstance(found, Command) else 0)
         compact.when_due(there)
     large = longest if longest > _LARGE else 0
-    return Stop(event.id, event.session, *outcome[:3], large, problem, outcome.proposed)
+    return StopCommands(event.id, event.session, *outcome[:3], large, problem, outcome.proposed)
 
 
 def _read_before(
@@ -176,7 +176,7 @@ def _unless_repeated(found: Command | CommandProblem, read: ReadMarkup) -> Comma
     return CommandProblem(grammar.written(found), _REPEATED, "", found.position)
 
 
-def events(memory: Memory, home: str, timeout_s: float) -> Applied:
+def events(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
     """Take in what hooks have reported, and make contexts anew.
 
     Commands that come meanwhile are done first: whoever wants them done waits for our lock.
@@ -242,8 +242,8 @@ def _compact_ended(memory: Memory, folder: str, home: str) -> None:
                     )
 
 
-def _sum(one: Applied, other: Applied) -> Applied:
-    return Applied(
+def _sum(one: ApplyResult, other: ApplyResult) -> ApplyResult:
+    return ApplyResult(
         (*one.stops, *other.stops),
         one.events + other.events,
         one.receipts + other.receipts,
@@ -252,15 +252,15 @@ def _sum(one: Applied, other: Applied) -> Applied:
     )
 
 
-def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, None]) -> Applied:
+def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, None]) -> ApplyResult:
     """Take in some events and receipts at once: all of them are durable together."""
-    refused: list[Refused] = []
+    refused: list[RefusedEvent] = []
     found: list[tuple[str, Event | HookReceipt]] = []
     with ExitStack() as stack:
         for name in names:
             tried = stack.enter_context(_attempted(home, name))
             try:
-                said = _said(home, tried)
+                said = _spool_content(home, tried)
                 is_receipt = spool.kind_of(name) == spool.RECEIPT
                 hosts = memory.environment.hosts
                 found.append(
@@ -328,7 +328,7 @@ def _attempted(home: str, name: str) -> Iterator[str]:
         raise
 
 
-def _said(home: str, name: str) -> bytes:
+def _spool_content(home: str, name: str) -> bytes:
     """What a file of the spool says. `ContentRefused` where that cannot be found out."""
     if spool.is_hopeless(name):
         raise ContentRefused("It was tried three times.")
@@ -338,7 +338,7 @@ def _said(home: str, name: str) -> bytes:
         raise ContentRefused(f"It cannot be read: {error.strerror}.") from error
 
 
-def _refusal(home: str, name: str, reason: str) -> Refused:
+def _refusal(home: str, name: str, reason: str) -> RefusedEvent:
     """Put aside what cannot be kept: that it came, and what is wrong with it.
 
     What it says may be secret, or private, and nobody can tell in what cannot be read: it goes.
@@ -347,7 +347,7 @@ def _refusal(home: str, name: str, reason: str) -> Refused:
     if os.path.isfile(path) and not os.path.islink(path):
         disk.replace(path, f"{reason}\n".encode())
     spool.give_up(home, name)
-    return Refused(spool.id_of(name), spool.kind_of(name), reason)
+    return RefusedEvent(spool.id_of(name), spool.kind_of(name), reason)
 
 
 def _refresh(memory: Memory, folder: str, home: str) -> None:

@@ -28,7 +28,7 @@ from ctx.hosts.adapter import Transcripts
 from ctx.hosts.registry import FIRST
 from ctx.layout import Place
 from ctx.memory.query import time_filters
-from ctx.operations import apply, learnings, tend
+from ctx.operations import apply, learnings, worker_round
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import writing
@@ -45,7 +45,7 @@ _FAULTS = (
 """What may be wrong with one session, and with no other. What a disk or a store refuses is not."""
 
 
-class Wanted(NamedTuple):
+class Options(NamedTuple):
     folder: str
     """Where the host keeps its files."""
     paths: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Wanted(NamedTuple):
     host: str = FIRST
 
 
-class Past(NamedTuple):
+class PastSession(NamedTuple):
     """A session of which there is a transcript."""
 
     session: str
@@ -71,7 +71,7 @@ class Past(NamedTuple):
     """How much of it may be of another session, to find out which of two was first."""
 
 
-class TakenIn(NamedTuple):
+class ImportedSession(NamedTuple):
     """A session that was taken in, or would be."""
 
     session: str
@@ -85,16 +85,16 @@ class TakenIn(NamedTuple):
     observations: int
 
 
-class Skipped(NamedTuple):
+class SkippedTranscript(NamedTuple):
     path: str
     reason: str
 
 
-class Backfilled(NamedTuple):
+class BackfillResult(NamedTuple):
     """The answer of `ctx import --from claude-code --transcripts`."""
 
     dry_run: bool
-    sessions: tuple[TakenIn, ...]
+    sessions: tuple[ImportedSession, ...]
     unchanged: int
     """Sessions of which nothing is new."""
     left_out: int
@@ -107,16 +107,17 @@ class Backfilled(NamedTuple):
     size: int
     """Bytes that were read."""
     seconds: float
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedTranscript, ...]
     """What is damaged, and why."""
 
 
-def backfill(memory: Memory, wanted: Wanted, tick: clock.Tick = clock.no_tick) -> Backfilled:
+def backfill(memory: Memory, wanted: Options, tick: clock.Tick = clock.no_tick) -> BackfillResult:
     """All sessions of which there are transcripts, the oldest first."""
     began_s = clock.monotonic()
-    work = _Work(memory, wanted)
+    work = _Backfill(memory, wanted)
     found = sorted(
-        work.found(), key=lambda past: (past.began, past.copied, past.changed_ms, past.session)
+        work.wanted_transcripts(),
+        key=lambda past: (past.began, past.copied, past.changed_ms, past.session),
     )
     for number, past in enumerate(found):
         tick(number, len(found))
@@ -127,8 +128,8 @@ def backfill(memory: Memory, wanted: Wanted, tick: clock.Tick = clock.no_tick) -
     return work.done(clock.monotonic() - began_s)
 
 
-class _Work:
-    def __init__(self, memory: Memory, wanted: Wanted) -> None:
+class _Backfill:
+    def __init__(self, memory: Memory, wanted: Options) -> None:
         self._memory = memory
         self._connection = memory.user.connection
         self._wanted = wanted
@@ -138,13 +139,13 @@ class _Work:
         self._now_ms = clock.now_ms()
         self._since_ms = time_filters.moment(wanted.since, self._now_ms) if wanted.since else 0
         self._places: dict[str, Place] = {}
-        self._sessions: list[TakenIn] = []
+        self._sessions: list[ImportedSession] = []
         self._folders: dict[str, None] = {}
-        self._skipped: list[Skipped] = []
+        self._skipped: list[SkippedTranscript] = []
         self._unchanged = self._left_out = self._learnings = self._size = 0
 
-    def done(self, seconds: float) -> Backfilled:
-        return Backfilled(
+    def done(self, seconds: float) -> BackfillResult:
+        return BackfillResult(
             self._wanted.dry_run,
             tuple(self._sessions),
             self._unchanged,
@@ -157,14 +158,16 @@ class _Work:
             tuple(dict.fromkeys(self._skipped)),
         )
 
-    def found(self) -> Iterator[Past]:
+    def wanted_transcripts(self) -> Iterator[PastSession]:
         """The transcripts that are wanted."""
         for path in transcripts(self._wanted, self._transcripts):
             try:
                 stamp = os.stat(path)
                 start = disk.read_plain(path, _GLANCE)[:_GLANCE]
             except OSError as error:
-                self._skipped.append(Skipped(path, f"it cannot be read: {error.strerror}"))
+                self._skipped.append(
+                    SkippedTranscript(path, f"it cannot be read: {error.strerror}")
+                )
                 continue
             past = self._past(path, stamp, start)
             if self._is_wanted(past):
@@ -172,15 +175,15 @@ class _Work:
             else:
                 self._left_out += 1
 
-    def _past(self, path: str, stamp: os.stat_result, start: bytes) -> Past:
+    def _past(self, path: str, stamp: os.stat_result, start: bytes) -> PastSession:
         folder, began_ms, copied = self._transcripts.beginning(start)
         changed_ms = stamp.st_mtime_ns // 1_000_000
         session = self._transcripts.session_of(path)
         began = clock.iso(began_ms if began_ms is not None else changed_ms)
         project = self._project(folder)
-        return Past(session, path, stamp.st_size, changed_ms, began, folder, project, copied)
+        return PastSession(session, path, stamp.st_size, changed_ms, began, folder, project, copied)
 
-    def _is_wanted(self, past: Past) -> bool:
+    def _is_wanted(self, past: PastSession) -> bool:
         if past.changed_ms < self._since_ms:
             return False
         if asked := self._wanted.project:
@@ -210,7 +213,7 @@ class _Work:
     def _project(self, folder: str) -> str | None:
         return self._place(folder).project
 
-    def take(self, past: Past) -> None:
+    def take(self, past: PastSession) -> None:
         if self._is_done(past):
             self._unchanged += 1
         elif past.changed_ms <= deleted.at_ms(self._home, past.session) or self._was_off(past):
@@ -222,11 +225,11 @@ class _Work:
             with _alone(self._home):
                 self._take(past)
 
-    def _was_off(self, past: Past) -> bool:
+    def _was_off(self, past: PastSession) -> bool:
         began_ms = clock.parse_iso(past.began) or past.changed_ms
         return switched_off.was_always_off(self._home, past.session, began_ms)
 
-    def _is_done(self, past: Past) -> bool:
+    def _is_done(self, past: PastSession) -> bool:
         known = state.find(self._connection, past.session)
         if known is None or (known.transcript, known.seen) != (past.path, past.size):
             return False
@@ -237,7 +240,7 @@ class _Work:
         found = event_table.first_step(self._connection, known.id, known.synthesised)
         return found is not None
 
-    def _foresee(self, past: Past) -> None:
+    def _foresee(self, past: PastSession) -> None:
         known = state.find(self._connection, past.session)
         start = self._transcripts.events(past.path, 0, most=_GLANCE).events
         own = [each for each in start if each.session == past.session]
@@ -247,10 +250,10 @@ class _Work:
         asked = map(state.request_of, own)
         what = next(filter(None, asked), "")
         self._sessions.append(
-            TakenIn(past.session, past.project, past.began, what, known is not None, 0, 0)
+            ImportedSession(past.session, past.project, past.began, what, known is not None, 0, 0)
         )
 
-    def _take(self, past: Past) -> None:
+    def _take(self, past: PastSession) -> None:
         before = state.find(self._connection, past.session)
         news = steps = 0
         for piece in reconcile.taking_in(
@@ -260,7 +263,7 @@ class _Work:
             news += piece.events
             self._size += piece.size
             if piece.problem:
-                self._skipped.append(Skipped(past.path, piece.problem))
+                self._skipped.append(SkippedTranscript(past.path, piece.problem))
         session = self._named(past)
         if session is None:
             # There is nothing in it, or nothing of the session that it is named after.
@@ -276,18 +279,20 @@ class _Work:
         try:
             written = writing.synthesise(self._memory, session.id, is_over=is_over)
         except _FAULTS as error:
-            self._skipped.append(Skipped(past.path, f"{type(error).__name__}: {error}"[:300]))
+            self._skipped.append(
+                SkippedTranscript(past.path, f"{type(error).__name__}: {error}"[:300])
+            )
             return
         self._folders[session.folder] = None
         summaries = written.summary in written.new
         self._sessions.append(
-            TakenIn(
+            ImportedSession(
                 *(session.id, session.project, past.began, session.request),
                 *(before is not None, steps, len(written.new) - summaries),
             )
         )
 
-    def _named(self, past: Past) -> Session | None:
+    def _named(self, past: PastSession) -> Session | None:
         """The session as it is now, of the project that its folder belonged to."""
         session = state.find(self._connection, past.session)
         if session is None or session.project or not past.project:
@@ -314,7 +319,7 @@ class _Work:
         apply.refresh(self._memory, filter(os.path.isdir, self._folders), self._home)
 
 
-def transcripts(wanted: Wanted, of_host: Transcripts) -> list[str]:
+def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:
     """The files of sessions, in the folders that were named or in that of the host."""
     roots = wanted.paths or (of_host.folder(wanted.folder),)
     found: dict[str, None] = {}
@@ -346,7 +351,7 @@ def _inside(folder: str) -> Sequence[str]:
 @contextmanager
 def _alone(home: str) -> Iterator[None]:
     """While nobody else makes memory of sessions. A worker's round is waited for."""
-    with tend.alone(home, _LOCK_S * clock.patience) as held:
+    with worker_round.hold_sessions(home, _LOCK_S * clock.patience) as held:
         if not held:
             raise LockConflict(
                 "Another process makes memory of sessions.",

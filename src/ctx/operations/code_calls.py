@@ -21,7 +21,7 @@ class Options(NamedTuple):
     """0: all."""
 
 
-class Call(NamedTuple):
+class CodeCall(NamedTuple):
     depth: int
     """1 for a call of, or by, what was asked about; 2 for one further away."""
     caller: LocatedItem
@@ -33,20 +33,20 @@ class Call(NamedTuple):
     confidence: str
 
 
-class Calls(NamedTuple):
+class CodeCalls(NamedTuple):
     """The answer of `ctx code callers` and `ctx code callees`."""
 
     name: str
     direction: Literal["callers", "callees"]
     items: tuple[LocatedItem, ...]
     """What has that name."""
-    calls: tuple[Call, ...]
+    calls: tuple[CodeCall, ...]
     more: int
     """Calls that --limit left out."""
     age: IndexAge
 
 
-def callers(opened: OpenIndex, options: Options) -> Calls:
+def callers(opened: OpenIndex, options: Options) -> CodeCalls:
     """Who calls what has a name; with a depth above 1 also who calls those."""
     meant = code_items.require(opened, options.name)
     least = CONFIDENCES.index(options.confidence)
@@ -59,7 +59,7 @@ def callers(opened: OpenIndex, options: Options) -> Calls:
     return _answer(opened, options, "callers", meant, steps)
 
 
-def callees(opened: OpenIndex, options: Options) -> Calls:
+def callees(opened: OpenIndex, options: Options) -> CodeCalls:
     """What is called by what has a name, or by anything in it."""
     meant = code_items.require(opened, options.name)
     least = CONFIDENCES.index(options.confidence)
@@ -100,12 +100,12 @@ def _answer(
     direction: Literal["callers", "callees"],
     meant: list[LocatedItem],
     steps: list[_Step],
-) -> Calls:
+) -> CodeCalls:
     told = steps[: options.limit] if options.limit else steps
     ends = {end for _, edge in told for end in (edge.source, edge.target)}
     by_id = {each.id: each for each in opened.code.located(ends)}
     calls = [
-        Call(
+        CodeCall(
             depth,
             by_id[edge.source],
             by_id[edge.target],
@@ -118,4 +118,6 @@ def _answer(
         if edge.source in by_id and edge.target in by_id
     ]
     items = code_items.shown(meant)
-    return Calls(options.name, direction, items, tuple(calls), len(steps) - len(told), opened.age)
+    return CodeCalls(
+        options.name, direction, items, tuple(calls), len(steps) - len(told), opened.age
+    )

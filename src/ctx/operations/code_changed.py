@@ -42,7 +42,7 @@ class ChangedFile(NamedTuple):
     items: tuple[ItemChange, ...]
 
 
-class Changed(NamedTuple):
+class CodeChanges(NamedTuple):
     """The answer of `ctx code changed`."""
 
     since: str
@@ -64,7 +64,7 @@ class _Pair(NamedTuple):
     """Empty where it is gone."""
 
 
-def changed(codebase: Codebase, since: str, tick: clock.Tick) -> Changed:
+def changed(codebase: Codebase, since: str, tick: clock.Tick) -> CodeChanges:
     place = codebase.place
     checkout = place.checkout
     if checkout is None:
@@ -93,7 +93,7 @@ def changed(codebase: Codebase, since: str, tick: clock.Tick) -> Changed:
         sum(each.change == word for file in files for each in file.items)
         for word in ("new", "modified", "deleted")
     ]
-    return Changed(since, commit, tuple(files), *counts)
+    return CodeChanges(since, commit, tuple(files), *counts)
 
 
 def _pairs(codebase: Codebase, checkout: Checkout, commit: str | None) -> Iterator[_Pair]:
@@ -177,9 +177,9 @@ def _compared(
     except FileNotFoundError:
         new = None
     except OSError as error:
-        return _told(pair, None, f"cannot be read: {error.strerror}", ())
+        return _changed_file(pair, None, f"cannot be read: {error.strerror}", ())
     except GitFailure as failure:
-        return _told(pair, None, failure.message, ())
+        return _changed_file(pair, None, failure.message, ())
     # git may keep other line ends than the working tree has.
     old, new = (each and each.replace(b"\r\n", b"\n") for each in (old, new))
     path = pair.path or pair.was
@@ -192,11 +192,11 @@ def _compared(
         reason for each in (old, new) if each is not None for reason in [_unfit(path, each, limits)]
     ]
     if any(unfit):
-        return _told(pair, name, next(filter(None, unfit)), ())
+        return _changed_file(pair, name, next(filter(None, unfit)), ())
     items = item_changes.between(_parsed(pair.was, old, name), _parsed(path, new, name))
     if not items and pair.was == pair.path:
         return None
-    return _told(pair, name, None, tuple(items))
+    return _changed_file(pair, name, None, tuple(items))
 
 
 def _unfit(path: str, content: bytes, limits: language_detection.FileLimits) -> str | None:
@@ -213,7 +213,7 @@ def _parsed(path: str, content: bytes | None, name: str) -> ParsedFile | None:
     return source_parser.parse(path, content, name)
 
 
-def _told(
+def _changed_file(
     pair: _Pair, name: str | None, skipped: str | None, items: tuple[ItemChange, ...]
 ) -> ChangedFile:
     if not pair.was:

@@ -14,7 +14,7 @@ from ctx.errors import DiskFailure
 Between = Literal["files", "items"]
 
 
-class Member(NamedTuple):
+class CycleMember(NamedTuple):
     name: str
     path: str
     line: int
@@ -22,7 +22,7 @@ class Member(NamedTuple):
 
 class Cycle(NamedTuple):
     of: Between
-    members: tuple[Member, ...]
+    members: tuple[CycleMember, ...]
     loop: tuple[str, ...]
     """A shortest way round, from the first member back to it: paths, or names."""
 
@@ -89,7 +89,7 @@ def _between_files(code: Code, condensed: CondensedGraph) -> list[Cycle]:
     found = []
     for members in condensed.cycles:
         files = code.located(item_id(each, 0) for each in members)
-        told = tuple(Member(each.name, each.path, 1) for each in files)
+        told = tuple(CycleMember(each.name, each.path, 1) for each in files)
         paths = {file_of(each.id): each.path for each in files}
         loop = condensing.shortest_loop(list(paths), edges[members[0]])
         found.append(Cycle("files", told, tuple(paths[each] for each in loop)))
@@ -100,7 +100,7 @@ def _between_items(code: Code, condensed: CondensedGraph) -> list[Cycle]:
     found = []
     for members in condensed.cycles:
         items = code.located(members)
-        told = tuple(Member(each.name, each.path, each.line) for each in items)
+        told = tuple(CycleMember(each.name, each.path, each.line) for each in items)
         names = {each.id: each.name for each in items}
         calls = code.edges_from(members, ("CALLS",), MEDIUM)
         edges = [(edge.source, edge.target) for edge in calls if edge.target in names]

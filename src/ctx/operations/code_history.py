@@ -30,7 +30,7 @@ class Options(NamedTuple):
     """0: all."""
 
 
-class Touching(NamedTuple):
+class TouchingCommit(NamedTuple):
     """A commit, as far as it is about what was asked."""
 
     commit: str
@@ -39,12 +39,12 @@ class Touching(NamedTuple):
     files: tuple[str, ...]
 
 
-class History(NamedTuple):
+class FileHistory(NamedTuple):
     """The answer of `ctx code history`."""
 
     path: str | None
     words: str | None
-    commits: tuple[Touching, ...]
+    commits: tuple[TouchingCommit, ...]
     together: tuple[CoChange, ...]
     """The files that are closest to it: changed in the same commits, most often first."""
     read: int
@@ -53,7 +53,9 @@ class History(NamedTuple):
     """Whether these are all; else they are the newest."""
 
 
-def code_history(codebase: Codebase, options: Options, tick: clock.Tick = clock.no_tick) -> History:
+def code_history(
+    codebase: Codebase, options: Options, tick: clock.Tick = clock.no_tick
+) -> FileHistory:
     """The commits of a file with what changed beside it, or those that speak of some words."""
     if bool(options.path) == bool(options.words):
         raise UsageError(
@@ -80,20 +82,24 @@ def code_history(codebase: Codebase, options: Options, tick: clock.Tick = clock.
         if options.words:
             found = commit_queries.search(connection, options.words, limit)
             commits = [each.commit for each in found]
-            return History(None, options.words, _touching(connection, commits), (), total, complete)
+            return FileHistory(
+                None, options.words, _touching(connection, commits), (), total, complete
+            )
         path, commits = _commits(connection, codebase, options.path, limit)
         # What is gone says nothing about what to read next.
         beside = commit_queries.changed_together(connection, path, 4 * limit)
         there = [each for each in beside if os.path.lexists(os.path.join(place.root, each.path))]
         closest = sorted(there[:limit], key=lambda each: (-each.times, each.path))
-        return History(path, None, _touching(connection, commits), tuple(closest), total, complete)
+        return FileHistory(
+            path, None, _touching(connection, commits), tuple(closest), total, complete
+        )
 
 
 def _touching(
     connection: Connection, commits: list[commit_queries.IndexedCommit]
-) -> tuple[Touching, ...]:
+) -> tuple[TouchingCommit, ...]:
     return tuple(
-        Touching(
+        TouchingCommit(
             each.hash[:_LONGEST_HASH],
             clock.iso(1000 * each.time),
             each.subject,

@@ -10,7 +10,7 @@ from ctx.codebase.code_index import IndexAge, OpenIndex
 _IMPORTS = ("IMPORTS",)
 
 
-class Import(NamedTuple):
+class CodeImport(NamedTuple):
     path: str
     line: int
     module: str
@@ -31,20 +31,20 @@ class Importer(NamedTuple):
     line: int
 
 
-class Imports(NamedTuple):
+class CodeImports(NamedTuple):
     """The answer of `ctx code imports`."""
 
     name: str
     items: tuple[LocatedItem, ...]
     """What has that name."""
-    imports: tuple[Import, ...]
+    imports: tuple[CodeImport, ...]
     importers: tuple[Importer, ...]
     more: int
     """Importers that --limit left out."""
     age: IndexAge
 
 
-def imports(opened: OpenIndex, name: str, limit: int = 0) -> Imports:
+def imports(opened: OpenIndex, name: str, limit: int = 0) -> CodeImports:
     """What has a name, with its imports; of those who import it as many as asked for, or all."""
     meant = code_items.require(opened, name)
     items = code_items.shown(meant)
@@ -60,7 +60,7 @@ def imports(opened: OpenIndex, name: str, limit: int = 0) -> Imports:
     by_id = {each.id: each for each in opened.code.located(ends)}
     paths = {file_of(each.id): each.path for each in meant}
     found = [
-        Import(
+        CodeImport(
             paths[file_id],
             each.line,
             each.written.module,
@@ -78,4 +78,4 @@ def imports(opened: OpenIndex, name: str, limit: int = 0) -> Imports:
     importers.sort(key=lambda each: (each.path, each.line))
     told = importers[:limit] if limit else importers
     more = len(importers) - len(told)
-    return Imports(name, items, tuple(found), tuple(told), more, opened.age)
+    return CodeImports(name, items, tuple(found), tuple(told), more, opened.age)

@@ -7,7 +7,7 @@ from ctx.codebase import code_items
 from ctx.codebase.code_index import IndexAge, OpenIndex
 
 
-class Outline(NamedTuple):
+class FileOutline(NamedTuple):
     """The answer of `ctx code outline`."""
 
     path: str
@@ -21,9 +21,9 @@ class Outline(NamedTuple):
     age: IndexAge
 
 
-def outline(opened: OpenIndex, path: str) -> Outline:
+def outline(opened: OpenIndex, path: str) -> FileOutline:
     file = code_items.require_file(opened, path)
     items = tuple(opened.code.outline(file))
-    return Outline(
+    return FileOutline(
         file.path, file.language, file.lines, file.skipped, file.problems, items, opened.age
     )

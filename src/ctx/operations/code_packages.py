@@ -9,7 +9,7 @@ from ctx.codebase.code_index import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound
 
 
-class Needing(NamedTuple):
+class DependentPackage(NamedTuple):
     """A package that depends on what was asked about."""
 
     package: str
@@ -17,22 +17,22 @@ class Needing(NamedTuple):
     dependency: PackageDependency
 
 
-class Packages(NamedTuple):
+class PackageList(NamedTuple):
     """The answer of `ctx code packages`."""
 
     name: str
     """As it was asked; empty for all."""
     packages: tuple[IndexedPackage, ...]
     """None where the name is only that of a package from elsewhere."""
-    needed_by: tuple[Needing, ...]
+    needed_by: tuple[DependentPackage, ...]
     """Who depends on what has that name; none where no name was asked."""
     age: IndexAge
 
 
-def packages(opened: OpenIndex, name: str = "") -> Packages:
+def packages(opened: OpenIndex, name: str = "") -> PackageList:
     every = package_queries.all_packages(opened.code.connection)
     if not name:
-        return Packages("", tuple(every), (), opened.age)
+        return PackageList("", tuple(every), (), opened.age)
     meant = package_queries.find_packages(every, name)
     if not meant:
         # A path may also be meant from where the command works, or be a whole one.
@@ -46,8 +46,8 @@ def packages(opened: OpenIndex, name: str = "") -> Packages:
     if not meant and not found:
         hint = code_items.reservation(opened.age) or _hint(every, name)
         raise NodeNotFound(f"No package is called {name[:80]!r}.", hint=hint)
-    needing = tuple(Needing(each.name, each.manifest, needed) for each, needed in found)
-    return Packages(name, tuple(meant), needing, opened.age)
+    needing = tuple(DependentPackage(each.name, each.manifest, needed) for each, needed in found)
+    return PackageList(name, tuple(meant), needing, opened.age)
 
 
 def _hint(every: list[IndexedPackage], name: str) -> str:

@@ -27,7 +27,7 @@ class Options(NamedTuple):
     narrative: bool = True
 
 
-class Secret(NamedTuple):
+class ExcludedSecret(NamedTuple):
     """A secret that was kept out of the store."""
 
     where: str
@@ -36,7 +36,7 @@ class Secret(NamedTuple):
     rule: str
 
 
-class Committed(NamedTuple):
+class CommitResult(NamedTuple):
     """The answer of `ctx commit`. `commit` is None where there was nothing to commit."""
 
     session: SessionId
@@ -58,13 +58,13 @@ class Committed(NamedTuple):
     """The document that tells of it."""
     skipped: tuple[Skipped, ...] = ()
     """Narrative files that are not kept, and why."""
-    secrets: tuple[Secret, ...] = ()
+    secrets: tuple[ExcludedSecret, ...] = ()
     """What was left out of the message and the narrative snapshots."""
     disputes: int = 0
     """Of a commit that joins heads: what both sides changed, and nobody has settled."""
     unknown_to_git: int = 0
     """Files under `.ctx/` that `git add .ctx` would take in."""
-    exposed: tuple[Secret, ...] = ()
+    exposed: tuple[ExcludedSecret, ...] = ()
     """Secrets in narrative files that it would take in too."""
     other_sessions: tuple[SessionId, ...] = ()
     """Where there was nothing to commit: the sessions that have something staged."""
@@ -77,27 +77,27 @@ _WITHOUT_TEXT = (
 """The fields that say how much was committed, and not what."""
 
 
-def commit_for_git(workspace: Workspace) -> Committed:
+def commit_for_git(workspace: Workspace) -> CommitResult:
     """For git's hook, which adds everything afterwards: nothing, where a secret would go along."""
     exposed = _exposed(workspace, _unknown_to_git(workspace))
     if workspace.memory.withheld:
         exposed = _unnamed(exposed)
     if exposed:
-        return Committed(workspace.session, None, exposed=exposed)
+        return CommitResult(workspace.session, None, exposed=exposed)
     return commit(workspace, Options(None, auto=True))
 
 
-def commit(workspace: Workspace, options: Options) -> Committed:
+def commit(workspace: Workspace, options: Options) -> CommitResult:
     made = _commit(workspace, options)
     if not workspace.memory.withheld:
         return made
     # What was staged before, and the documents, may be a stranger's.
     shown = {name: getattr(made, name) for name in _WITHOUT_TEXT}
     message = made.message if options.message else ""
-    return Committed(**shown, message=message, exposed=_unnamed(made.exposed))
+    return CommitResult(**shown, message=message, exposed=_unnamed(made.exposed))
 
 
-def _commit(workspace: Workspace, options: Options) -> Committed:
+def _commit(workspace: Workspace, options: Options) -> CommitResult:
     if options.message is not None or not (options.amend or options.auto):
         require_message(options.message or "")
     message = redaction.redact(options.message.strip()) if options.message else None
@@ -115,7 +115,7 @@ def _commit(workspace: Workspace, options: Options) -> Committed:
     exposed = _exposed(workspace, unknown)
     if made is None:
         others = _sessions(workspace)
-        return Committed(workspace.session, None, exposed=exposed, other_sessions=others)
+        return CommitResult(workspace.session, None, exposed=exposed, other_sessions=others)
     with suppress(CtxError, OSError):
         # The commit is made, and this page can be made at any time.
         decisions_page.write_decisions(project.narrative)
@@ -123,7 +123,7 @@ def _commit(workspace: Workspace, options: Options) -> Committed:
     for document in made.documents:
         found += [(f"narrative/{document.ref.path}", finding) for finding in document.secrets]
     may_dispute = len(made.commit.parents) > 1 or made.unread
-    return Committed(
+    return CommitResult(
         session=workspace.session,
         commit=made.id,
         parents=made.commit.parents,
@@ -138,16 +138,18 @@ def _commit(workspace: Workspace, options: Options) -> Committed:
         documents=tuple(document.ref.path for document in made.documents),
         log=made.log,
         skipped=tuple(made.skipped),
-        secrets=tuple(Secret(where, finding.line, finding.rule) for where, finding in found),
+        secrets=tuple(
+            ExcludedSecret(where, finding.line, finding.rule) for where, finding in found
+        ),
         disputes=review.count(workspace.memory.graph) if may_dispute else 0,
         unknown_to_git=len(unknown),
         exposed=exposed,
     )
 
 
-def _unnamed(exposed: tuple[Secret, ...]) -> tuple[Secret, ...]:
+def _unnamed(exposed: tuple[ExcludedSecret, ...]) -> tuple[ExcludedSecret, ...]:
     """That there are secrets, without the names that a stranger gave to files."""
-    return (Secret("narrative", 0, exposed[0].rule),) if exposed else ()
+    return (ExcludedSecret("narrative", 0, exposed[0].rule),) if exposed else ()
 
 
 def _refuse_beginning_anew(workspace: Workspace) -> None:
@@ -191,11 +193,11 @@ def _unknown_to_git(workspace: Workspace) -> list[str]:
         return []
 
 
-def _exposed(workspace: Workspace, unknown: Sequence[str]) -> tuple[Secret, ...]:
+def _exposed(workspace: Workspace, unknown: Sequence[str]) -> tuple[ExcludedSecret, ...]:
     """What a person wrote into a narrative file, and nobody should read in git's history."""
     project = workspace.project
     top = project.checkout.top if project.checkout else project.root
-    found: list[Secret] = []
+    found: list[ExcludedSecret] = []
     for name in unknown:
         path = os.path.relpath(os.path.join(top, name), project.narrative)
         data = None if path.startswith(os.pardir) else narrative_scan.read(project.narrative, path)
@@ -203,6 +205,7 @@ def _exposed(workspace: Workspace, unknown: Sequence[str]) -> tuple[Secret, ...]
             text = data.decode("utf-8", "surrogateescape")
             where = f"narrative/{path}"
             found += [
-                Secret(where, each.line, each.rule) for each in redaction.redact(text).findings
+                ExcludedSecret(where, each.line, each.rule)
+                for each in redaction.redact(text).findings
             ]
     return tuple(found)

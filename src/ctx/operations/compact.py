@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _HOUR_MS = 3_600_000
 
 
-class Compacted(NamedTuple):
+class CompactResult(NamedTuple):
     """What became of a session that was to be compacted."""
 
     session: SessionId
@@ -32,14 +32,14 @@ class Compacted(NamedTuple):
     """Why there is no commit, where something is in the way."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         if self.problem:
             return f"Session {self.session} could not be compacted ({self.why}): {self.problem}"
         made = f"{short(self.commit or '')} {self.message.partition(chr(10))[0]}"
         return f"Compacted session {self.session} ({self.why}): {made}"
 
 
-def compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted | None:
+def compact(beside: "ProjectMemory", session: SessionId, why: str) -> CompactResult | None:
     """Turn what a session has staged into a commit; None where that is nothing, or parked.
 
     Nobody asked for it, so nothing is done to a store that is not trusted.
@@ -49,10 +49,10 @@ def compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted 
     try:
         return _compact(beside, session, why)
     except CtxError as error:
-        return Compacted(session, why, None, "", 0, error.message)
+        return CompactResult(session, why, None, "", 0, error.message)
 
 
-def _compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted | None:
+def _compact(beside: "ProjectMemory", session: SessionId, why: str) -> CompactResult | None:
     from ctx.operations import commit as committing
     from ctx.project import staging_chains
 
@@ -62,25 +62,25 @@ def _compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted
     made = committing.commit(workspace, committing.Options(None, auto=True))
     if made.commit is None:
         return None
-    return Compacted(session, why, made.commit, made.message, made.steps, None)
+    return CompactResult(session, why, made.commit, made.message, made.steps, None)
 
 
-def at_task_end(memory: Memory) -> Compacted | None:
+def at_task_end(memory: Memory) -> CompactResult | None:
     return _if_wanted(memory, "staging.compact_on_task_end", "the task has ended")
 
 
-def at_task_switch(memory: Memory) -> Compacted | None:
+def at_task_switch(memory: Memory) -> CompactResult | None:
     return _if_wanted(memory, "staging.compact_on_task_switch", "another task begins")
 
 
-def _if_wanted(memory: Memory, setting: str, why: str) -> Compacted | None:
+def _if_wanted(memory: Memory, setting: str, why: str) -> CompactResult | None:
     beside = memory.project_memory
     if beside is None or not beside.config.flag(setting):
         return None
     return compact(beside, memory.session, why)
 
 
-def when_due(memory: Memory) -> list[Compacted]:
+def when_due(memory: Memory) -> list[CompactResult]:
     """The sessions that took a step here and have become too large, or lasted too long."""
     beside = memory.project_memory
     if beside is None or not beside.stepped:
@@ -112,7 +112,7 @@ def _lasts(began_ms: int) -> int:
     return clock.now_ms() - began_ms
 
 
-def when_old(memory: Memory) -> list[Compacted]:
+def when_old(memory: Memory) -> list[CompactResult]:
     """The sessions that nobody has gone on with for a week."""
     beside = memory.project_memory
     if beside is None:

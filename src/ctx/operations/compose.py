@@ -25,7 +25,7 @@ MOST_COUNTED = 500
 _MOST_NEAR = 2_000
 
 
-class Visible(NamedTuple):
+class VisibleNodes(NamedTuple):
     """What a reading command may see, beside what it asks for."""
 
     project: str | None = None
@@ -42,10 +42,10 @@ class Options(NamedTuple):
     seeds: Sequence[NodeId] = ()
     """Where there are some: they, and of what is near them all that the query finds."""
     depth: int = 1
-    visible: Visible = Visible()
+    visible: VisibleNodes = VisibleNodes()
 
 
-class Meta(NamedTuple):
+class ContextMeta(NamedTuple):
     node_count: int
     token_count: int
     rendered_at: str
@@ -62,10 +62,10 @@ class Meta(NamedTuple):
     task: str | None
 
 
-class Context(NamedTuple):
+class ComposedContext(NamedTuple):
     """The answer of `ctx compose` and `ctx view render`."""
 
-    meta: Meta
+    meta: ContextMeta
     nodes: tuple[ContextNode, ...]
 
 
@@ -73,11 +73,11 @@ class Composition(NamedTuple):
     """A context as an agent reads it, and as a program does."""
 
     text: str
-    context: Context
+    context: ComposedContext
 
 
-class Candidates(NamedTuple):
-    found: Iterator[NodeId]
+class ComposeCandidates(NamedTuple):
+    node_ids: Iterator[NodeId]
     query: Query | None
     of_other_projects: LeftOut
     kept: Collection[NodeId] | None = None
@@ -93,11 +93,11 @@ def compose(memory: Memory, options: Options) -> Composition:
     now = clock.now_ms()
     connections = memory.graph.connections
     found = (node_id for _, node_id in execute.in_tiers(connections, query, scope, now))
-    candidates = Candidates(found, query, of_other_projects(connections, query, scope, now))
+    candidates = ComposeCandidates(found, query, of_other_projects(connections, query, scope, now))
     return _composed(memory, options, scope, candidates)
 
 
-def scope_of(memory: Memory, visible: Visible) -> Scope:
+def scope_of(memory: Memory, visible: VisibleNodes) -> Scope:
     """What is in sight: of projects this one, of working notes those of the current task."""
     return Scope(
         include_superseded=visible.include_superseded,
@@ -106,7 +106,7 @@ def scope_of(memory: Memory, visible: Visible) -> Scope:
     )
 
 
-def _project(memory: Memory, visible: Visible) -> str | None:
+def _project(memory: Memory, visible: VisibleNodes) -> str | None:
     return memory.project if visible.project is None else visible.project
 
 
@@ -149,7 +149,7 @@ def _compose_near(memory: Memory, options: Options, scope: Scope) -> Composition
             wanted.append(node.id)
         elif asked_for is None and in_sight(node, scope._replace(project=None)):
             others += 1
-    candidates = Candidates(iter(wanted), query, LeftOut(others), seeds)
+    candidates = ComposeCandidates(iter(wanted), query, LeftOut(others), seeds)
     return _composed(memory, options, scope, candidates)
 
 
@@ -168,7 +168,7 @@ def in_sight(node: Node, scope: Scope) -> bool:
 
 
 def _composed(
-    memory: Memory, options: Options, scope: Scope, candidates: Candidates
+    memory: Memory, options: Options, scope: Scope, candidates: ComposeCandidates
 ) -> Composition:
     budget = options.budget
     if budget is None:
@@ -179,7 +179,7 @@ def _composed(
 
     def reading() -> Iterator[NodeId]:
         nonlocal read
-        for node_id in candidates.found:
+        for node_id in candidates.node_ids:
             read += 1
             yield node_id
 
@@ -190,11 +190,11 @@ def _composed(
             yield each.entry
 
     def left_out(shown: int) -> LeftOut:
-        rest = _counted(candidates.found)
+        rest = _counted(candidates.node_ids)
         return rest if rest.or_more else LeftOut(read - shown + rest.nodes)
 
     composed = composer.compose(entries(), left_out, budget, Frame(rendered_at))
-    meta = Meta(
+    meta = ContextMeta(
         len(composed.shown),
         composed.token_count,
         rendered_at,
@@ -208,4 +208,4 @@ def _composed(
         scope.task,
     )
     nodes = tuple(loaded[at] for at in composed.shown)
-    return Composition(composed.text, Context(meta, nodes))
+    return Composition(composed.text, ComposedContext(meta, nodes))

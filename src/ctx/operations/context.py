@@ -33,7 +33,7 @@ class Options(NamedTuple):
     source: Source = "startup"
 
 
-class Layer(NamedTuple):
+class ContextLayer(NamedTuple):
     """One layer of a context."""
 
     name: str
@@ -50,7 +50,7 @@ class Layer(NamedTuple):
     """Why it is missing, if it could not be read."""
 
 
-class Shown(NamedTuple):
+class ContextResult(NamedTuple):
     """The answer of `ctx context`."""
 
     text: str
@@ -63,14 +63,14 @@ class Shown(NamedTuple):
     project: str | None
     is_ready: bool
     """Whether it lies ready. It is composed otherwise, and the text is the same."""
-    layers: tuple[Layer, ...]
+    layers: tuple[ContextLayer, ...]
     build_ms: int
 
 
 USUAL = Options()
 
 
-def context(memory: Memory, options: Options = USUAL) -> Shown:
+def context(memory: Memory, options: Options = USUAL) -> ContextResult:
     """Exactly what a hook would give. The memory is that of a place, as an agent sees it."""
     home, environment = memory.environment.user_store.home, memory.environment.variables
     config = memory.environment.user_config
@@ -91,7 +91,7 @@ def context(memory: Memory, options: Options = USUAL) -> Shown:
     made = _made(memory, wanted, options)
     took_ms = round((clock.monotonic() - began) * 1000)
     is_usual = options.budget is None and not goes_on and default_view.is_timeless(stores)
-    return Shown(
+    return ContextResult(
         "".join(each.context.text for each in made),
         sum(each.context.tokens for each in made),
         budget,
@@ -104,7 +104,7 @@ def context(memory: Memory, options: Options = USUAL) -> Shown:
     )
 
 
-def going_on(memory: Memory, text: str) -> str:
+def find_session(memory: Memory, text: str) -> str:
     """The id of the session that a person means by its beginning.
 
     One that has only just begun is known by its live file alone.
@@ -147,13 +147,13 @@ def _made(memory: Memory, wanted: Wanted, options: Options) -> list[Made]:
     return found
 
 
-def _layers(made: Sequence[Made]) -> tuple[Layer, ...]:
+def _layers(made: Sequence[Made]) -> tuple[ContextLayer, ...]:
     """The layers of all parts together: what the last part leaves out is left out."""
-    found: dict[str, Layer] = {}
+    found: dict[str, ContextLayer] = {}
     for part in made:
         for share in part.shares:
             known = found.get(share.name)
-            found[share.name] = Layer(
+            found[share.name] = ContextLayer(
                 share.name,
                 share.tokens + (known.tokens if known else 0),
                 share.cap + (known.cap if known else 0),

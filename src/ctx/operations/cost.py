@@ -18,7 +18,7 @@ _LOST_MS = 3_600_000
 """Nobody waits longer for an answer: what was asked before that is lost."""
 
 
-class Spent(NamedTuple):
+class Spending(NamedTuple):
     """What the calls of one kind came to."""
 
     what: str
@@ -41,7 +41,7 @@ class Spent(NamedTuple):
     """Calls of which it is not: nobody said what they used, or what the model costs."""
 
 
-class Today(NamedTuple):
+class TodaySpending(NamedTuple):
     """What counts of this day (UTC), and what may."""
 
     counted: int
@@ -51,14 +51,14 @@ class Today(NamedTuple):
     """Calls that failed, broke off or did not say what they used."""
 
 
-class Cost(NamedTuple):
+class CostReport(NamedTuple):
     """The answer of `ctx cost`."""
 
     since: str
     by: str
-    spent: tuple[Spent, ...]
-    total: Spent
-    today: Today
+    spent: tuple[Spending, ...]
+    total: Spending
+    today: TodaySpending
     backend: str
     """What `llm.backend` is."""
     ever: bool
@@ -86,7 +86,7 @@ class Calibration(NamedTuple):
     models: tuple[ModelEstimate, ...]
 
 
-def cost(user_store: UserStore, config: Config, since: str, by: GroupBy) -> Cost:
+def cost(user_store: UserStore, config: Config, since: str, by: GroupBy) -> CostReport:
     """What was spent since a moment (`30d`, `2026-11-15`), by model, day, session, …"""
     now = clock.now_ms()
     after = clock.iso(time_filters.moment(since, now))
@@ -94,11 +94,11 @@ def cost(user_store: UserStore, config: Config, since: str, by: GroupBy) -> Cost
     cap, backend = config.integer("llm.daily_token_cap"), config.choice("llm.backend")
     with ledger.reading(user_store.ledger) as connection:
         if connection is None:
-            today = Today(0, cap, UnsettledCalls(0, 0), UnsettledCalls(0, 0))
-            return Cost(after, by, (), _spent("", (), known), today, backend, ever=False)
+            today = TodaySpending(0, cap, UnsettledCalls(0, 0), UnsettledCalls(0, 0))
+            return CostReport(after, by, (), _spent("", (), known), today, backend, ever=False)
         found = ledger_totals.totals(connection, after, by)
         day, hour_ago = clock.iso(now)[:10], clock.iso(now - _LOST_MS)
-        today = Today(
+        today = TodaySpending(
             ledger.counted_on(connection, day),
             cap,
             ledger_totals.open_calls(connection, max(day, hour_ago)),
@@ -113,13 +113,13 @@ def cost(user_store: UserStore, config: Config, since: str, by: GroupBy) -> Cost
         spent.sort(key=lambda each: each.what, reverse=True)
     else:
         spent.sort(key=lambda each: each.counted, reverse=True)
-    return Cost(after, by, tuple(spent), _spent("", found, known), today, backend, ever)
+    return CostReport(after, by, tuple(spent), _spent("", found, known), today, backend, ever)
 
 
-def _spent(what: str, group: Iterable[Account], known: Prices) -> Spent:
+def _spent(what: str, group: Iterable[Account], known: Prices) -> Spending:
     group = tuple(group)
     money = [_money(each, known) for each in group]
-    return Spent(
+    return Spending(
         what,
         calls=sum(each.calls for each in group),
         answered=sum(each.answered for each in group),

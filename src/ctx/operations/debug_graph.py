@@ -22,7 +22,7 @@ from ctx.project.anchors import Anchor
 _LABEL = 60
 
 
-class Near(NamedTuple):
+class AroundOptions(NamedTuple):
     start: str
     folder: str
     """Where paths may begin."""
@@ -53,7 +53,7 @@ class Arrow(NamedTuple):
     line: int
 
 
-class Drawn(NamedTuple):
+class GraphPicture(NamedTuple):
     """The answer of `ctx debug graph`."""
 
     around: str | None
@@ -65,14 +65,14 @@ class Drawn(NamedTuple):
     """Null where no code was looked at."""
 
 
-class Drawable(NamedTuple):
+class GraphSources(NamedTuple):
     graph: Graphs
     code: Code | None
     project: str | None
     """Whose picture it is: in the user store there are nodes of other projects, too."""
 
 
-def everything(known: Drawable, limit: int, age: IndexAge | None) -> Drawn:
+def everything(known: GraphSources, limit: int, age: IndexAge | None) -> GraphPicture:
     """All of memory, and which file imports which, as far as there is place.
 
     What is newest in memory comes first, then the files that it speaks of, then those that most
@@ -94,7 +94,7 @@ def everything(known: Drawable, limit: int, age: IndexAge | None) -> Drawn:
     return drawing.drawn(None, left_out, age)
 
 
-def around(known: Drawable, wanted: Near, age: IndexAge | None) -> Drawn:
+def around(known: GraphSources, wanted: AroundOptions, age: IndexAge | None) -> GraphPicture:
     """What is near something: a node by its id, an item by its name, a file."""
     drawing = _Drawing(known, wanted.limit)
     if known.code:
@@ -120,7 +120,7 @@ def around(known: Drawable, wanted: Near, age: IndexAge | None) -> Drawn:
 class _Drawing:
     """What has been drawn, and what each vertex stands for."""
 
-    def __init__(self, known: Drawable, limit: int) -> None:
+    def __init__(self, known: GraphSources, limit: int) -> None:
         self._graph, self._code, project = known
         self._limit = limit
         self._tag = f"project:{project}" if project else ""
@@ -141,13 +141,13 @@ class _Drawing:
     def connect(self, arrow: Arrow) -> None:
         self._arrows.setdefault((arrow.source, arrow.type, arrow.target), arrow)
 
-    def drawn(self, around: str | None, left_out: int, age: IndexAge | None) -> Drawn:
+    def drawn(self, around: str | None, left_out: int, age: IndexAge | None) -> GraphPicture:
         arrows = [
             arrow
             for arrow in self._arrows.values()
             if arrow.source in self.vertices and arrow.target in self.vertices
         ]
-        return Drawn(around, tuple(self.vertices.values()), tuple(arrows), left_out, age)
+        return GraphPicture(around, tuple(self.vertices.values()), tuple(arrows), left_out, age)
 
     # Memory
 

@@ -17,7 +17,7 @@ _IN_OBJECTS = ("path", "file", "commit", "narrative")
 _IN_CODE = ("path", "name", "item", "package")
 
 
-class Found(NamedTuple):
+class IndexLookup(NamedTuple):
     """The answer of `ctx debug index`."""
 
     key: str
@@ -38,7 +38,7 @@ def is_about_code(key: str | None) -> bool:
     return (key or "").partition(":")[0] in _IN_CODE
 
 
-def look_up(workspace: Workspace | None, codebase: Codebase, key: str | None) -> Found:
+def look_up(workspace: Workspace | None, codebase: Codebase, key: str | None) -> IndexLookup:
     """What is known under `path:…`, `file:…`, `commit:…`, `narrative:…`, `name:…`, `item:…` or
     `package:…`."""
     kind, colon, wanted = (key or "").partition(":")
@@ -56,14 +56,14 @@ def look_up(workspace: Workspace | None, codebase: Codebase, key: str | None) ->
     try:
         opened = code_index.open_unrefreshed(codebase)
     except IndexCorrupt:
-        return Found(key or "", heads, entries, (), (), None)
+        return IndexLookup(key or "", heads, entries, (), (), None)
     with opened:
         told = tuple(_in_code(opened, kind, wanted))
         is_name = kind in ("name", "item") and not told
         close = suggestions.similar_names(opened.code, wanted, opened.folder) if is_name else []
         if kind == "package" and not told:
             close = packages.similar_names(packages.all_packages(opened.code.connection), wanted)
-    return Found(key or "", heads, entries, told, tuple(close), opened.age)
+    return IndexLookup(key or "", heads, entries, told, tuple(close), opened.age)
 
 
 def _in_code(opened: OpenIndex, kind: str, wanted: str) -> Iterator[dict[str, Any]]:
@@ -74,11 +74,11 @@ def _in_code(opened: OpenIndex, kind: str, wanted: str) -> Iterator[dict[str, An
                 yield {**file._asdict(), "items": len(code.outline(file))}
         case "name":
             for each in code.named(wanted):
-                yield _told(each)
+                yield _item_fields(each)
         case "item":
             # A stable key is the whole name; who has only the end of it is told the rest.
             for each in lookup.exact_matches(code.named(wanted), wanted):
-                yield _told(each)
+                yield _item_fields(each)
         case "package":
             for package in packages.find_packages(packages.all_packages(code.connection), wanted):
                 yield package._asdict()
@@ -88,5 +88,5 @@ def _in_code(opened: OpenIndex, kind: str, wanted: str) -> Iterator[dict[str, An
             yield {name: getattr(known, name) for name in counted}
 
 
-def _told(item: LocatedItem) -> dict[str, Any]:
+def _item_fields(item: LocatedItem) -> dict[str, Any]:
     return {**item._asdict(), "file_id": item.id >> 16}

@@ -24,7 +24,7 @@ class Deletion(NamedTuple):
     """Nodes that stay, although they were made from these or rest on them."""
 
 
-class Deleted(NamedTuple):
+class DeleteResult(NamedTuple):
     """The answer of `ctx delete` and `ctx forget`."""
 
     deleted: tuple[Node, ...]
@@ -33,7 +33,7 @@ class Deleted(NamedTuple):
     dry_run: bool
 
 
-class Restored(NamedTuple):
+class RestoreResult(NamedTuple):
     """The answer of `ctx restore`."""
 
     nodes: tuple[Node, ...]
@@ -99,7 +99,7 @@ def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:
     return found
 
 
-def restore(memory: Memory, node_ids: Sequence[NodeId]) -> Restored:
+def restore(memory: Memory, node_ids: Sequence[NodeId]) -> RestoreResult:
     gone: dict[str, list[NodeId]] = {}
     for node_id in dict.fromkeys(node_ids):
         gone.setdefault(_lost_in(memory.graph, node_id).scope, []).append(node_id)
@@ -110,7 +110,7 @@ def restore(memory: Memory, node_ids: Sequence[NodeId]) -> Restored:
                 if here.graph.was_deleted(node_id):
                     here.restore_node(node_id)
     nodes = tuple(memory.graph.nodes(node_ids))
-    return Restored(nodes, memory.graph.shown(node.id for node in nodes))
+    return RestoreResult(nodes, memory.graph.shown(node.id for node in nodes))
 
 
 def _lost_in(graphs: Graphs, node_id: NodeId) -> Graph:

@@ -22,14 +22,14 @@ Kind = Literal["added", "removed", "changed"]
 _PART = 500
 
 
-class Side(NamedTuple):
+class DiffSide(NamedTuple):
     name: str
     commits: tuple[ObjectId, ...]
     staged: bool
     """Whether what is in no commit yet counts too."""
 
 
-class Field(NamedTuple):
+class FieldDifference(NamedTuple):
     """A field that is not the same: `type`, `content`, `summary`, or `metadata KEY`."""
 
     name: str
@@ -41,7 +41,7 @@ class NodeDifference(NamedTuple):
     kind: Kind
     before: Node | None
     after: Node | None
-    fields: tuple[Field, ...]
+    fields: tuple[FieldDifference, ...]
     """Of a node that is on both sides."""
     tags_added: tuple[str, ...]
     tags_removed: tuple[str, ...]
@@ -62,8 +62,8 @@ class ViewDifference(NamedTuple):
 class Diff(NamedTuple):
     """The answer of `ctx diff`."""
 
-    before: Side
-    after: Side
+    before: DiffSide
+    after: DiffSide
     nodes: tuple[NodeDifference, ...]
     edges: tuple[EdgeDifference, ...]
     views: tuple[ViewDifference, ...]
@@ -77,11 +77,11 @@ def diff(workspace: Workspace, before: str, after: str) -> Diff:
         )
 
 
-def side(workspace: Workspace, text: str) -> Side:
+def side(workspace: Workspace, text: str) -> DiffSide:
     """What a person means: HEAD, STAGED, or a commit's id; and HEAD~2 for two commits before."""
     base, tilde, steps = text.partition("~")
     if base.upper() == STAGED and not tilde:
-        return Side(STAGED, _heads(workspace), staged=True)
+        return DiffSide(STAGED, _heads(workspace), staged=True)
     if base.upper() == HEAD:
         commits = _heads(workspace)
         if tilde and len(commits) != 1:
@@ -93,7 +93,7 @@ def side(workspace: Workspace, text: str) -> Side:
         commits = (_commit(workspace, base),)
     if tilde:
         commits = (_before(workspace, commits[0], text, steps),)
-    return Side(HEAD if text.upper() == HEAD else text, commits, staged=False)
+    return DiffSide(HEAD if text.upper() == HEAD else text, commits, staged=False)
 
 
 def _heads(workspace: Workspace) -> tuple[ObjectId, ...]:
@@ -123,7 +123,7 @@ def _before(workspace: Workspace, commit: ObjectId, text: str, steps: str) -> Ob
     return commit
 
 
-def _graph(workspace: Workspace, side: Side) -> AbstractContextManager[Graph]:
+def _graph(workspace: Workspace, side: DiffSide) -> AbstractContextManager[Graph]:
     if side.staged:
         return nullcontext(workspace.memory.graph)
     return graph_at_commit.graph_at(workspace.memory, side.commits)
@@ -157,14 +157,14 @@ def _node(before: Node | None, after: Node | None) -> NodeDifference:
     )
 
 
-def _fields(before: Node, after: Node) -> Iterator[Field]:
+def _fields(before: Node, after: Node) -> Iterator[FieldDifference]:
     for name in ("type", "content", "summary"):
         if getattr(before, name) != getattr(after, name):
-            yield Field(name, getattr(before, name), getattr(after, name))
+            yield FieldDifference(name, getattr(before, name), getattr(after, name))
     for key in sorted({**before.metadata, **after.metadata}):
         values = before.metadata.get(key), after.metadata.get(key)
         if values[0] != values[1]:
-            yield Field(f"metadata {key}", *values)
+            yield FieldDifference(f"metadata {key}", *values)
 
 
 def _edges(old: Graph, new: Graph) -> Iterator[EdgeDifference]:
@@ -172,7 +172,7 @@ def _edges(old: Graph, new: Graph) -> Iterator[EdgeDifference]:
     yield from (
         EdgeDifference(_kind(*both), *both)
         for ends in sorted(before.keys() | after.keys())
-        if _told(*(both := (before.get(ends), after.get(ends))))
+        if _differs(*(both := (before.get(ends), after.get(ends))))
     )
 
 
@@ -180,7 +180,7 @@ def _ends(edge: Edge) -> tuple[str, str, str]:
     return edge.from_id, edge.type, edge.to_id
 
 
-def _told(before: Edge | None, after: Edge | None) -> bool:
+def _differs(before: Edge | None, after: Edge | None) -> bool:
     return before is None or after is None or before.metadata != after.metadata
 
 

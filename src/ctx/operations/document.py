@@ -54,7 +54,7 @@ class Options(NamedTuple):
     """Whether it belongs to no project, wherever it is said."""
 
 
-class Written(NamedTuple):
+class AddDocumentResult(NamedTuple):
     """The answer of `ctx add note`, `ctx add task` and `ctx add decision`."""
 
     node: Node
@@ -72,7 +72,7 @@ class Written(NamedTuple):
     """Mentions that are the name of several things, kept likewise."""
 
 
-class Draft(NamedTuple):
+class DocumentDraft(NamedTuple):
     """A document before it has a place, without secrets."""
 
     title: str
@@ -93,7 +93,7 @@ class Draft(NamedTuple):
         )
 
 
-def draft(options: Options) -> Draft:
+def draft(options: Options) -> DocumentDraft:
     """What was asked for, checked."""
     first, _, rest = model.content(options.title).partition("\n")
     title = redact(" ".join(first.split()))
@@ -110,7 +110,7 @@ def draft(options: Options) -> Draft:
             problem = "holds a secret" if word else "is empty"
             raise ContentRefused(f"A tag or a mention {problem}.", hint="It was not kept.")
     found = [("title", each) for each in title.findings] + [("body", f) for f in body.findings]
-    return Draft(
+    return DocumentDraft(
         title.text,
         body.text,
         tuple(tag for tag in tags if not tag.startswith(_RECORDED)),
@@ -120,7 +120,7 @@ def draft(options: Options) -> Draft:
     )
 
 
-def named(memory: Memory, options: Options) -> Draft:
+def named(memory: Memory, options: Options) -> DocumentDraft:
     """What was asked for, with what it mentions as the code around calls it."""
     drafted = draft(options)
     if options.everywhere:
@@ -152,7 +152,7 @@ def mention(memory: Memory, change: Change, node_id: NodeId, words: Sequence[str
         change.link(node_id, target, "MENTIONS", Evidence(memory.who.author))
 
 
-class Placed(NamedTuple):
+class PlacedDocument(NamedTuple):
     """A document and where it is to be."""
 
     path: str
@@ -163,7 +163,9 @@ class Placed(NamedTuple):
     node_id: NodeId
 
 
-def placed(memory: Memory, kind: document_names.Kind, drafted: Draft, stream: str) -> Placed:
+def placed(
+    memory: Memory, kind: document_names.Kind, drafted: DocumentDraft, stream: str
+) -> PlacedDocument:
     """A new document with the next number. To be asked under the project's lock.
 
     It names its node: so it is the same one also where the file comes before the records.
@@ -189,7 +191,7 @@ def placed(memory: Memory, kind: document_names.Kind, drafted: Draft, stream: st
     # What is harmless in two places may be a secret where they meet.
     clean = redact(fitting(text)).text
     content = document_format.content(document_format.parse(clean))
-    return Placed(path_of(number, drafted.title, within), clean, content, node_id)
+    return PlacedDocument(path_of(number, drafted.title, within), clean, content, node_id)
 
 
 @contextmanager
@@ -248,23 +250,23 @@ def file_of(node: Node) -> str | None:
     return path if node.scope == PROJECT and isinstance(path, str) else None
 
 
-class Document(NamedTuple):
+class NodeDocument(NamedTuple):
     """A node's document as it is on disk."""
 
     folder: str
     path: str
-    seen: bytes
+    data: bytes
 
     @property
     def text(self) -> str:
-        return self.seen.decode("utf-8", "surrogateescape")
+        return self.data.decode("utf-8", "surrogateescape")
 
     @property
     def digest(self) -> str:
-        return digest(content_of(self.seen))
+        return digest(content_of(self.data))
 
 
-def edited_by_people(memory: Memory, node: Node) -> Document | None:
+def edited_by_people(memory: Memory, node: Node) -> NodeDocument | None:
     """The document in which a node's words stand, if it is there.
 
     What is in the log is written once: a note that is changed is changed in memory alone.
@@ -274,10 +276,10 @@ def edited_by_people(memory: Memory, node: Node) -> Document | None:
         return None
     folder = memory.project_memory.project.narrative
     seen = narrative_scan.read(folder, path)
-    return None if seen is None else Document(folder, path, seen)
+    return None if seen is None else NodeDocument(folder, path, seen)
 
 
-def is_shared(memory: Memory, found: Document) -> bool:
+def is_shared(memory: Memory, found: NodeDocument) -> bool:
     """Whether git has the document, so that it may be on other branches too."""
     checkout = memory.project_memory.project.checkout if memory.project_memory else None
     return checkout is not None and bool(
@@ -286,7 +288,7 @@ def is_shared(memory: Memory, found: Document) -> bool:
 
 
 @contextmanager
-def rewriting(document: Document) -> Iterator[Callable[[str], None]]:
+def rewriting(document: NodeDocument) -> Iterator[Callable[[str], None]]:
     """Changes a document along with its node: where that fails, it is as it was."""
     written: list[str] = []
 
@@ -294,7 +296,7 @@ def rewriting(document: Document) -> Iterator[Callable[[str], None]]:
         # Also what is in place already when the folder cannot be synced is taken back.
         written.append(text)
         if not narrative_files.replace(
-            document.folder, document.path, fitting(text), seen=document.seen
+            document.folder, document.path, fitting(text), seen=document.data
         ):
             raise StagingConflict(
                 f"The file {document.path} was saved by somebody just now.",

@@ -13,7 +13,7 @@ from ctx.memory.query.compile import Scope
 from ctx.operations import output_file
 
 
-class Exported(NamedTuple):
+class ExportResult(NamedTuple):
     """The answer of `ctx export --output FILE`."""
 
     path: str
@@ -59,10 +59,10 @@ def _with_what_replaced_them(graph: Graph, chosen: dict[NodeId, None]) -> Sequen
 
 def export_to_file(
     graph: Graph, query: str | None, path: str, home: str, *, force: bool
-) -> Exported:
+) -> ExportResult:
     """The document as a file that is there whole or not at all."""
     with output_file.writing(home, path, force=force) as file:
         written = export(graph, query, file.write)
         file.flush()
         size = os.fstat(file.fileno()).st_size
-    return Exported(path, *written, size, graph.scope)
+    return ExportResult(path, *written, size, graph.scope)

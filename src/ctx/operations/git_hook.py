@@ -60,7 +60,7 @@ _BLOCK = """\
 """
 
 
-class Place(NamedTuple):
+class HookPlace(NamedTuple):
     """Where the hook of a project's repository lies, and whose it is."""
 
     path: str
@@ -69,7 +69,7 @@ class Place(NamedTuple):
     or that of whatever else `core.hooksPath` is set for."""
 
 
-class Plan(NamedTuple):
+class HookPlan(NamedTuple):
     """What becomes of the file of the hook; None: there is none."""
 
     path: str
@@ -86,7 +86,7 @@ def checkout_of(project: Project) -> Checkout:
     return project.checkout
 
 
-def place(checkout: Checkout) -> Place:
+def place(checkout: Checkout) -> HookPlace:
     folder = git.hooks_folder(checkout)
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise SettingsUnreadable(
@@ -95,8 +95,8 @@ def place(checkout: Checkout) -> Place:
         )
     path = os.path.join(folder, NAME)
     if _is_inside(folder, checkout.common_dir):
-        return Place(path, "repository")
-    return Place(path, "working tree" if _is_inside(folder, checkout.top) else "elsewhere")
+        return HookPlace(path, "repository")
+    return HookPlace(path, "working tree" if _is_inside(folder, checkout.top) else "elsewhere")
 
 
 def _is_inside(path: str, folder: str) -> bool:
@@ -104,7 +104,7 @@ def _is_inside(path: str, folder: str) -> bool:
     return os.path.commonpath([real, whole]) == whole
 
 
-def planned(project: Project, fallback: str) -> Plan:
+def planned(project: Project, fallback: str) -> HookPlan:
     """What adding the block would do. `fallback` is the `ctx` where none is on the PATH.
 
     It is only for a file that stays on this machine.
@@ -116,34 +116,34 @@ def planned(project: Project, fallback: str) -> Plan:
     block = block_of(inside, fallback if reach == "repository" else "")
     if before is None:
         _require_own_folder(path)
-        return Plan(path, "written", None, _OURS_ALONE + block)
+        return HookPlan(path, "written", None, _OURS_ALONE + block)
     if found := _find(before, inside, path):
         after = before[: found.start()] + _like(found, block) + before[found.end() :]
-        return Plan(path, "current" if after == before else "updated", before, after)
+        return HookPlan(path, "current" if after == before else "updated", before, after)
     if _BY_HAND in without_blocks(before, path):
-        return Plan(path, "there", before, before)
+        return HookPlan(path, "there", before, before)
     _require_plain_script(path, before)
-    return Plan(path, "added", before, with_block(before, block))
+    return HookPlan(path, "added", before, with_block(before, block))
 
 
-def planned_removal(checkout: Checkout, project: Project | None) -> Plan:
+def planned_removal(checkout: Checkout, project: Project | None) -> HookPlan:
     """What taking the block of a project out would do; without one, the blocks of all."""
     path = place(checkout).path
     with disk.explained(f"reading {shown(path)}"):
         before = disk.read_or_none(path) if os.path.isfile(path) else None
     if before is None:
-        return Plan(path, "missing", None, None)
+        return HookPlan(path, "missing", None, None)
     after = without_blocks(before, path, _inside(checkout, project) if project else None)
     if after == before:
-        return Plan(path, "missing", before, before)
+        return HookPlan(path, "missing", before, before)
     if os.path.islink(path):
         raise SettingsUnreadable(
             f"{shown(path)} is a symbolic link.", hint="Take the block of ctx out by hand."
         )
-    return Plan(path, "removed", before, None if after == _OURS_ALONE else after)
+    return HookPlan(path, "removed", before, None if after == _OURS_ALONE else after)
 
 
-def carry_out(plan: Plan, mode: int) -> None:
+def carry_out(plan: HookPlan, mode: int) -> None:
     """`mode` is for a file that is not there yet."""
     if plan.after == plan.before:
         return

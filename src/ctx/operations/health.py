@@ -9,8 +9,8 @@ from ctx.capture import event_table, session_table
 from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.memory import event_log
-from ctx.operations.queue import Queue, queue
-from ctx.operations.standstill import Standstill, standstills
+from ctx.operations.capture_queue import CaptureQueue, capture_queue
+from ctx.operations.capture_status import CaptureStop, capture_stops
 from ctx.workspace import Memory
 
 NOTE = "health"
@@ -35,7 +35,7 @@ class Health(NamedTuple):
     """How capture and what is given to agents stand."""
 
     sessions: int
-    queue: Queue
+    queue: CaptureQueue
     worker: int | None
     """Its process, 0 where nobody knows which; null where none runs, which is fine while no session
     is live."""
@@ -50,14 +50,14 @@ class Health(NamedTuple):
     model_problem: str | None
     """Why no model tells what sessions did, where one was tried in the last day."""
     sizes: Sizes
-    paused: tuple[Standstill, ...]
+    paused: tuple[CaptureStop, ...]
     """Why nothing is taken in, where somebody has said so."""
     problems: tuple[str, ...]
 
 
 def health(memory: Memory) -> Health:
     store = memory.environment.user_store
-    waits = queue(memory)
+    waits = capture_queue(memory)
     connection = memory.user.connection
     today = clock.iso(clock.now_ms())[:10]
     since = f"{clock.iso(clock.now_ms() - (_DAYS - 1) * _DAY_MS)[:10]}T00:00:00Z"
@@ -79,7 +79,7 @@ def health(memory: Memory) -> Health:
             indexes=_all_in(store.code) + _size(store.vectors),
             spool=_all_in(os.path.join(store.home, spool.FOLDER)),
         ),
-        paused=standstills(memory.environment),
+        paused=capture_stops(memory.environment),
         problems=tuple(_problems(memory, waits, worker)),
     )
 
@@ -112,9 +112,9 @@ def _models(memory: Memory, today: str) -> _Models:
 
 def _model_problem(memory: Memory) -> str | None:
     """The last one, if it is the last that was heard of a model."""
-    from ctx.operations import model_synthesis
+    from ctx.operations import model_questions
 
-    last = model_synthesis.last_problem(memory.user.connection)
+    last = model_questions.last_problem(memory.user.connection)
     if last is None or last.at < clock.iso(clock.now_ms() - _DAY_MS):
         return None
     return f"{last.at}: {last.data.get('message', '')}"
@@ -131,7 +131,7 @@ def note(home: str, found: Health) -> None:
             disk.replace(path, line.encode())
 
 
-def _problems(memory: Memory, waits: Queue, worker: int | None) -> list[str]:
+def _problems(memory: Memory, waits: CaptureQueue, worker: int | None) -> list[str]:
     home = memory.environment.user_store.home
     found = []
     with suppress(OSError):
@@ -152,7 +152,7 @@ def _problems(memory: Memory, waits: Queue, worker: int | None) -> list[str]:
     return found
 
 
-def _given_up_lately(memory: Memory, waits: Queue) -> int:
+def _given_up_lately(memory: Memory, waits: CaptureQueue) -> int:
     """What is older than a day is no news: the doctor knows it, and agents need not."""
     since_ms = clock.now_ms() - _DAY_MS
     home = memory.environment.user_store.home

@@ -37,7 +37,7 @@ _LARGEST_DOCUMENT = 1 << 30
 _PREVIEW = 100
 
 
-class Source(NamedTuple):
+class ImportSource(NamedTuple):
     """Something to import."""
 
     kind: Kind
@@ -72,7 +72,7 @@ class NewNode(NamedTuple):
     tags: tuple[str, ...]
 
 
-class Imported(NamedTuple):
+class ImportResult(NamedTuple):
     """The answer of `ctx import`."""
 
     programs: tuple[str, ...]
@@ -104,13 +104,16 @@ class Imported(NamedTuple):
     """What a dry run would add: the first 1,000."""
 
 
-class _NothingMeant(Exception):
+class _DryRun(Exception):
     """Ends the transaction of a dry run."""
 
 
 def import_(
-    memory: Memory, sources: Sequence[Source], options: Options, tick: clock.Tick = clock.no_tick
-) -> Imported:
+    memory: Memory,
+    sources: Sequence[ImportSource],
+    options: Options,
+    tick: clock.Tick = clock.no_tick,
+) -> ImportResult:
     """All of the sources in one change. A document is looked at as a whole before it."""
     with ExitStack() as closing:
         opened = [
@@ -118,32 +121,32 @@ def import_(
         ]
         programs = tuple(dict.fromkeys(each.reading.program for each in opened))
         author = f"{ACTION}:{','.join(programs)}"
-        done: list[Imported] = []
+        done: list[ImportResult] = []
         try:
             scope = _scope(sources, options)
             with memory.transaction(ACTION, scope, author=author) as change:
                 done.append(_taken(change, opened, options, tick)._replace(programs=programs))
                 if options.dry_run:
-                    raise _NothingMeant
-        except _NothingMeant:
+                    raise _DryRun
+        except _DryRun:
             pass
     return done[0]
 
 
-def _scope(sources: Sequence[Source], options: Options) -> str | None:
+def _scope(sources: Sequence[ImportSource], options: Options) -> str | None:
     is_ours = all(source.kind == "graph" for source in sources)
     return options.scope or (None if is_ours else USER)
 
 
 def _taken(
-    change: Change, opened: Sequence["_Opened"], options: Options, tick: clock.Tick
-) -> Imported:
+    change: Change, opened: Sequence["_OpenSource"], options: Options, tick: clock.Tick
+) -> ImportResult:
     for each in opened:
         if each.must_agree:
             graph_json.require_no_conflict(change.graph, each.must_agree)
     total = sum(each.reading.total for each in opened)
     intake = ItemImporter(change, total)
-    chosen = _Chosen(options)
+    chosen = _ImportFilter(options)
     number = 0
     for each in opened:
         for item in each.reading.items:
@@ -152,7 +155,7 @@ def _taken(
             if wanted := chosen.from_(item, each.is_filtered):
                 intake.take(wanted, each.reading.program)
     counts = intake.finish()
-    return Imported(
+    return ImportResult(
         programs=(),
         dry_run=options.dry_run,
         scope=change.graph.scope,
@@ -174,7 +177,7 @@ def _shown(graph: Graph, node_ids: Sequence[NodeId]) -> tuple[NewNode, ...]:
     return tuple(found)
 
 
-class _Opened(NamedTuple):
+class _OpenSource(NamedTuple):
     """A source, open, and what must hold for it."""
 
     reading: ForeignSource
@@ -185,34 +188,34 @@ class _Opened(NamedTuple):
 
 
 @contextmanager
-def _opened(source: Source, options: Options, folder: str) -> Iterator[_Opened]:
+def _opened(source: ImportSource, options: Options, folder: str) -> Iterator[_OpenSource]:
     match source.kind:
         case "graph":
             document = graph_json.parse(_text(source))
             agree = document.items if document.is_ours and not options.merge else ()
             reading = ForeignSource("ctx", len(document.items), iter(document.items))
-            yield _Opened(reading, must_agree=agree)
+            yield _OpenSource(reading, must_agree=agree)
         case "ctx":
             with go_ctx.reading(source.paths[0]) as reading:
-                yield _Opened(reading)
+                yield _OpenSource(reading)
         case "claude-mem":
             with claude_mem.reading(source.paths[0], with_prompts=options.with_prompts) as reading:
-                yield _Opened(reading)
+                yield _OpenSource(reading)
         case "claude-code":
             folders = ClaudeFolders(options.config_folder, (folder,))
             with claude_code.reading(source.paths, folders, options.project) as reading:
-                yield _Opened(reading, is_filtered=False)
+                yield _OpenSource(reading, is_filtered=False)
         case "jsonl" if source.text is not None:
             lines = source.text.encode("utf-8", "surrogateescape").split(b"\n")
-            yield _Opened(
+            yield _OpenSource(
                 ForeignSource(jsonl.PROGRAM, len(lines), jsonl.items(lines)), is_filtered=False
             )
         case "jsonl":
             with jsonl.reading(source.paths[0]) as reading:
-                yield _Opened(reading, is_filtered=False)
+                yield _OpenSource(reading, is_filtered=False)
 
 
-def _text(source: Source) -> str:
+def _text(source: ImportSource) -> str:
     if source.text is not None:
         return source.text
     (path,) = source.paths
@@ -230,7 +233,7 @@ def _text(source: Source) -> str:
         ) from None
 
 
-class _Chosen:
+class _ImportFilter:
     """What --since and --project ask for."""
 
     def __init__(self, options: Options) -> None:

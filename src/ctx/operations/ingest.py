@@ -31,7 +31,7 @@ class Options(NamedTuple):
     summary: str | None = None
 
 
-class Kept(NamedTuple):
+class IngestedFile(NamedTuple):
     """A file that is a node now."""
 
     path: str
@@ -47,16 +47,16 @@ class Kept(NamedTuple):
     """The node of what the file said before."""
 
 
-class Refused(NamedTuple):
+class RefusedFile(NamedTuple):
     path: str
     reason: str
 
 
-class Ingested(NamedTuple):
+class IngestResult(NamedTuple):
     """The answer of `ctx ingest`."""
 
-    files: tuple[Kept, ...]
-    refused: tuple[Refused, ...]
+    files: tuple[IngestedFile, ...]
+    refused: tuple[RefusedFile, ...]
     redacted: tuple[Redaction, ...]
 
 
@@ -68,7 +68,7 @@ class _Page(NamedTuple):
     """The store that it goes to; None: where what is stated goes."""
 
 
-def ingest(memory: Memory, options: Options) -> Ingested:
+def ingest(memory: Memory, options: Options) -> IngestResult:
     tags = model.tags(options.tags)
     if memory.project_tag and not any(tag.startswith("project:") for tag in tags):
         tags.append(memory.project_tag)
@@ -78,12 +78,14 @@ def ingest(memory: Memory, options: Options) -> Ingested:
     found = [_read(path, limit, _place(memory, path)) for path in dict.fromkeys(paths)]
     if options.text is not None:
         found.append(_Page(options.name, options.text, len(options.text.encode("utf-8")), None))
-    refused = [each for each in found if isinstance(each, Refused)]
+    refused = [each for each in found if isinstance(each, RefusedFile)]
     pages: dict[str, list[_Page]] = {}
     for page in found:
         if isinstance(page, _Page):
             pages.setdefault(page.scope or memory.home, []).append(page)
-    taking = _Taking(tags, options.summary, Evidence(memory.who.author, reason="the file changed"))
+    taking = _FileIntake(
+        tags, options.summary, Evidence(memory.who.author, reason="the file changed")
+    )
     if pages:
         with memory.transaction("ingest", *pages) as change:
             for scope, part in pages.items():
@@ -91,7 +93,7 @@ def ingest(memory: Memory, options: Options) -> Ingested:
                     taking.take(change.in_scope(scope), page)
     short = memory.graph.shown(each.id for each in taking.kept)
     files = tuple(each._replace(short_id=short[each.id]) for each in taking.kept)
-    return Ingested(files, (*refused, *taking.refused), tuple(taking.redacted))
+    return IngestResult(files, (*refused, *taking.refused), tuple(taking.redacted))
 
 
 class _Place(NamedTuple):
@@ -110,41 +112,43 @@ def _place(memory: Memory, path: str) -> _Place:
     return _Place(path, USER)
 
 
-def _read(path: str, limit: int, place: _Place) -> _Page | Refused:
+def _read(path: str, limit: int, place: _Place) -> _Page | RefusedFile:
     """A file's text, or why it is none."""
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
-        return Refused(place.name, "its name is not UTF-8")
+        return RefusedFile(place.name, "its name is not UTF-8")
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            return Refused(place.name, "it is a folder")
+            return RefusedFile(place.name, "it is a folder")
         if not stat.S_ISREG(status.st_mode):
-            return Refused(place.name, "it is not a plain file")
+            return RefusedFile(place.name, "it is not a plain file")
         if status.st_size > limit:
             most = f"{limit:,} bytes (ingestion.max_file_bytes)"
-            return Refused(place.name, f"its {status.st_size:,} bytes are over the limit of {most}")
+            return RefusedFile(
+                place.name, f"its {status.st_size:,} bytes are over the limit of {most}"
+            )
         data = disk.read_plain(path, limit)
     except OSError as error:
-        return Refused(place.name, f"it cannot be read: {error.strerror}")
+        return RefusedFile(place.name, f"it cannot be read: {error.strerror}")
     if b"\0" in data:
-        return Refused(place.name, "it is binary")
+        return RefusedFile(place.name, "it is binary")
     try:
         return _Page(place.name, data.decode("utf-8-sig"), len(data), place.scope)
     except UnicodeDecodeError:
-        return Refused(place.name, "it is not UTF-8 text")
+        return RefusedFile(place.name, "it is not UTF-8 text")
 
 
-class _Taking:
+class _FileIntake:
     """Files on their way into the graph, with what is given to each."""
 
     def __init__(self, tags: Sequence[str], summary: str | None, evidence: Evidence) -> None:
         self._tags = tags
         self._summary = summary
         self._evidence = evidence
-        self.kept: list[Kept] = []
-        self.refused: list[Refused] = []
+        self.kept: list[IngestedFile] = []
+        self.refused: list[RefusedFile] = []
         self.redacted: list[Redaction] = []
 
     def take(self, change: Change, page: _Page) -> None:
@@ -152,12 +156,12 @@ class _Taking:
             content = redact(model.content(page.text))
         except ContentRefused as error:
             reason = error.message[:1].lower() + error.message[1:].rstrip(".")
-            self.refused.append(Refused(page.path, reason))
+            self.refused.append(RefusedFile(page.path, reason))
             return
         self.kept.append(self._keep(change, page, content.text))
         self.redacted += [Redaction(page.path, each.rule, each.line) for each in content.findings]
 
-    def _keep(self, change: Change, page: _Page, content: str) -> Kept:
+    def _keep(self, change: Change, page: _Page, content: str) -> IngestedFile:
         # Of what is kept: the hash of a text with its secret could be used to guess the secret.
         digest = hashlib.blake2b(content.encode("utf-8"), digest_size=16).hexdigest()
         size = tokens.estimate(content)
@@ -167,7 +171,7 @@ class _Taking:
             change.update_node(before.id, summary=self._summary)
             for tag in self._tags:
                 change.tag(before.id, tag)
-            return Kept(page.path, scope, "unchanged", before.id, "", size, None)
+            return IngestedFile(page.path, scope, "unchanged", before.id, "", size, None)
         node_id = change.add_node(
             "source",
             content,
@@ -180,6 +184,6 @@ class _Taking:
         for tag in (*(tag for tag in given if tag not in replaced), *self._tags):
             change.tag(node_id, tag)
         if before is None:
-            return Kept(page.path, scope, "new", node_id, "", size, None)
+            return IngestedFile(page.path, scope, "new", node_id, "", size, None)
         change.link(node_id, before.id, "SUPERSEDES", self._evidence)
-        return Kept(page.path, scope, "changed", node_id, "", size, before.id)
+        return IngestedFile(page.path, scope, "changed", node_id, "", size, before.id)

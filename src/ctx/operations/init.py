@@ -99,7 +99,7 @@ class Template(StrEnum):
     PRIVATE = "private"
 
 
-class Contents(NamedTuple):
+class StoreContents(NamedTuple):
     """What a project store holds, and would lose if it were made anew."""
 
     objects: int
@@ -114,7 +114,7 @@ class Contents(NamedTuple):
         return not any(self)
 
 
-class Initialised(NamedTuple):
+class InitResult(NamedTuple):
     root: str
     store: str
     name: str
@@ -139,10 +139,10 @@ class Options(NamedTuple):
     use_git: bool = True
 
 
-def contents(project: Project) -> Contents:
+def contents(project: Project) -> StoreContents:
     repository = Repository(project)
     stores = (repository.objects, repository.staged)
-    return Contents(
+    return StoreContents(
         objects=sum(1 for store in stores for _ in store.ids()),
         heads=len(disk.names(project.heads)),
         documents=sum(len(names) for _, _, names in os.walk(project.narrative)),
@@ -150,13 +150,13 @@ def contents(project: Project) -> Contents:
     )
 
 
-def init(project: Project, options: Options) -> Initialised:
+def init(project: Project, options: Options) -> InitResult:
     """Make the store, or say that there is one. `force` destroys what is there first: the
     caller has shown `contents` and asked."""
     _refuse_place(project, options.home)
     name = os.path.basename(project.root) or "project"
     above = layout.find_project(os.path.dirname(project.root), options.home)
-    answer = Initialised(
+    answer = InitResult(
         project.root, project.store, name, options.template, False, None, "left alone",
         outer=above.root if above else None,
     )  # fmt: skip

@@ -45,7 +45,7 @@ class Learning(NamedTuple):
     rejected: bool
 
 
-class Learnings(NamedTuple):
+class LearningList(NamedTuple):
     """The answer of `ctx learnings list`."""
 
     learnings: tuple[Learning, ...]
@@ -56,7 +56,7 @@ class Learnings(NamedTuple):
     """How many of these were rejected."""
 
 
-class Learnt(NamedTuple):
+class LearnResult(NamedTuple):
     """What became of the learnings of a project."""
 
     new: int
@@ -64,7 +64,7 @@ class Learnt(NamedTuple):
     contradicted: int
 
 
-def listed(
+def list_learnings(
     memory: Memory,
     *,
     project: str | None = None,
@@ -72,7 +72,7 @@ def listed(
     category: str | None = None,
     least: float = 0.0,
     rejected: bool = False,
-) -> Learnings:
+) -> LearningList:
     """The learnings of this project, or of another that is named, the most certain first."""
     if project is None:
         nodes = _nodes(memory, _tag(memory), everywhere=everywhere)
@@ -90,7 +90,7 @@ def listed(
     ]
     shown.sort(key=lambda each: (-each.confidence, -each.times_seen, each.node.id))
     gone = 0 if rejected else sum(each.rejected for each in every)
-    return Learnings(tuple(shown), whose, len(every) - len(shown), gone)
+    return LearningList(tuple(shown), whose, len(every) - len(shown), gone)
 
 
 def add(memory: Memory, text: str, category: str | None) -> Learning:
@@ -116,7 +116,7 @@ def _add(
         node_id = change.add_node("pattern", words, metadata=_metadata_of_a_person())
         for tag in filter(None, (f"{TAG}{chosen}", project_tag)):
             change.tag(node_id, tag)
-    return _found(memory, node_id)
+    return _learning_by_id(memory, node_id)
 
 
 def confirm(memory: Memory, node_id: NodeId) -> Learning:
@@ -127,7 +127,7 @@ def confirm(memory: Memory, node_id: NodeId) -> Learning:
         )
         if node.metadata.get("rejected"):
             change.untag(node_id, OFF_CONTEXT)
-    return _found(memory, node_id)
+    return _learning_by_id(memory, node_id)
 
 
 def reject(memory: Memory, node_id: NodeId) -> Learning:
@@ -140,18 +140,18 @@ def reject(memory: Memory, node_id: NodeId) -> Learning:
     with memory.transaction("learnings reject", scope) as change:
         change.update_node(node_id, metadata={"confidence": 0, "origin": HUMAN, "rejected": True})
         change.set_tier(node_id, OFF_CONTEXT)
-        for said in _said_alike(memory, node) if scope == USER else ():
+        for said in _same_statements(memory, node) if scope == USER else ():
             change.set_tier(said, OFF_CONTEXT)
-    return _found(memory, node_id)
+    return _learning_by_id(memory, node_id)
 
 
-def learn(memory: Memory, project: str | None) -> Learnt:
+def learn(memory: Memory, project: str | None) -> LearnResult:
     """Bring the learnings of a project to what its sessions have shown.
 
     The same sessions give the same learnings, however often they are looked at.
     """
     tag = f"project:{project}" if project else None
-    worked, told = _worked(memory, project), _told(memory, tag)
+    worked, told = _worked(memory, project), _recurring_observations(memory, tag)
     wanted = recurring.candidates(worked, told)
     known = {node.id: node for node in _in_user_store(memory, tag)}
     now_ms = clock.now_ms()
@@ -172,7 +172,7 @@ def learn(memory: Memory, project: str | None) -> Learnt:
             against = _against(node, told)
             contradicted += len(against) > node.metadata.get("contradicted", 0)
             changed += _renew(change, node, None, len(against), now_ms)
-    return Learnt(new, changed, contradicted)
+    return LearnResult(new, changed, contradicted)
 
 
 # What sessions have shown
@@ -198,12 +198,12 @@ def _session(memory: Memory, session: str, at: str) -> Worked:
     return Worked(session, at, tuple(checks), tuple(ran), tuple(edited))
 
 
-def _told(memory: Memory, tag: str | None) -> list[Told]:
+def _recurring_observations(memory: Memory, tag: str | None) -> list[Told]:
     """The newest observations that can recur, the oldest of them first."""
     return [_observation(each) for each in reversed(_observations(memory, tag))]
 
 
-def _said_alike(memory: Memory, node: Node) -> list[NodeId]:
+def _same_statements(memory: Memory, node: Node) -> list[NodeId]:
     """The observations that say what a learning says."""
     tag = next((each for each in node.tags if each.startswith("project:")), None)
     return [
@@ -255,7 +255,7 @@ def _put(change: Change, candidate: Candidate, tag: str | None, now_ms: int) -> 
 def _metadata(candidate: Candidate, now_ms: int) -> dict[str, Any]:
     return {
         "key": candidate.key,
-        "confidence": _sure(candidate.sessions, candidate.last_seen, 0, now_ms),
+        "confidence": _confidence(candidate.sessions, candidate.last_seen, 0, now_ms),
         "times_seen": len(candidate.sessions),
         "sessions": list(candidate.sessions[-_MOST_SESSIONS:]),
         "last_seen": candidate.last_seen,
@@ -280,7 +280,7 @@ def _renew(
     last = max(str(node.metadata.get("last_seen", "")), candidate.last_seen if candidate else "")
     against = max(against, int(node.metadata.get("contradicted", 0)))
     is_human = node.metadata.get("origin") == HUMAN
-    sure = CERTAIN if is_human else _sure(range(times), last, against, now_ms)
+    sure = CERTAIN if is_human else _confidence(range(times), last, against, now_ms)
     before = int(node.metadata.get("confidence", 0))
     told: dict[str, Any] = {}
     if len(sessions) > len(known) or against > node.metadata.get("contradicted", 0):
@@ -306,7 +306,7 @@ def _renew(
     return bool(changed)
 
 
-def _sure(sessions: Sequence[object], last_seen: str, against: int, now_ms: int) -> int:
+def _confidence(sessions: Sequence[object], last_seen: str, against: int, now_ms: int) -> int:
     seen_ms = clock.parse_iso(last_seen) if last_seen else now_ms
     silent_days = max(0, now_ms - (seen_ms or now_ms)) / _DAY_MS
     return recurring.confidence(len(sessions), silent_days, against)
@@ -352,7 +352,7 @@ def _required(memory: Memory, node_id: NodeId) -> Node:
     return node
 
 
-def _found(memory: Memory, node_id: NodeId) -> Learning:
+def _learning_by_id(memory: Memory, node_id: NodeId) -> Learning:
     return _learning(memory.graph.node(node_id), memory.graph.shown([node_id])[node_id])
 
 

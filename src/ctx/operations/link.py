@@ -15,7 +15,7 @@ CONFIDENCE = {"high": 1000, "medium": 600, "low": 300}
 """In per mille, for the words of the command line."""
 
 
-class Linked(NamedTuple):
+class LinkResult(NamedTuple):
     """The answer of `ctx link`."""
 
     edge: Edge
@@ -25,7 +25,7 @@ class Linked(NamedTuple):
     redacted: tuple[Redaction, ...]
 
 
-class Unlinked(NamedTuple):
+class UnlinkResult(NamedTuple):
     """The answer of `ctx unlink`."""
 
     removed: tuple[Edge, ...]
@@ -40,7 +40,7 @@ def link(
     edge_type: str,
     evidence: Evidence | None = None,
     claim: Claim | None = None,
-) -> Linked:
+) -> LinkResult:
     """Add an edge. `SUPERSEDES` takes its target out of lists and contexts.
 
     Without evidence it rests on being said, and what an edge that is there rests on stays.
@@ -61,7 +61,7 @@ def link(
     edge = graph.edge(from_id, to_id, kind)
     assert edge is not None
     shown = graph.shown([from_id, to_id])
-    return Linked(edge, shown[from_id], shown[to_id], new, tuple(change.redacted))
+    return LinkResult(edge, shown[from_id], shown[to_id], new, tuple(change.redacted))
 
 
 def require_reason(evidence: Evidence | None) -> None:
@@ -100,7 +100,7 @@ def refuse_way_out(scope: str, kind: str, from_id: NodeId, to_id: NodeId) -> Non
         )
 
 
-def unlink(memory: Memory, from_id: NodeId, to_id: NodeId, edge_type: str | None) -> Unlinked:
+def unlink(memory: Memory, from_id: NodeId, to_id: NodeId, edge_type: str | None) -> UnlinkResult:
     """Remove the edge of a type between two nodes, or all of them."""
     graph = memory.graph
     kind = model.edge_type(edge_type) if edge_type else None
@@ -110,4 +110,4 @@ def unlink(memory: Memory, from_id: NodeId, to_id: NodeId, edge_type: str | None
         for edge in removed:
             change.unlink(from_id, to_id, edge.type)
     shown = memory.graph.shown([from_id, to_id])
-    return Unlinked(tuple(removed), shown[from_id], shown[to_id])
+    return UnlinkResult(tuple(removed), shown[from_id], shown[to_id])

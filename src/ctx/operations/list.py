@@ -7,7 +7,7 @@ from ctx import clock
 from ctx.ids import short
 from ctx.memory import model
 from ctx.memory.graphs import Graphs
-from ctx.operations.listing import Listing, listing
+from ctx.operations.node_list import NodeList, node_list
 
 
 class Options(NamedTuple):
@@ -21,11 +21,11 @@ class Options(NamedTuple):
     """Those that were deleted, the last one first; nothing else counts then."""
 
 
-def list_nodes(graph: Graphs, options: Options) -> Listing:
+def list_nodes(graph: Graphs, options: Options) -> NodeList:
     if options.deleted:
         gone, total = graph.deleted(options.limit or None)
         shown = {node.id: short(node.id) for node in gone}
-        return Listing(tuple(gone), shown, total, graph.scopes)
+        return NodeList(tuple(gone), shown, total, graph.scopes)
     since = None
     if options.since is not None:
         from ctx.memory.query.time_filters import moment
@@ -38,4 +38,4 @@ def list_nodes(graph: Graphs, options: Options) -> Listing:
         options.limit or None,
         include_superseded=options.include_superseded,
     )
-    return listing(graph, found, total)
+    return node_list(graph, found, total)

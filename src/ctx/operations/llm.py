@@ -1,7 +1,7 @@
 """Ask a model about a pack: what is sent fits it, what comes is heard, what it costs is counted.
 
-What becomes of the answer is in `respond`. Nothing of memory is held open while a model thinks, so
-asking is in three parts: `prepare` reads, `ask` waits, `respond` writes.
+`keep_answer` stores the answer. No store is held open while a model works, so this has three parts:
+`prepare` reads, `ask` waits, `keep_answer` writes.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from ctx.llm.ledger import Caps, Ledger, ModelTarget, Purpose
 from ctx.llm.prices import Prices, prices
 from ctx.llm.protocol import Answer, Backend, Capabilities, Meter, OnToken, Request, ignore
 from ctx.memory.query.query_parser import parse
-from ctx.operations import respond
+from ctx.operations import keep_answer
 from ctx.operations.pack import Options as PackOptions
 from ctx.operations.pack import pack as packing
 from ctx.packs import prompt, recent_work
@@ -49,7 +49,7 @@ class LlmOptions(NamedTuple):
     temperature: float | None = None
 
 
-class Question(NamedTuple):
+class LlmQuestion(NamedTuple):
     """What is ready to be asked."""
 
     task: str
@@ -67,11 +67,11 @@ class Question(NamedTuple):
     prices: Prices
 
 
-def prepare(memory: Memory, backend: Backend, options: LlmOptions) -> Question:
+def prepare(memory: Memory, backend: Backend, options: LlmOptions) -> LlmQuestion:
     """The question that fits the model. E010 where the pack, or any pack, does not."""
-    seen = _looked_at(backend)
+    seen = _capabilities(backend)
     config = memory.config
-    room = _Room(
+    room = _ContextWindow(
         seen.context_tokens, _most(options, seen, config.integer("llm.max_response_tokens"))
     )
     temperature = options.temperature
@@ -88,7 +88,7 @@ def prepare(memory: Memory, backend: Backend, options: LlmOptions) -> Question:
         request = prompt.compose(pack, frame)
         if not room.holds(request):
             raise _too_large(request, room)
-    return Question(
+    return LlmQuestion(
         pack.task,
         request,
         seen.model or backend.model,
@@ -102,14 +102,16 @@ def prepare(memory: Memory, backend: Backend, options: LlmOptions) -> Question:
     )
 
 
-def meter(ledger: Ledger, backend: Backend, question: Question) -> Meter:
+def meter(ledger: Ledger, backend: Backend, question: LlmQuestion) -> Meter:
     """What allows and counts the call."""
     purpose = Purpose(PURPOSE, question.session, question.project)
     to = ModelTarget(backend.name, backend.where, question.model)
     return ledger.meter(purpose, to, question.caps, question.prices)
 
 
-def ask(backend: Backend, question: Question, meter: Meter, on_token: OnToken = ignore) -> Answer:
+def ask(
+    backend: Backend, question: LlmQuestion, meter: Meter, on_token: OnToken = ignore
+) -> Answer:
     """What the model answers; where somebody interrupts it, what had come until then.
 
     `ModelFailure` where it says nothing at all.
@@ -138,14 +140,14 @@ def ask(backend: Backend, question: Question, meter: Meter, on_token: OnToken = 
     return answer
 
 
-def cost_micros(question: Question, answer: Answer) -> int | None:
+def cost_micros(question: LlmQuestion, answer: Answer) -> int | None:
     """Millionths of a dollar; None where nobody knows."""
     if answer.usage is None or answer.usage.cost_micros is not None:
         return answer.usage.cost_micros if answer.usage else None
     return question.prices.cost_micros(answer.model, answer.usage)
 
 
-def _looked_at(backend: Backend) -> Capabilities:
+def _capabilities(backend: Backend) -> Capabilities:
     """What a model on this machine says about itself; others are asked nothing but the question."""
     if not backend.is_free:
         return Capabilities("")
@@ -183,7 +185,7 @@ def _silent(backend: Backend, answer: Answer) -> ModelFailure:
 # How much fits
 
 
-class _Room(NamedTuple):
+class _ContextWindow(NamedTuple):
     """What a model takes at once."""
 
     context: int | None
@@ -212,7 +214,7 @@ def _most(options: LlmOptions, seen: Capabilities, configured: int) -> int:
 
 
 def _packed(
-    memory: Memory, options: LlmOptions, frame: PromptFrame, room: _Room
+    memory: Memory, options: LlmOptions, frame: PromptFrame, room: _ContextWindow
 ) -> tuple[PromptPack, Request]:
     """The pack for a query, as large as the model and the settings allow."""
     query = parse(options.query)
@@ -243,24 +245,24 @@ def _without_answers(memory: Memory, pack: PromptPack) -> PromptPack:
     """A pack but for what models said before: one that is given its own words takes them for what
     is known, and the same question would be another one each time."""
     nodes = [NodeId(Ulid(chunk.object_id)) for chunk in pack.retrieved if chunk.path is None]
-    answers = {node.id for node in memory.graph.nodes(nodes) if respond.TAG in node.tags}
+    answers = {node.id for node in memory.graph.nodes(nodes) if keep_answer.TAG in node.tags}
     return pack._replace(
         retrieved=tuple(
             chunk
             for chunk in pack.retrieved
             if chunk.object_id not in answers and not _is_noted_answer(chunk)
         ),
-        recent_narrative=recent_work.without_entries(pack.recent_narrative, respond.TITLE),
+        recent_narrative=recent_work.without_entries(pack.recent_narrative, keep_answer.TITLE),
     )
 
 
 def _is_noted_answer(chunk: Chunk) -> bool:
     """Whether it is an answer as `--commit` has it written to the log."""
     is_of_the_log = chunk.path is not None and "/log/" in f"/{chunk.path}"
-    return is_of_the_log and chunk.title.removeprefix("Narrative: ").startswith(respond.TITLE)
+    return is_of_the_log and chunk.title.removeprefix("Narrative: ").startswith(keep_answer.TITLE)
 
 
-def _nothing_left(room: _Room, free: int) -> BudgetExceeded:
+def _nothing_left(room: _ContextWindow, free: int) -> BudgetExceeded:
     """There is no room for a pack: because of the answer, or of the task itself."""
     context = room.context or 0
     shorter = min(context // 4, room.answer + free - _LEAST)
@@ -278,7 +280,7 @@ def _nothing_left(room: _Room, free: int) -> BudgetExceeded:
     )
 
 
-def _over(budget: int, free: int, room: _Room) -> BudgetExceeded:
+def _over(budget: int, free: int, room: _ContextWindow) -> BudgetExceeded:
     return BudgetExceeded(
         f"A pack of {budget:,} tokens does not fit: the model takes {room.context:,} at once, and"
         f" {room.answer:,} are for the answer.",
@@ -286,7 +288,7 @@ def _over(budget: int, free: int, room: _Room) -> BudgetExceeded:
     )
 
 
-def _too_large(request: Request, room: _Room) -> BudgetExceeded:
+def _too_large(request: Request, room: _ContextWindow) -> BudgetExceeded:
     taken = _tokens(request)
     without_pack = request._replace(parts=(request.parts[0], request.parts[-1]))
     fitting = (room.question or 0) - _tokens(without_pack)

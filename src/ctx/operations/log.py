@@ -16,7 +16,7 @@ from ctx.project import changelog, staging, tool_snapshots
 from ctx.workspace import Workspace
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """A commit and what it changed."""
 
     commit: ObjectId
@@ -34,7 +34,7 @@ class Entry(NamedTuple):
     """The narrative files that it holds."""
 
 
-class Staged(NamedTuple):
+class StagedLog(NamedTuple):
     """What a session has said since its last commit."""
 
     session: SessionId
@@ -47,13 +47,13 @@ class Staged(NamedTuple):
 class Log(NamedTuple):
     """The answer of `ctx log`, newest first."""
 
-    staged: tuple[Staged, ...]
-    commits: tuple[Entry, ...]
+    staged: tuple[StagedLog, ...]
+    commits: tuple[LogEntry, ...]
     more: int
     """How many older commits there are."""
 
 
-class Day(NamedTuple):
+class LogDay(NamedTuple):
     """The answer of `ctx log --day`."""
 
     day: str
@@ -73,7 +73,7 @@ def log(workspace: Workspace, limit: int) -> Log:
     )
 
 
-def day(workspace: Workspace, date: str) -> Day:
+def day(workspace: Workspace, date: str) -> LogDay:
     from ctx.narrative import log_files
 
     ms = clock.parse_iso(date)
@@ -84,16 +84,16 @@ def day(workspace: Workspace, date: str) -> Day:
         newest = max(days, default=None)
         hint = f"The last day with an entry is {newest}." if newest else "There is none at all yet."
         raise UsageError(f"There is no log of {date}.", hint=hint)
-    return Day(date, log_files.day(folder, date))
+    return LogDay(date, log_files.day(folder, date))
 
 
-def _staged(workspace: Workspace) -> Iterator[Staged]:
+def _staged(workspace: Workspace) -> Iterator[StagedLog]:
     graph, repository = workspace.memory.graph, workspace.repository
     for name in history.sessions(graph.connection):
         session = SessionId(name)
         steps = staging.chain(repository, session)
         if steps:
-            yield Staged(
+            yield StagedLog(
                 session,
                 clock.iso(steps[0].work.created_at * 1000),
                 len(steps),
@@ -104,12 +104,12 @@ def _staged(workspace: Workspace) -> Iterator[Staged]:
             )
 
 
-def _entry(workspace: Workspace, commit: IndexedCommit, is_head: bool) -> Entry:
+def _entry(workspace: Workspace, commit: IndexedCommit, is_head: bool) -> LogEntry:
     graph = workspace.memory.graph
     rows = graph.connection.execute(
         "SELECT path FROM snapshots WHERE commit_id = ? ORDER BY path", (commit.id,)
     )
-    return Entry(
+    return LogEntry(
         ObjectId(commit.id),
         tuple(map(ObjectId, commit.parents)),
         is_head,

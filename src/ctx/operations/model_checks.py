@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from ctx.config.resolve import survey
 from ctx.llm import backends, ledger
 from ctx.llm.backends import BackendSurvey
-from ctx.operations.checkup import Check, ok
+from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.workspace import Environment
 
 _NAMED = "`ctx config set llm.backend NAME` names one"
 
 
-def model(environment: Environment, variables: Mapping[str, str]) -> Iterator[Check]:
+def model(environment: Environment, variables: Mapping[str, str]) -> Iterator[DoctorCheck]:
     """Which model there is. To look spends nothing; where none is wanted, nobody is asked."""
     # A project has no say in it.
     store = environment.user_store
@@ -22,20 +22,20 @@ def model(environment: Environment, variables: Mapping[str, str]) -> Iterator[Ch
             yield ok("model", f"off: no model is asked{_others(found)}")
         case "none":
             seen = f"auto: none is used, as {found.problem.rstrip('.')}{_others(found)}"
-            yield Check("model", "warning", seen, f"{_NAMED}; `off` does without.")
+            yield DoctorCheck("model", "warning", seen, f"{_NAMED}; `off` does without.")
         case "answers":
-            yield ok("model", _told(found))
+            yield ok("model", _model_line(found))
         case "silent":
-            yield Check("model", "problem", f"{found.backend}: {found.problem}", found.advice)
+            yield DoctorCheck("model", "problem", f"{found.backend}: {found.problem}", found.advice)
 
 
-def spending(environment: Environment) -> Iterator[Check]:
+def spending(environment: Environment) -> Iterator[DoctorCheck]:
     """Whether what models use can be written down: without that, none is asked."""
     if problem := ledger.problem(environment.user_store.ledger):
-        yield Check("ledger", "problem", problem.message, problem.hint or "")
+        yield DoctorCheck("ledger", "problem", problem.message, problem.hint or "")
 
 
-def _told(found: BackendSurvey) -> str:
+def _model_line(found: BackendSurvey) -> str:
     chosen = "auto, " if found.setting == "auto" else ""
     context = f", {found.context_tokens:,} tokens of context" if found.context_tokens else ""
     detail = f" ({found.detail})" if found.detail else ""

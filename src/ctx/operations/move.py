@@ -26,7 +26,7 @@ from ctx.workspace import Memory
 _MOST_TOLD = 10
 
 
-class Moved(NamedTuple):
+class MoveResult(NamedTuple):
     """The answer of `ctx move`."""
 
     scope: str
@@ -41,7 +41,7 @@ class Moved(NamedTuple):
     redacted: tuple[Redaction, ...]
 
 
-class _Way(NamedTuple):
+class _EdgeMove(NamedTuple):
     """What an edge becomes when some nodes move."""
 
     edge: Edge
@@ -57,7 +57,7 @@ def move(
     *,
     drop_edges: bool = False,
     dry_run: bool = False,
-) -> Moved:
+) -> MoveResult:
     """Bring nodes to a store. What is there already stays, and a second time changes nothing."""
     if memory.project_memory is None and target == PROJECT:
         raise NotAProject(f"No project store in {memory.folder} or a folder above it.")
@@ -73,7 +73,7 @@ def move(
         redacted = _carry(memory, leaving, ways, target)
     graph = memory.graph
     moving = {node.id for node in leaving}
-    return Moved(
+    return MoveResult(
         target,
         tuple(graph.nodes(each for each in wanted if each in moving)),
         tuple(graph.nodes(each for each in wanted if each not in moving)),
@@ -108,7 +108,7 @@ def _refuse_documents(nodes: Sequence[Node], target: str) -> None:
             )
 
 
-def _ways(memory: Memory, leaving: Sequence[Node], target: str) -> list[_Way]:
+def _ways(memory: Memory, leaving: Sequence[Node], target: str) -> list[_EdgeMove]:
     graph = memory.graph
     moving = {node.id for node in leaving}
     edges = {edge.id: edge for node_id in moving for edge in graph.edges(node_id)}
@@ -124,11 +124,11 @@ def _ways(memory: Memory, leaving: Sequence[Node], target: str) -> list[_Way]:
         if begins == PROJECT and ends_in == USER:
             # What stands for a thing in the code can stand in both.
             stays = edge.to_id not in moving and _is_anchor(others[edge.to_id])
-            found.append(_Way(edge, PROJECT if stays else None))
+            found.append(_EdgeMove(edge, PROJECT if stays else None))
         elif begins == USER and ends_in == PROJECT:
-            found.append(_Way(edge, None if edge.type == "SUPERSEDES" else USER, outside=True))
+            found.append(_EdgeMove(edge, None if edge.type == "SUPERSEDES" else USER, outside=True))
         else:
-            found.append(_Way(edge, begins))
+            found.append(_EdgeMove(edge, begins))
     return found
 
 
@@ -156,10 +156,10 @@ def _refuse_edges(memory: Memory, edges: Sequence[Edge], target: str) -> None:
 
 
 def _carry(
-    memory: Memory, leaving: Sequence[Node], ways: Sequence[_Way], target: str
+    memory: Memory, leaving: Sequence[Node], ways: Sequence[_EdgeMove], target: str
 ) -> tuple[Redaction, ...]:
     source = USER if target == PROJECT else PROJECT
-    said = {way.edge.id: _said(memory, way.edge) for way in ways}
+    said = {way.edge.id: _last_record(memory, way.edge) for way in ways}
     anchors = _anchors_beside(memory, leaving, ways, target)
     with memory.transaction(records.MOVE, target, source) as change:
         for node in anchors:
@@ -178,7 +178,7 @@ def _carry(
 
 
 def _anchors_beside(
-    memory: Memory, leaving: Sequence[Node], ways: Sequence[_Way], target: str
+    memory: Memory, leaving: Sequence[Node], ways: Sequence[_EdgeMove], target: str
 ) -> list[Node]:
     """What stands for code, is mentioned by what moves to the project, and is not there yet."""
     moving = {node.id for node in leaving}
@@ -222,7 +222,7 @@ def _tags(memory: Memory, node: Node, target: str) -> list[str]:
     return list(dict.fromkeys([*node.tags, *([own] if own else [])]))
 
 
-def _said(memory: Memory, edge: Edge) -> Record:
+def _last_record(memory: Memory, edge: Edge) -> Record:
     """The last word about an edge, whichever store has it."""
     key = records.edge_key(edge.type, edge.to_id)
     found = [
@@ -233,7 +233,9 @@ def _said(memory: Memory, edge: Edge) -> Record:
     return max(found, key=lambda record: record.order)
 
 
-def _draw(change: Change, ways: Sequence[_Way], said: Mapping[Ulid, Record], scope: str) -> None:
+def _draw(
+    change: Change, ways: Sequence[_EdgeMove], said: Mapping[Ulid, Record], scope: str
+) -> None:
     """Say in one of the stores which edges it has now, and where they lead."""
     for way in ways:
         if way.scope == scope:

@@ -15,11 +15,11 @@ from ctx.memory.changes import Change
 from ctx.memory.model import Redaction
 from ctx.objects.model import StepKind
 from ctx.objects.store import blob
-from ctx.operations import add_command, add_note, compact, relate, respond
-from ctx.operations.add_file import Known, rules_of, secret_in, version_of
-from ctx.operations.compact import Compacted
+from ctx.operations import add_command, add_note, compact, keep_answer, relate
+from ctx.operations.add_file import KnownFiles, rules_of, secret_in, version_of
+from ctx.operations.compact import CompactResult
+from ctx.operations.keep_answer import ModelResponse
 from ctx.operations.relate import Relation
-from ctx.operations.respond import Response
 from ctx.workspace import Memory, Workspace
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _SAID_WRONGLY = (UsageError, ContentRefused, NodeNotFound, AmbiguousId, PathRefu
 """What is the matter with one observation, rather than with the store."""
 
 
-class FileSeen(NamedTuple):
+class ObservedFile(NamedTuple):
     """A file, with what was in it when it was read or written."""
 
     path: str
@@ -39,7 +39,7 @@ class FileSeen(NamedTuple):
     written: bool
 
 
-class CommandRun(NamedTuple):
+class ObservedCommand(NamedTuple):
     """What was run, what it printed, and how it ended."""
 
     name: str
@@ -47,23 +47,23 @@ class CommandRun(NamedTuple):
     exit_code: int | None
 
 
-class Noted(NamedTuple):
+class ObservedNote(NamedTuple):
     """Something that an agent wants to keep in mind."""
 
     text: str
 
 
-Observation: TypeAlias = FileSeen | CommandRun | Noted | Relation | Response
+Observation: TypeAlias = ObservedFile | ObservedCommand | ObservedNote | Relation | ModelResponse
 
 
-class NotKept(NamedTuple):
+class RejectedObservation(NamedTuple):
     """What could not be kept, and why."""
 
     what: str
     reason: str
 
 
-class Kept(NamedTuple):
+class ObserveResult(NamedTuple):
     """What became of what was observed."""
 
     session: SessionId
@@ -75,14 +75,16 @@ class Kept(NamedTuple):
     """What was noted, the commands, and the answers of models."""
     edges: int
     """Relations that were not there before, also those of answers to what they mention."""
-    not_kept: tuple[NotKept, ...]
+    not_kept: tuple[RejectedObservation, ...]
     redacted: tuple[Redaction, ...]
     """Secrets that were taken out of what is kept."""
-    compacted: tuple[Compacted, ...]
+    compacted: tuple[CompactResult, ...]
     """Sessions that have become too large or too old, and were compacted."""
 
 
-def look_at(workspace: Workspace, folder: str, path: str) -> FileSeen | NotKept:
+def observe_file(
+    workspace: Workspace, folder: str, path: str
+) -> ObservedFile | RejectedObservation:
     """A file as it is now."""
     rules = rules_of(workspace.config)
     found = file_selection.choose_one(workspace.project, folder, path, rules)
@@ -94,7 +96,9 @@ def look_at(workspace: Workspace, folder: str, path: str) -> FileSeen | NotKept:
     return _unless_secret(found, content)
 
 
-def take(workspace: Workspace, folder: str, path: str, content: bytes) -> FileSeen | NotKept:
+def take(
+    workspace: Workspace, folder: str, path: str, content: bytes
+) -> ObservedFile | RejectedObservation:
     """A file as somebody says that they have written it."""
     rules = rules_of(workspace.config)
     found = file_selection.choose_one(workspace.project, folder, path, rules)
@@ -103,24 +107,26 @@ def take(workspace: Workspace, folder: str, path: str, content: bytes) -> FileSe
     if refused := file_selection.unfit(found, content, rules):
         return _not_kept(refused)
     seen = _unless_secret(found, content)
-    return seen._replace(written=True) if isinstance(seen, FileSeen) else seen
+    return seen._replace(written=True) if isinstance(seen, ObservedFile) else seen
 
 
-def _unless_secret(candidate: file_selection.SelectedFile, content: bytes) -> FileSeen | NotKept:
+def _unless_secret(
+    candidate: file_selection.SelectedFile, content: bytes
+) -> ObservedFile | RejectedObservation:
     refused = secret_in(candidate, content)
-    return _not_kept(refused) if refused else FileSeen(candidate.path, content, written=False)
+    return _not_kept(refused) if refused else ObservedFile(candidate.path, content, written=False)
 
 
-def _not_kept(refused: file_selection.RefusedFile) -> NotKept:
+def _not_kept(refused: file_selection.RefusedFile) -> RejectedObservation:
     # What would add it all the same is said to those who type commands.
-    return NotKept(refused.path, refused.reason.partition(" (--")[0])
+    return RejectedObservation(refused.path, refused.reason.partition(" (--")[0])
 
 
-def keep(memory: Memory, observed: Sequence[Observation]) -> Kept:
+def keep(memory: Memory, observed: Sequence[Observation]) -> ObserveResult:
     """Take everything in, in the order in which it was observed."""
-    seen = {each.path: each for each in observed if isinstance(each, FileSeen)}
+    seen = {each.path: each for each in observed if isinstance(each, ObservedFile)}
     said: list[NodeId] = []
-    not_kept: list[NotKept] = []
+    not_kept: list[RejectedObservation] = []
     new_files: list[str] = []
     redacted: list[Redaction] = []
     edges = 0
@@ -130,21 +136,21 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> Kept:
         for each in observed:
             try:
                 match each:
-                    case CommandRun(name, output, exit_code):
+                    case ObservedCommand(name, output, exit_code):
                         ran = add_command.Options(name, [output], exit_code)
                         said.append(add_command.add_command(memory, ran).node.id)
-                    case Noted(text):
+                    case ObservedNote(text):
                         said.append(_note(memory, text))
                     case Relation():
                         edges += relate.relate(memory, each).new
-                    case Response():
-                        answered = respond.respond(memory, each)
+                    case ModelResponse():
+                        answered = keep_answer.keep_answer(memory, each)
                         said.append(answered.node.id)
                         edges += len(answered.mentions) if answered.new else 0
                         redacted += answered.redacted
             except _SAID_WRONGLY as error:
-                not_kept.append(NotKept(_told(each), error.message))
-    return Kept(
+                not_kept.append(RejectedObservation(_label(each), error.message))
+    return ObserveResult(
         memory.session,
         change.step,
         tuple(new_files),
@@ -157,14 +163,14 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> Kept:
 
 
 def _keep_files(
-    beside: "ProjectMemory", session: SessionId, seen: Iterable[FileSeen], change: Change
+    beside: "ProjectMemory", session: SessionId, seen: Iterable[ObservedFile], change: Change
 ) -> list[str]:
     """Put those that differ from what is known into a change."""
     from ctx.project import staging
 
     repository = beside.repository
     workspace = Workspace(beside.project, beside.config, beside, session)
-    known = Known(repository, repository.current(), staging.chain(repository, session))
+    known = KnownFiles(repository, repository.current(), staging.chain(repository, session))
     new = []
     for each in seen:
         content = blob(each.content)
@@ -187,14 +193,14 @@ def _note(memory: Memory, text: str) -> NodeId:
     return node_id
 
 
-def _told(observation: Observation) -> str:
+def _label(observation: Observation) -> str:
     """What an observation is called when it could not be kept."""
     match observation:
-        case FileSeen(path):
+        case ObservedFile(path):
             return path
-        case CommandRun(name):
+        case ObservedCommand(name):
             text = name
-        case Noted(text) | Response(text):
+        case ObservedNote(text) | ModelResponse(text):
             pass
         case Relation(from_, label, to):
             text = f"{from_} {label} {to}"

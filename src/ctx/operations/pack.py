@@ -19,7 +19,7 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.filters import PathFilter, TagFilter, TypeFilter
 from ctx.memory.query.query_parser import And, Expression, Not, Or, Query, parse
 from ctx.memory.receipts import LeftOutChunk, PackedChunk, PackReceipt, Reason, Receipt, ReceiptItem
-from ctx.operations.compose import Visible, scope_of
+from ctx.operations.compose import VisibleNodes, scope_of
 from ctx.packs import pack_pipeline
 from ctx.packs.chunks import NarrativeSection
 from ctx.packs.expand import InSight
@@ -64,7 +64,7 @@ class Options(NamedTuple):
     """Chunks at most; with 0 as many as fit."""
     code: bool = True
     """Whether the code is looked at, and not memory alone."""
-    visible: Visible = Visible()
+    visible: VisibleNodes = VisibleNodes()
 
 
 def pack(memory: Memory, options: Options) -> PromptPack:
@@ -197,7 +197,7 @@ def _sections(memory: Memory) -> Callable[[str, int], Sequence[NarrativeSection]
     from ctx.operations import passages
 
     def find(question: str, limit: int) -> Sequence[NarrativeSection]:
-        found = passages.speaking_of(memory, question, _NARRATIVE).passages
+        found = passages.find_passages(memory, question, _NARRATIVE).passages
         return [
             NarrativeSection(
                 each.id,
@@ -306,7 +306,7 @@ def _keep(memory: Memory, built: PromptPack) -> str | None:
 
 def _receipt(memory: Memory, built: PromptPack) -> Receipt:
     now = clock.now_ms()
-    told = _told(
+    told = _titles(
         [
             built.task,
             *(text for chunk in built.retrieved for text in (chunk.title, *chunk.via)),
@@ -364,7 +364,7 @@ def _reasons(signals: Sequence[Signal]) -> tuple[Reason, ...]:
     return tuple(Reason(each.name, round(each.value, _PLACES)) for each in signals)
 
 
-def _told(texts: Iterable[str]) -> dict[str, str]:
+def _titles(texts: Iterable[str]) -> dict[str, str]:
     """Texts as a receipt keeps them: the beginning of each in one line, without secrets."""
     wanted = list(dict.fromkeys(texts))
     # A secret is known by all of it, so nothing is cut before.

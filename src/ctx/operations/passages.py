@@ -51,18 +51,18 @@ class Passage(NamedTuple):
     signals: tuple[Signal, ...]
 
 
-class Spoken(NamedTuple):
+class FoundPassages(NamedTuple):
     passages: tuple[Passage, ...]
     """By kind, the best first."""
     code_index: IndexState | None
     """Of the code that was looked at; None where none was."""
 
 
-def speaking_of(memory: Memory, words: str, kinds: Collection[Kind]) -> Spoken:
+def find_passages(memory: Memory, words: str, kinds: Collection[Kind]) -> FoundPassages:
     """The passages of some kinds."""
     asked = questions.read(words)
     if not asked.weights:
-        return Spoken((), None)
+        return FoundPassages((), None)
     found: list[Passage] = []
     if "narrative" in kinds:
         found += _sections(memory, asked)
@@ -79,7 +79,7 @@ def speaking_of(memory: Memory, words: str, kinds: Collection[Kind]) -> Spoken:
 
         of_it, state = freshness.with_code(codebase, words, look)
         found += of_it
-    return Spoken(tuple(each for each in found if each.score >= _RELEVANT), state)
+    return FoundPassages(tuple(each for each in found if each.score >= _RELEVANT), state)
 
 
 def _sections(memory: Memory, asked: SearchQuestion) -> list[Passage]:

@@ -25,7 +25,7 @@ class Pause(NamedTuple):
     """None: until somebody says `ctx resume`."""
 
 
-class Paused(NamedTuple):
+class PauseResult(NamedTuple):
     """The answer of `ctx pause`."""
 
     project: str | None
@@ -36,7 +36,7 @@ class Paused(NamedTuple):
     """All that holds now."""
 
 
-class Resumed(NamedTuple):
+class ResumeResult(NamedTuple):
     """The answer of `ctx resume`."""
 
     project: str | None
@@ -45,21 +45,21 @@ class Resumed(NamedTuple):
     """What still holds."""
 
 
-def pause(home: str, place: Place | None, until_ms: int | None) -> Paused:
+def pause(home: str, place: Place | None, until_ms: int | None) -> PauseResult:
     """Pause where a place is, in all working trees of its repository; None: everywhere."""
     now_ms = clock.now_ms()
     folders = _folders(place) if place else [EVERYWHERE]
     with disk.explained("writing down that ctx is paused"):
         changed = pausing.pause(home, folders, now_ms, until_ms or 0)
-    return Paused(_name(place), changed, held(home))
+    return PauseResult(_name(place), changed, active_pauses(home))
 
 
-def resume(home: str, place: Place | None) -> Resumed:
+def resume(home: str, place: Place | None) -> ResumeResult:
     """Go on where a place is; None: wherever it is paused."""
     now_ms = clock.now_ms()
     with disk.explained("writing down that ctx goes on"):
         ended = pausing.resume(home, _folders(place) if place else None, now_ms)
-    return Resumed(_name(place), tuple(map(_told, ended)), held(home))
+    return ResumeResult(_name(place), tuple(map(_pause, ended)), active_pauses(home))
 
 
 def place_of(folder: str, home: str) -> Place:
@@ -70,12 +70,12 @@ def _name(place: Place | None) -> str | None:
     return (place.project or place.folder) if place else None
 
 
-def held(home: str) -> tuple[Pause, ...]:
+def active_pauses(home: str) -> tuple[Pause, ...]:
     """What holds now, the oldest first."""
-    return tuple(map(_told, pausing.current(home, clock.now_ms())))
+    return tuple(map(_pause, pausing.current(home, clock.now_ms())))
 
 
-def _told(pause: tuple[int, int, str]) -> Pause:
+def _pause(pause: tuple[int, int, str]) -> Pause:
     since, until, folder = pause
     return Pause(folder, clock.iso(since), clock.iso(until) if until else None)
 

@@ -12,7 +12,7 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import Query
 
 
-class Found(NamedTuple):
+class QueryResult(NamedTuple):
     """The answer of `ctx query` and `ctx search`."""
 
     query: str
@@ -28,14 +28,14 @@ class Found(NamedTuple):
     """The stores that were asked: `project`, `user`, or both."""
 
 
-def find(graph: Graphs, query: Query, scope: Scope, limit: int) -> Found:
+def find(graph: Graphs, query: Query, scope: Scope, limit: int) -> QueryResult:
     """The first nodes that match; a limit of 0 is none."""
     return first(graph, query, scope, limit, beginnings=True)
 
 
 def first(
     graph: Graphs, query: Query, scope: Scope, limit: int, *, beginnings: bool = False
-) -> Found:
+) -> QueryResult:
     """The same, without being content with words that only begin like those of the question."""
     now, connections = clock.now_ms(), graph.connections
     matches = execute.matching(
@@ -48,4 +48,4 @@ def first(
         total = max(total, every)
     shown = graph.shown(node.id for node in nodes)
     kind = matches.partial, matches.beginnings
-    return Found(query.text, nodes, shown, total, *kind, graph.scopes)
+    return QueryResult(query.text, nodes, shown, total, *kind, graph.scopes)

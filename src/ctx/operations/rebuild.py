@@ -23,7 +23,7 @@ from ctx.workspace import Workspace
 How = Literal["incremental", "full", "text", "scc"]
 
 
-class Rebuilt(NamedTuple):
+class RebuildResult(NamedTuple):
     """The answer of `ctx rebuild`."""
 
     how: How
@@ -41,7 +41,7 @@ class Rebuilt(NamedTuple):
     """The cycles of the code, made anew."""
 
 
-def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> Rebuilt:
+def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> RebuildResult:
     """Remove what is damaged, and bring the indexes to what the project is at."""
     workspace.memory.close()
     removed = 0
@@ -52,11 +52,11 @@ def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> Rebui
     codebase = code_index.codebase_of(workspace)
     indexed = code_index.index(codebase, tick)
     node_vectors.fill_project(workspace)
-    told = _told(workspace, "incremental", removed)
+    told = _result(workspace, "incremental", removed)
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
 
 
-def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
+def full(workspace: Workspace, tick: clock.Tick) -> RebuildResult:
     """Delete every index, and make that of the present heads from the objects."""
     workspace.memory.close()
     with workspace.repository.locked("ctx rebuild"):
@@ -71,18 +71,18 @@ def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
 
 
-def scc(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
+def scc(workspace: Workspace, tick: clock.Tick) -> RebuildResult:
     """Make the view of the cycles in the code anew."""
     codebase = code_index.codebase_of(workspace)
     indexed = code_index.index(codebase, tick)
-    told = _told(workspace, "scc", 0)
+    told = _result(workspace, "scc", 0)
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
 
 
-def text(workspace: Workspace) -> Rebuilt:
+def text(workspace: Workspace) -> RebuildResult:
     """Make the index of words anew from the nodes that there are."""
     with workspace.repository.locked("ctx rebuild"):
-        told = _told(workspace, "text", 0)
+        told = _result(workspace, "text", 0)
         workspace.memory.close()
         with explained(told.path), closing(sqlite3.connect(told.path)) as connection:
             connection.isolation_level = None
@@ -112,7 +112,7 @@ def _is_damaged(path: str) -> bool:
         return True
 
 
-def _told(workspace: Workspace, how: How, removed: int) -> Rebuilt:
+def _result(workspace: Workspace, how: How, removed: int) -> RebuildResult:
     connection = workspace.memory.graph.connection
     path = project_index_state.path_for(
         workspace.project, project_index_state.state(workspace.project)
@@ -125,10 +125,10 @@ def _counted(
     how: How,
     path: str,
     removed: int,
-) -> Rebuilt:
+) -> RebuildResult:
     commits, said, nodes = (
         connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         for table in ("commits", "records WHERE stamp > 0", "nodes")
     )
     size = size_of(path) + size_of(f"{path}-wal")
-    return Rebuilt(how, path, size, commits, said, nodes, removed)
+    return RebuildResult(how, path, size, commits, said, nodes, removed)

@@ -14,7 +14,7 @@ from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import Query, parse
-from ctx.operations.compose import Visible, of_other_projects, scope_of
+from ctx.operations.compose import VisibleNodes, of_other_projects, scope_of
 from ctx.operations.query import first
 from ctx.packs import node_ranking
 from ctx.packs.node_ranking import Nearness, RankedNode
@@ -42,10 +42,10 @@ class Options(NamedTuple):
     """0 is no limit."""
     budget: int | None = None
     """Tokens that the answer takes as markdown; None is no limit."""
-    visible: Visible = Visible()
+    visible: VisibleNodes = VisibleNodes()
 
 
-class Recalled(NamedTuple):
+class RecallResult(NamedTuple):
     """The answer of `ctx recall`."""
 
     query: str
@@ -85,7 +85,7 @@ class _Answer(NamedTuple):
     signals: Mapping[NodeId, tuple[Signal, ...]] = {}
 
 
-def recall(memory: Memory, options: Options, nearness: Nearness | None = None) -> Recalled:
+def recall(memory: Memory, options: Options, nearness: Nearness | None = None) -> RecallResult:
     """The nodes that answer best, or all that match where there are only filters."""
     query = parse(options.query)
     scope = scope_of(memory, options.visible)
@@ -97,7 +97,7 @@ def recall(memory: Memory, options: Options, nearness: Nearness | None = None) -
     others = of_other_projects(memory.graph.connections, query, scope, clock.now_ms())
     projects = [graph.connection for graph in memory.graph.graphs if graph.scope == PROJECT]
     shown = [node.id for node in answer.nodes]
-    found = Recalled(
+    found = RecallResult(
         query.text,
         answer.nodes,
         memory.graph.shown(shown),
@@ -118,7 +118,7 @@ def recall_everything(
     options: Options,
     kinds: "Collection[Kind]",
     nearness: Nearness | None = None,
-) -> Recalled:
+) -> RecallResult:
     """The same, with what is no node: of some kinds, passages that speak of the question.
 
     Filters are about nodes, and another project's files lie elsewhere: then nothing else is
@@ -131,7 +131,7 @@ def recall_everything(
     is_here = options.visible.project in (None, memory.project)
     if query.mode == "filters" or query.tree is not None or not is_here:
         return found
-    beside, code_index = passages.speaking_of(memory, query.words, kinds)
+    beside, code_index = passages.find_passages(memory, query.words, kinds)
     return found._replace(beside=beside, code_index=code_index)
 
 
@@ -165,23 +165,23 @@ def _without_places(found: Sequence[RankedNode]) -> list[RankedNode]:
     ]
 
 
-def as_markdown(recalled: Recalled, beside: Sequence[str] = ()) -> str:
+def as_markdown(recalled: RecallResult, beside: Sequence[str] = ()) -> str:
     """The block that is put into a prompt. What is no node stands below the nodes."""
     return _block(recalled, [*items(recalled), *beside])
 
 
-def items(recalled: Recalled) -> list[str]:
+def items(recalled: RecallResult) -> list[str]:
     """The nodes of that block, each by itself."""
     return [_item(recalled, node) for node in recalled.nodes]
 
 
-def frame(recalled: Recalled) -> tuple[str, str]:
+def frame(recalled: RecallResult) -> tuple[str, str]:
     """What stands above the nodes in that block, and what below."""
     head, _, tail = _block(recalled, ["\0"]).partition("\0\n\n")
     return head, tail
 
 
-def _fitted(found: Recalled, budget: int) -> Recalled:
+def _fitted(found: RecallResult, budget: int) -> RecallResult:
     """As many of the nodes as fit, the first ones first, shortened where they must be."""
     # The frame is reckoned as if there were more than can be shown, which takes most to say.
     longest = found._replace(total=max(found.total, len(found.nodes) + 1))
@@ -208,7 +208,7 @@ def _fitted(found: Recalled, budget: int) -> Recalled:
     return found._replace(nodes=tuple(nodes), shortened=tuple(shortened))
 
 
-def _item(recalled: Recalled, node: Node) -> str:
+def _item(recalled: RecallResult, node: Node) -> str:
     rationale = node.metadata.get("rationale")
     entry = Entry(
         f"{node.type}:{recalled.short_ids[node.id]}",
@@ -223,13 +223,13 @@ def _item(recalled: Recalled, node: Node) -> str:
     return shown(entry, with_tags=True)
 
 
-def _block(recalled: Recalled, nodes: Iterable[str]) -> str:
-    told = [_found(recalled)] if NODES in recalled.kinds else []
+def _block(recalled: RecallResult, nodes: Iterable[str]) -> str:
+    told = [_heading(recalled)] if NODES in recalled.kinds else []
     parts = ["## Recall Results", f"Query: {code(recalled.query)}", *told, *nodes, "---"]
     return "\n\n".join(parts) + "\n"
 
 
-def _found(recalled: Recalled) -> str:
+def _heading(recalled: RecallResult) -> str:
     if not recalled.total:
         return "No matching nodes found."
     nodes = "1 node" if recalled.total == 1 else f"{recalled.total:,} nodes"

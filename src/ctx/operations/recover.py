@@ -22,7 +22,7 @@ from ctx.project.recover_commits import RecoveredCommit, recover_commits, recove
 from ctx.workspace import Workspace
 
 
-class Recovered(NamedTuple):
+class StageRecoverResult(NamedTuple):
     """The answer of `ctx stage recover`."""
 
     dry_run: bool
@@ -42,7 +42,9 @@ class Recovered(NamedTuple):
     """Working trees that were removed, and whose staged work is in this one now."""
 
 
-def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run: bool) -> Recovered:
+def recover(
+    workspace: Workspace, name: str | None, *, documents: bool, dry_run: bool
+) -> StageRecoverResult:
     """Save what can be saved of damaged chains; by name also what was aborted.
 
     With `documents` also those that were flushed and are gone: somebody may well have deleted them
@@ -73,7 +75,7 @@ def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run:
         if rewritten:
             for path, content in missing.items():
                 narrative_files.create(workspace.project.narrative, path, content)
-    return Recovered(
+    return StageRecoverResult(
         dry_run,
         checked,
         tuple(mended),
@@ -86,11 +88,11 @@ def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run:
     )
 
 
-def recover_given_up(workspace: Workspace, prefix: str, *, dry_run: bool) -> Recovered:
+def recover_given_up(workspace: Workspace, prefix: str, *, dry_run: bool) -> StageRecoverResult:
     """Bring back a commit that `ctx stage abort --commit` gave up."""
     with workspace.repository.locked("ctx stage recover"):
         found = recover_discarded(workspace.repository, prefix, dry_run=dry_run)
-    return Recovered(dry_run, 0, (), None, False, (), False, (found,), ())
+    return StageRecoverResult(dry_run, 0, (), None, False, (), False, (found,), ())
 
 
 def _missing_documents(repository: Repository, name: str | None) -> dict[str, str]:

@@ -62,7 +62,7 @@ class Relation(NamedTuple):
     """The lines where it can be seen: `10:20`, or `10`."""
 
 
-class Related(NamedTuple):
+class RelateResult(NamedTuple):
     """The answer of `ctx relate`."""
 
     edge: Edge
@@ -78,7 +78,7 @@ class Related(NamedTuple):
     """Names that the index of the code does not have: they are kept as they were said."""
 
 
-def relate(memory: Memory, options: Relation) -> Related:
+def relate(memory: Memory, options: Relation) -> RelateResult:
     """Add an edge between two things. What stands for a file or an item is made if needed."""
     kind = model.edge_type(options.label)
     unknown: list[UnknownName] = []
@@ -108,7 +108,7 @@ def relate(memory: Memory, options: Relation) -> Related:
     assert edge is not None
     shown = graph.shown([from_id, to_id])
     first, second = (graph.node(each).content.partition("\n")[0] for each in (from_id, to_id))
-    return Related(
+    return RelateResult(
         edge,
         shown[from_id],
         first,
@@ -121,7 +121,7 @@ def relate(memory: Memory, options: Relation) -> Related:
     )
 
 
-class Mentioned(NamedTuple):
+class MentionedNames(NamedTuple):
     mentions: tuple[str, ...]
     """What a document says: files by their path from the root, items by the whole of their name."""
     unknown: tuple[UnknownName, ...]
@@ -129,7 +129,7 @@ class Mentioned(NamedTuple):
     """Those that name several things. They are kept as they were said, as the unknown ones are."""
 
 
-def mentioned(memory: Memory, words: Sequence[str], text: str) -> Mentioned:
+def mentioned(memory: Memory, words: Sequence[str], text: str) -> MentionedNames:
     """What is meant by words that a document is to mention, and what its text speaks of.
 
     None of the words is refused. In the text only that counts which is surely meant.
@@ -156,7 +156,7 @@ def mentioned(memory: Memory, words: Sequence[str], text: str) -> Mentioned:
                 pass
             found.append(said)
         found += (anchors.word_for(each) for each in _spoken_of(memory, text, names))
-    return Mentioned(tuple(dict.fromkeys(found)), tuple(unknown), tuple(unclear))
+    return MentionedNames(tuple(dict.fromkeys(found)), tuple(unknown), tuple(unclear))
 
 
 def _spoken_of(memory: Memory, text: str, names: CodeNames) -> Iterator[Anchor]:

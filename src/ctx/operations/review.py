@@ -12,14 +12,14 @@ from ctx.memory.changes import Change
 from ctx.memory.conflicts import LIFE, METADATA, Conflict
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.model import Redaction
-from ctx.operations import proposals
-from ctx.operations.proposals import Proposal
+from ctx.operations import agent_proposals
+from ctx.operations.agent_proposals import Proposal
 from ctx.workspace import Memory
 
 ACTION = "review"
 
 
-class Version(NamedTuple):
+class FieldVersion(NamedTuple):
     """What one side says. The first of them is what holds."""
 
     number: int
@@ -34,7 +34,7 @@ class Version(NamedTuple):
     record: str
 
 
-class Open(NamedTuple):
+class OpenField(NamedTuple):
     """A field that two sides set to different values, neither knowing of the other."""
 
     id: NodeId
@@ -43,14 +43,14 @@ class Open(NamedTuple):
     title: str
     field: str
     """`type`, `content`, `summary`, `metadata KEY`, or `node` for the node as a whole."""
-    versions: tuple[Version, ...]
+    versions: tuple[FieldVersion, ...]
 
 
 class Review(NamedTuple):
     """The answer of `ctx review`."""
 
-    open: tuple[Open, ...]
-    settled: tuple[Open, ...] = ()
+    open: tuple[OpenField, ...]
+    settled: tuple[OpenField, ...] = ()
     """What this command has settled, as it was."""
     redacted: tuple[Redaction, ...] = ()
     proposals: tuple[Proposal, ...] = ()
@@ -64,20 +64,20 @@ def review(memory: Memory) -> Review:
     disputed = _disputes(memory) if memory.project_memory else []
     return Review(
         tuple(_shown(project(memory), each) for each in disputed),
-        proposals=tuple(proposals.proposals(memory)),
+        proposals=tuple(agent_proposals.proposals(memory)),
     )
 
 
 def decide(memory: Memory, names: Sequence[str] | None, *, accepting: bool) -> Review:
     """Accept or reject what agents propose for some nodes; None: all of it."""
     if names is None:
-        chosen = proposals.proposals(memory)
+        chosen = agent_proposals.proposals(memory)
     else:
         # All of them are looked up before anything is decided.
-        found = [proposals.find(memory, name) for name in names]
+        found = [agent_proposals.find(memory, name) for name in names]
         chosen = list({each.id: each for each in found}.values())
     for each in chosen:
-        (proposals.accept if accepting else proposals.reject)(memory, each)
+        (agent_proposals.accept if accepting else agent_proposals.reject)(memory, each)
     done = tuple(chosen)
     if accepting:
         return review(memory)._replace(accepted=done)
@@ -93,7 +93,7 @@ def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
     """Let what holds hold, in one field of a node or in all that are disputed."""
     settled = []
     with memory.transaction(ACTION, PROJECT) as change:
-        for dispute in _of(memory, node_id, field):
+        for dispute in _disputes_of(memory, node_id, field):
             settled.append(_shown(change.graph, dispute))
             _settle(change, dispute)
     return review(memory)._replace(settled=tuple(settled))
@@ -101,7 +101,7 @@ def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
 
 def pick(memory: Memory, node_id: NodeId, field: str | None, number: int) -> Review:
     """Let one of the versions hold."""
-    chosen = _of(memory, node_id, field)
+    chosen = _disputes_of(memory, node_id, field)
     if len(chosen) > 1:
         names = ", ".join(f"--field={each.field!r}" for each in chosen)
         raise UsageError(
@@ -119,7 +119,7 @@ def pick(memory: Memory, node_id: NodeId, field: str | None, number: int) -> Rev
 def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
     """Let a field be what a person says it is, whatever the versions were."""
     with memory.transaction(ACTION, PROJECT) as change:
-        [dispute] = _of(memory, node_id, field)
+        [dispute] = _disputes_of(memory, node_id, field)
         shown = _shown(change.graph, dispute)
         if not _put(change, dispute, value):
             _settle(change, dispute)
@@ -150,7 +150,7 @@ def _disputes(memory: Memory) -> list[Conflict]:
     return found.find_conflicts(project(memory))
 
 
-def _of(memory: Memory, node_id: NodeId, field: str | None) -> list[Conflict]:
+def _disputes_of(memory: Memory, node_id: NodeId, field: str | None) -> list[Conflict]:
     chosen = [
         dispute
         for dispute in _disputes(memory)
@@ -188,17 +188,17 @@ def _put(change: Change, dispute: Conflict, value: Any) -> bool:
     return bool(changed)
 
 
-def _shown(graph: Graph, dispute: Conflict) -> Open:
+def _shown(graph: Graph, dispute: Conflict) -> OpenField:
     state = replay.node(records.about(graph.connection, dispute.node_id, "node."))
     lines: Sequence[str] = state.content.splitlines() if state else ()
-    return Open(
+    return OpenField(
         dispute.node_id,
         graph.shown([dispute.node_id])[dispute.node_id],
         state.type if state else "",
         " ".join(lines[0].split()) if lines else "",
         dispute.field,
         tuple(
-            Version(
+            FieldVersion(
                 number,
                 version.value,
                 replay.at(version.record),

@@ -24,7 +24,7 @@ from ctx.llm import ledger
 from ctx.llm.llama_cpp import slots
 from ctx.memory import user_store
 from ctx.objects.repository import Repository
-from ctx.operations import apply, tend
+from ctx.operations import apply, worker_round
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard, explained
 from ctx.workspace import Memory
@@ -42,7 +42,7 @@ _POLL_S = 0.05
 _MOST_TRANSCRIPTS = 500
 
 
-class Scope(NamedTuple):
+class ScrubScope(NamedTuple):
     """What is to be looked through. None: not that one."""
 
     home: str | None
@@ -53,7 +53,7 @@ class Scope(NamedTuple):
     """Where agents work that have no hooks, and read of memory in a file."""
 
 
-class Scrubbed(NamedTuple):
+class ScrubResult(NamedTuple):
     """The answer of `ctx scrub`."""
 
     dry_run: bool
@@ -75,17 +75,17 @@ def settle(memory: Memory, home: str) -> None:
 
     What is wrong with one part of it is no reason to leave a secret where it is.
     """
-    for part in (tend.drain, _remember):
+    for part in (worker_round.drain, _remember):
         with suppress(CtxError, sqlite3.Error, OSError):
             part(memory, home)
 
 
 def _remember(memory: Memory, home: str) -> object:
-    tending = tend.Tending(home, lambda _: suppress(CtxError, sqlite3.Error, OSError))
+    tending = worker_round.WorkerRounds(home, lambda _: suppress(CtxError, sqlite3.Error, OSError))
     return tending.remember(memory)
 
 
-def look(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) -> Scrubbed:
+def look(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tick) -> ScrubResult:
     """What would be taken out, and where. Nothing is changed."""
     places: list[ScrubbedPlace] = []
     transcripts: tuple[str, ...] = ()
@@ -106,10 +106,10 @@ def look(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) -> Scru
         places += project.look(tick)
         in_git = project.in_git()
     folders = _folders(scope, needle)
-    return Scrubbed(True, needle.told, _summed(places), (), in_git, transcripts, folders)
+    return ScrubResult(True, needle.told, _summed(places), (), in_git, transcripts, folders)
 
 
-def scrub_all(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) -> Scrubbed:
+def scrub_all(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tick) -> ScrubResult:
     """Take it out, and tell what is left."""
     places: list[ScrubbedPlace] = []
     in_git: tuple[str, ...] = ()
@@ -138,11 +138,11 @@ def scrub_all(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) ->
     summed = _summed(places)
     if summed and scope.home:
         left += _at_models(scope.home)
-    return Scrubbed(False, needle.told, summed, tuple(left), in_git, transcripts, folders)
+    return ScrubResult(False, needle.told, summed, tuple(left), in_git, transcripts, folders)
 
 
 def _scrub_store(
-    scope: Scope, needle: Needle, tick: clock.Tick, known: tuple[str, ...]
+    scope: ScrubScope, needle: Needle, tick: clock.Tick, known: tuple[str, ...]
 ) -> tuple[list[ScrubbedPlace], tuple[str, ...]]:
     assert scope.database
     mark = os.path.join(os.path.dirname(os.path.realpath(scope.database)), MARK)
@@ -205,7 +205,7 @@ def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[Sc
     return places
 
 
-def _left(scope: Scope, needle: Needle) -> Iterator[RemainingPlace]:
+def _left(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
     """What holds it after all, byte by byte."""
     if scope.database and user_store.is_there(scope.database):
         name = os.path.basename(scope.database)
@@ -257,9 +257,9 @@ def _alone(home: str | None) -> Iterator[None]:
         return
     deadline = clock.monotonic() + _PATIENCE_S
     while clock.monotonic() < deadline:
-        with tend.alone(home) as is_idle:
+        with worker_round.hold_sessions(home) as is_idle:
             if is_idle:
-                with apply.alone(home) as is_alone:
+                with apply.hold_spool(home) as is_alone:
                     if is_alone:
                         yield
                         return
@@ -267,7 +267,7 @@ def _alone(home: str | None) -> Iterator[None]:
     raise LockConflict("Another process has been making memory of what hooks reported for a while.")
 
 
-def _in_free_pages(scope: Scope, needle: Needle) -> bool:
+def _in_free_pages(scope: ScrubScope, needle: Needle) -> bool:
     """Whether the bytes of the database hold it, also where no row does."""
     assert scope.database
     return any(holds(scope.database + suffix, needle) for suffix in ("", "-wal", "-journal"))
@@ -280,7 +280,7 @@ def _transcripts(opened: Connection, needle: Needle) -> tuple[str, ...]:
     return tuple(map(needle.name, found))
 
 
-def _folders(scope: Scope, needle: Needle) -> tuple[str, ...]:
+def _folders(scope: ScrubScope, needle: Needle) -> tuple[str, ...]:
     """Where agents work, as far as these folders are there and are called so."""
     every = [scope.folder]
     if scope.database and user_store.is_there(scope.database):
@@ -293,7 +293,7 @@ def _folders(scope: Scope, needle: Needle) -> tuple[str, ...]:
     return tuple(dict.fromkeys(needle.name(path) for path in found if needle.is_in(path)))
 
 
-def _keep_name(scope: Scope, needle: Needle) -> None:
+def _keep_name(scope: ScrubScope, needle: Needle) -> None:
     """Let the project go on under the name that its tags will have, so that its memory stays its.
 
     One that is written down already is renamed with all the rest.

@@ -35,7 +35,7 @@ _TAG = "session:"
 _LARGEST_PAGE = 4 * 1024 * 1024
 
 
-class Line(NamedTuple):
+class SessionLine(NamedTuple):
     """A session as a list shows it."""
 
     id: str
@@ -50,17 +50,17 @@ class Line(NamedTuple):
     """What it was about."""
 
 
-class Sessions(NamedTuple):
+class SessionList(NamedTuple):
     """The answer of `ctx sessions list`."""
 
-    sessions: tuple[Line, ...]
+    sessions: tuple[SessionLine, ...]
     project: str | None
     """Whose they are; None: everybody's."""
     more: int
     """How many more there are than were asked for."""
 
 
-class Observed(NamedTuple):
+class SessionNode(NamedTuple):
     """Something that memory keeps of a session."""
 
     id: NodeId
@@ -70,7 +70,7 @@ class Observed(NamedTuple):
     files: tuple[str, ...]
 
 
-class Touched(NamedTuple):
+class TouchedFile(NamedTuple):
     """What a session did to a file, as far as steps are kept."""
 
     path: str
@@ -81,7 +81,7 @@ class Touched(NamedTuple):
     """Lines."""
 
 
-class Given(NamedTuple):
+class SessionReceipt(NamedTuple):
     """What the agent was given by ctx."""
 
     receipt: str
@@ -90,28 +90,28 @@ class Given(NamedTuple):
     tokens: int
 
 
-class Told(NamedTuple):
+class SessionDetails(NamedTuple):
     """The answer of `ctx sessions show`."""
 
     session: Session
     summary: Mapping[str, Any]
     """The sections of its summary, those that there are."""
     summary_id: str | None
-    observations: tuple[Observed, ...]
-    files: tuple[Touched, ...]
+    observations: tuple[SessionNode, ...]
+    files: tuple[TouchedFile, ...]
     changes: tuple[event_table.Changed, ...]
     steps: Mapping[str, int]
     """By kind."""
     events: Mapping[str, int]
     """By what became of them: step, dropped, skipped, new."""
-    given: tuple[Given, ...]
+    given: tuple[SessionReceipt, ...]
     tokens: int
     """All that was given."""
     forgotten: bool
     """Whether its first steps are not kept any more."""
 
 
-class Replayed(NamedTuple):
+class SessionReplay(NamedTuple):
     """The answer of `ctx sessions replay`."""
 
     session: Session
@@ -119,7 +119,7 @@ class Replayed(NamedTuple):
     forgotten: bool
 
 
-class Deleted(NamedTuple):
+class DeleteSessionResult(NamedTuple):
     """The answer of `ctx sessions delete`."""
 
     session: str
@@ -127,7 +127,7 @@ class Deleted(NamedTuple):
     dry_run: bool
     change: str | None
     """What `ctx undo` takes to bring the nodes back."""
-    nodes: tuple[Observed, ...]
+    nodes: tuple[SessionNode, ...]
     """What memory kept of this session alone."""
     kept: int
     """Nodes that other sessions have shown too, or that somebody stated: they stay."""
@@ -138,25 +138,25 @@ class Deleted(NamedTuple):
     """Pages of the project's log, from its root, that tell of it and stay."""
 
 
-def listed(
+def list_sessions(
     memory: Memory,
     project: str | None,
     *,
     statuses: Sequence[Status] = STATUSES,
     since: str | None = None,
     limit: int = 0,
-) -> Sessions:
+) -> SessionList:
     """The sessions of a project (None: of all), the one that was heard of last first."""
     connection = memory.user.connection
     after = clock.iso(time_filters.moment(since, clock.now_ms())) if since else ""
     found = state.all_of(connection, project=project, statuses=statuses, since=after)
     shown = found[: limit or None]
-    return Sessions(
+    return SessionList(
         tuple(_line(connection, each) for each in shown), project, len(found) - len(shown)
     )
 
 
-def show(memory: Memory, text: str) -> Told:
+def show(memory: Memory, text: str) -> SessionDetails:
     connection = memory.user.connection
     session = state.get(connection, text)
     nodes = _made_of(memory, session)
@@ -168,8 +168,8 @@ def show(memory: Memory, text: str) -> Told:
         # A person has put it into their own words.
         sections = {"notes": [summaries[-1].content]}
     kept = steps.of_session(connection, session.id)
-    given = _given(connection, session.id)
-    return Told(
+    given = _receipts(connection, session.id)
+    return SessionDetails(
         session,
         sections,
         short_ids[summaries[-1].id] if summaries else None,
@@ -184,15 +184,15 @@ def show(memory: Memory, text: str) -> Told:
     )
 
 
-def replay(memory: Memory, text: str) -> Replayed:
+def replay(memory: Memory, text: str) -> SessionReplay:
     """What happened, in the order in which it did."""
     connection = memory.user.connection
     session = state.get(connection, text)
     kept = tuple(steps.of_session(connection, session.id))
-    return Replayed(session, kept, _is_forgotten(connection, session))
+    return SessionReplay(session, kept, _is_forgotten(connection, session))
 
 
-def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
+def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     """Take a session out of memory, with what memory keeps of it alone.
 
     The nodes go by a change, which can be undone; what was heard of the session is gone for good.
@@ -208,7 +208,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
     marked = _marked(memory, session.id)
     nodes = [node for node in marked if _is_of_it_alone(node, session.id)]
     short_ids = memory.graph.shown([node.id for node in nodes])
-    done = Deleted(
+    done = DeleteSessionResult(
         session.id,
         _line(connection, session).what,
         dry_run,
@@ -217,7 +217,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
         len(marked) - len(nodes),
         sum(_events(connection, session.id).values()),
         len(event_table.changed(connection, session.id)),
-        len(_given(connection, session.id)),
+        len(_receipts(connection, session.id)),
         _logs(memory, nodes),
     )
     if dry_run:
@@ -238,10 +238,10 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
     return done._replace(change=change)
 
 
-def _line(connection: Connection, session: Session) -> Line:
+def _line(connection: Connection, session: Session) -> SessionLine:
     number = event_table.by_status(connection, session.id).get(STEP, 0)
     title = lookups.title_of(connection, session.summary)
-    return Line(
+    return SessionLine(
         *(session.id, session.project, session.branch, session.status),
         *(session.started_at, session.last_at, number, title or session.request),
     )
@@ -302,12 +302,12 @@ def _logs(memory: Memory, nodes: Sequence[Node]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _observed(node: Node, short_ids: Mapping[NodeId, str]) -> Observed:
+def _observed(node: Node, short_ids: Mapping[NodeId, str]) -> SessionNode:
     kind = next((tag for tag in node.tags if tag.startswith("kind:")), "")
     title = node.metadata.get("title")
     first = node.content.strip().partition("\n")[0]
     files = node.metadata.get("files", ())
-    return Observed(
+    return SessionNode(
         node.id,
         short_ids[node.id],
         kind.removeprefix("kind:") or node.type,
@@ -320,12 +320,12 @@ def _is_list(value: object) -> bool:
     return isinstance(value, list | tuple)
 
 
-def _files(kept: Sequence[Step]) -> tuple[Touched, ...]:
+def _files(kept: Sequence[Step]) -> tuple[TouchedFile, ...]:
     """What was written first, then what was only read."""
-    found: dict[str, Touched] = {}
+    found: dict[str, TouchedFile] = {}
     for step in kept:
         if step.path and step.kind in ("read", "write"):
-            known = found.get(step.path, Touched(step.path, 0, 0, 0, 0))
+            known = found.get(step.path, TouchedFile(step.path, 0, 0, 0, 0))
             if step.kind == "read":
                 known = known._replace(reads=known.reads + 1)
             else:
@@ -340,8 +340,8 @@ def _events(connection: Connection, session: str) -> dict[str, int]:
     return {status: found.get(status, 0) for status in (STEP, DROPPED, SKIPPED, NEW)}
 
 
-def _given(connection: Connection, session: str) -> tuple[Given, ...]:
-    return tuple(Given._make(head) for head in receipts.heads(connection, session))
+def _receipts(connection: Connection, session: str) -> tuple[SessionReceipt, ...]:
+    return tuple(SessionReceipt._make(head) for head in receipts.heads(connection, session))
 
 
 def _is_forgotten(connection: Connection, session: Session) -> bool:

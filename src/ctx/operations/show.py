@@ -15,7 +15,7 @@ from ctx.memory.records import Record
 from ctx.workspace import Memory
 
 
-class Version(NamedTuple):
+class NodeVersion(NamedTuple):
     """One change to a node."""
 
     at: str
@@ -36,7 +36,7 @@ class Version(NamedTuple):
     """The narrative file that says so, as long as it does."""
 
 
-class Shown(NamedTuple):
+class ShowResult(NamedTuple):
     """The answer of `ctx show`."""
 
     node: Node
@@ -44,14 +44,14 @@ class Shown(NamedTuple):
     others: tuple[Node, ...]
     """The nodes at the other ends of the edges."""
     short_ids: Mapping[NodeId, str]
-    history: tuple[Version, ...] | None
+    history: tuple[NodeVersion, ...] | None
     scopes: tuple[str, ...]
     """The stores that were asked: `project`, `user`, or both."""
     answer: str | None
     """All of what a model answered, where the node tells it in short."""
 
 
-def show(memory: Memory, node_id: NodeId, *, with_edges: bool, with_history: bool) -> Shown:
+def show(memory: Memory, node_id: NodeId, *, with_edges: bool, with_history: bool) -> ShowResult:
     graph = memory.graph
     node = graph.node(node_id)
     edges = tuple(graph.edges(node_id)) if with_edges else None
@@ -65,7 +65,7 @@ def show(memory: Memory, node_id: NodeId, *, with_edges: bool, with_history: boo
             for record in graph.history(node_id)
         )
     short = graph.shown([node_id, *(other.id for other in others)])
-    return Shown(node, edges, others, short, history, graph.scopes, _answer(memory, node))
+    return ShowResult(node, edges, others, short, history, graph.scopes, _answer(memory, node))
 
 
 def _answer(memory: Memory, node: Node) -> str | None:
@@ -90,10 +90,10 @@ def _holders(graph: Graphs, node_id: NodeId) -> dict[str, Holder]:
     }
 
 
-def _version(record: Record, node_id: NodeId, holder: Holder) -> Version:
+def _version(record: Record, node_id: NodeId, holder: Holder) -> NodeVersion:
     is_document = record.stamp >= records.BEYOND
     said_at = record.body.get("updated_at") or record.body.get("created_at")
-    return Version(
+    return NodeVersion(
         str(said_at) if is_document and said_at else replay.at(record),
         record.change,
         record.action,

@@ -25,8 +25,8 @@ from ctx.objects.work_chain import WorkStep
 from ctx.operations import commit as committing
 from ctx.operations import compact as compacting
 from ctx.operations import task as tasks
-from ctx.operations.commit import Committed, Secret
-from ctx.operations.compact import Compacted
+from ctx.operations.commit import CommitResult, ExcludedSecret
+from ctx.operations.compact import CompactResult
 from ctx.operations.task import Task
 from ctx.project import broken_chains, current_session, recover_commits, staging, staging_chains
 from ctx.project.project_memory import ProjectMemory
@@ -37,20 +37,20 @@ _LONGEST_SLUG = 40
 _LONGEST_REASON = 10_000
 
 
-class Begun(NamedTuple):
+class StageStartResult(NamedTuple):
     """The answer of `ctx stage start`."""
 
     session: SessionId
     task: Task
     resumed: bool
     """Whether the session has staged something before."""
-    compacted: Compacted | None
+    compacted: CompactResult | None
     """What became of what was staged before."""
     left: SessionId | None
     """The session that was joined before, where it keeps what it has staged."""
 
 
-class Flushed(NamedTuple):
+class StageFlushResult(NamedTuple):
     """The answer of `ctx stage flush`."""
 
     session: SessionId
@@ -60,10 +60,10 @@ class Flushed(NamedTuple):
     steps: int
     """What the session has staged in all."""
     skipped: tuple[Skipped, ...]
-    secrets: tuple[Secret, ...]
+    secrets: tuple[ExcludedSecret, ...]
 
 
-class Aborted(NamedTuple):
+class StageAbortResult(NamedTuple):
     """The answer of `ctx stage abort`."""
 
     session: SessionId
@@ -80,7 +80,7 @@ class Aborted(NamedTuple):
     """The current task, which is not any more: it was begun in what was aborted."""
 
 
-class GivenUp(NamedTuple):
+class StageAbortCommitResult(NamedTuple):
     """The answer of `ctx stage abort --commit`."""
 
     dry_run: bool
@@ -88,7 +88,7 @@ class GivenUp(NamedTuple):
     keep_days: int
 
 
-class Staging(NamedTuple):
+class StageStatus(NamedTuple):
     """The answer of `ctx stage status`."""
 
     joined: SessionId
@@ -107,7 +107,7 @@ def new_session(task: str) -> SessionId:
     return session_id(f"{slug}-{secrets.token_hex(3)}")
 
 
-def start(memory: Memory, task: str) -> Begun:
+def start(memory: Memory, task: str) -> StageStartResult:
     """Begin the session of this memory, or take it up again, and let commands join it."""
     beside = _project(memory)
     session = memory.session
@@ -121,7 +121,7 @@ def start(memory: Memory, task: str) -> Begun:
     return begun._replace(compacted=compacted, left=before if has_left else None)
 
 
-def start_given(memory: Memory, task: str) -> Begun:
+def start_given(memory: Memory, task: str) -> StageStartResult:
     """The same for a session that the environment names: nobody else need join it."""
     beside = _project(memory)
     repository, session = beside.repository, memory.session
@@ -134,7 +134,7 @@ def start_given(memory: Memory, task: str) -> Begun:
         if begun is not None:
             _take_back(repository, session, begun)
         raise
-    return Begun(session, started.task, bool(steps), started.compacted, None)
+    return StageStartResult(session, started.task, bool(steps), started.compacted, None)
 
 
 def _begin(repository: Repository, session: SessionId, task: str) -> ObjectId:
@@ -148,7 +148,7 @@ def _take_back(repository: Repository, session: SessionId, begun: ObjectId) -> N
             repository.refs.move(refs.work(session), begun, None)
 
 
-def flush(workspace: Workspace) -> Flushed:
+def flush(workspace: Workspace) -> StageFlushResult:
     """Keep documents that have changed with the session, where `git clean` does not reach."""
     repository, session = workspace.repository, workspace.session
     folder = workspace.project.narrative
@@ -169,21 +169,21 @@ def flush(workspace: Workspace) -> Flushed:
                 (),
                 [each.ref for each in taken],
             )
-    return Flushed(
+    return StageFlushResult(
         session,
         step_id,
         tuple(each.ref.path for each in taken),
         len(steps) + (step_id is not None),
         tuple(skipped),
         tuple(
-            Secret(f"narrative/{each.ref.path}", finding.line, finding.rule)
+            ExcludedSecret(f"narrative/{each.ref.path}", finding.line, finding.rule)
             for each in taken
             for finding in each.secrets
         ),
     )
 
 
-def compact(workspace: Workspace, message: str | None) -> Committed:
+def compact(workspace: Workspace, message: str | None) -> CommitResult:
     """Turn what the session has staged into a commit, and leave the session."""
     repository, session = workspace.repository, workspace.session
     steps = _chain(repository, session)
@@ -203,7 +203,7 @@ def compact(workspace: Workspace, message: str | None) -> Committed:
     return made
 
 
-def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> Aborted:
+def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> StageAbortResult:
     """Hide what a session has staged. It can be had back until garbage is collected."""
     beside = _project(memory)
     repository, session = beside.repository, memory.session
@@ -228,7 +228,7 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> Aborted:
     if not dry_run:
         current_session.leave(beside.project, session)
         task = _forget_task(memory)
-    return Aborted(
+    return StageAbortResult(
         session,
         name,
         said,
@@ -241,11 +241,11 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> Aborted:
     )
 
 
-def give_up_commit(workspace: Workspace, prefix: str, *, dry_run: bool) -> GivenUp:
+def give_up_commit(workspace: Workspace, prefix: str, *, dry_run: bool) -> StageAbortCommitResult:
     """Stop naming a commit that git removed. It can be had back until garbage is collected."""
     with workspace.repository.locked("ctx stage abort"):
         entry = recover_commits.discard_commit(workspace.repository, prefix, dry_run=dry_run)
-    return GivenUp(dry_run, entry.commit, workspace.config.integer("gc.keep_days"))
+    return StageAbortCommitResult(dry_run, entry.commit, workspace.config.integer("gc.keep_days"))
 
 
 def _documents(beside: ProjectMemory, said: Iterable[Record]) -> tuple[str, ...]:
@@ -267,9 +267,9 @@ def _forget_task(memory: Memory) -> str | None:
     return word
 
 
-def status(workspace: Workspace, home: str) -> Staging:
+def status(workspace: Workspace, home: str) -> StageStatus:
     found = current_session.read(workspace.project)
-    return Staging(
+    return StageStatus(
         workspace.session,
         found.session,
         found.problem or None,

@@ -21,7 +21,7 @@ from ctx.workspace import Memory
 _MOST_STRAY = 5
 
 
-class Status(NamedTuple):
+class MemoryStatus(NamedTuple):
     """The answer of `ctx status`."""
 
     database: str
@@ -67,10 +67,10 @@ class StagedSession(NamedTuple):
     tokens: int
 
 
-def status(memory: Memory, *, new: bool) -> Status:
+def status(memory: Memory, *, new: bool) -> MemoryStatus:
     path = memory.path
     size = size_of(path) + size_of(f"{path}-wal")
-    found = Status(
+    found = MemoryStatus(
         database=path,
         bytes=size,
         new=new,
@@ -121,7 +121,7 @@ def _staged(memory: Memory) -> tuple[StagedSession, ...]:
     )
 
 
-def as_text(found: Status) -> str:
+def as_text(found: MemoryStatus) -> str:
     """As a person reads it, and as an agent is given it."""
     size = "new" if found.new else f"{found.bytes / 1_000_000:,.1f} MB"
     has_both = len(found.scopes) > 1
@@ -160,7 +160,7 @@ def as_text(found: Status) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _untracked_lines(found: Status) -> list[str]:
+def _untracked_lines(found: MemoryStatus) -> list[str]:
     lines = []
     here = sum(each.state == HERE for each in found.untracked)
     if here:

@@ -27,7 +27,7 @@ from ctx.sqlite.connection import (
 from ctx.sqlite.replace_database import can_be_opened, copy_pages, replace
 
 
-class Located(NamedTuple):
+class StorePath(NamedTuple):
     """The answer of `ctx store path`."""
 
     path: str
@@ -35,7 +35,7 @@ class Located(NamedTuple):
     bytes: int
 
 
-class Checked(NamedTuple):
+class StoreCheck(NamedTuple):
     """The answer of `ctx store check`."""
 
     path: str
@@ -48,7 +48,7 @@ class Checked(NamedTuple):
     """Where the tables are not what the records say."""
 
 
-class Rebuilt(NamedTuple):
+class StoreRebuildResult(NamedTuple):
     """The answer of `ctx store rebuild`."""
 
     path: str
@@ -56,7 +56,7 @@ class Rebuilt(NamedTuple):
     nodes: int
 
 
-class BackedUp(NamedTuple):
+class StoreBackupResult(NamedTuple):
     """The answer of `ctx store backup`."""
 
     path: str
@@ -65,7 +65,7 @@ class BackedUp(NamedTuple):
     bytes: int
 
 
-class Candidate(NamedTuple):
+class RestoreCandidate(NamedTuple):
     """A checked copy of a backup, which can take the place of the store."""
 
     source: str
@@ -73,7 +73,7 @@ class Candidate(NamedTuple):
     nodes: int
 
 
-class Restored(NamedTuple):
+class StoreRestoreResult(NamedTuple):
     """The answer of `ctx store restore`."""
 
     path: str
@@ -83,7 +83,7 @@ class Restored(NamedTuple):
     """Where the store that was there before is kept."""
 
 
-class Recovery(NamedTuple):
+class StoreRecovery(NamedTuple):
     """The answer of `ctx store recover`."""
 
     path: str
@@ -93,22 +93,22 @@ class Recovery(NamedTuple):
     kept: str | None
     """Where the damaged file is kept."""
     newest_backup: str | None
-    steps: tuple["Step", ...] = ()
+    steps: tuple["RecoveryStep", ...] = ()
     """What was done, one after the other."""
 
 
-class Step(NamedTuple):
+class RecoveryStep(NamedTuple):
     """One step of a recovery."""
 
     name: str
     told: str
 
 
-def locate(path: str) -> Located:
-    return Located(path, os.path.exists(path), size_of(path))
+def locate(path: str) -> StorePath:
+    return StorePath(path, os.path.exists(path), size_of(path))
 
 
-def check(path: str, tick: clock.Tick = clock.no_tick) -> Checked:
+def check(path: str, tick: clock.Tick = clock.no_tick) -> StoreCheck:
     """Whether the file is whole, and the tables are what the records say."""
     try:
         with (
@@ -125,9 +125,9 @@ def check(path: str, tick: clock.Tick = clock.no_tick) -> Checked:
     except DatabaseFailure as error:
         if truth.application_id_of(path) not in (None, user_store.APPLICATION_ID):
             raise
-        return Checked(path, False, 0, 0, (error.message,), ())
+        return StoreCheck(path, False, 0, 0, (error.message,), ())
     sound = not problems and not differences
-    return Checked(path, sound, records, nodes, problems, differences)
+    return StoreCheck(path, sound, records, nodes, problems, differences)
 
 
 def unrecorded(path: str) -> int:
@@ -136,7 +136,7 @@ def unrecorded(path: str) -> int:
         return integrity.unrecorded(connection)
 
 
-def rebuild(path: str, tick: clock.Tick = clock.no_tick) -> Rebuilt:
+def rebuild(path: str, tick: clock.Tick = clock.no_tick) -> StoreRebuildResult:
     """Make the tables anew from the records."""
     with explained(path), closing(user_store.open_for_writing(path)) as connection:
         integrity.rebuild(connection, tick)
@@ -144,10 +144,10 @@ def rebuild(path: str, tick: clock.Tick = clock.no_tick) -> Rebuilt:
             connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
             for table in ("records", "nodes")
         )
-    return Rebuilt(path, records, nodes)
+    return StoreRebuildResult(path, records, nodes)
 
 
-def back_up(path: str, target: str | None) -> BackedUp:
+def back_up(path: str, target: str | None) -> StoreBackupResult:
     """Copy the store, whoever is writing to it; never over something else."""
     if not size_of(path):
         raise DatabaseFailure(f"There is no store at {shown(path)} yet.")
@@ -170,7 +170,7 @@ def back_up(path: str, target: str | None) -> BackedUp:
         interrupts.defer()
         os.replace(temporary, backup)
         disk.sync_folder(folder_of(backup))
-    return BackedUp(path, backup, nodes, size_of(backup))
+    return StoreBackupResult(path, backup, nodes, size_of(backup))
 
 
 def _refuse_existing(path: str) -> None:
@@ -179,7 +179,7 @@ def _refuse_existing(path: str) -> None:
 
 
 @contextmanager
-def candidate(path: str, source: str) -> Iterator[Candidate]:
+def candidate(path: str, source: str) -> Iterator[RestoreCandidate]:
     """A backup, checked and brought up to date in a copy; the backup itself is not touched."""
     path = os.path.realpath(path)
     _require_plain_file(source)
@@ -207,7 +207,7 @@ def candidate(path: str, source: str) -> Iterator[Candidate]:
                 nodes = stats.count_nodes(connection)
             for made in truth.backups(copy):
                 disk.discard(made)
-            yield Candidate(source, copy, nodes)
+            yield RestoreCandidate(source, copy, nodes)
 
 
 def _require_plain_file(path: str) -> None:
@@ -219,22 +219,22 @@ def _require_plain_file(path: str) -> None:
         raise PathRefused(f"{shown(path)} is not a plain file.")
 
 
-def restore(path: str, wanted: Candidate) -> Restored:
+def restore(path: str, wanted: RestoreCandidate) -> StoreRestoreResult:
     """Put a backup in the place of the store, and keep what was there."""
     kept = replace(path, "replaced", lambda _: wanted.file)
-    return Restored(path, wanted.source, wanted.nodes, kept)
+    return StoreRestoreResult(path, wanted.source, wanted.nodes, kept)
 
 
-def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> Recovery:
+def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> StoreRecovery:
     """Make a new store from what can be read of a damaged one, and keep the damaged one."""
     path = os.path.realpath(path)
     newest = newest_backup(path)
     if not os.path.exists(path):
         raise DatabaseFailure(f"There is no store at {shown(path)}.", hint=_restore(newest))
     if _is_whole(path):
-        return Recovery(path, dry_run, False, None, None, newest)
+        return StoreRecovery(path, dry_run, False, None, None, newest)
     recovered: list[RecoveryReport] = []
-    steps: list[Step] = []
+    steps: list[RecoveryStep] = []
 
     def make(damaged: str) -> str:
         found = salvage.salvage(damaged, tick)
@@ -253,15 +253,15 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> Re
             kept = None
             with temporary_file(path) as copy:
                 make(_readable(path, copy))
-    return Recovery(path, dry_run, True, recovered[-1], kept, newest, tuple(steps))
+    return StoreRecovery(path, dry_run, True, recovered[-1], kept, newest, tuple(steps))
 
 
-def _filled(path: str, found: salvage.SalvagedRows) -> list[Step]:
+def _filled(path: str, found: salvage.SalvagedRows) -> list[RecoveryStep]:
     """Fill what is missing in what was read from the newest backup; the steps, in words."""
     read = [f"{len(found.records):,} records, {len(found.nodes):,} nodes"]
     if found.unreadable_pages:
         read.append(f"{found.unreadable_pages:,} pages cannot be read")
-    steps = [Step("readable rows", "; ".join(read))]
+    steps = [RecoveryStep("readable rows", "; ".join(read))]
     since = None
     for backup in database_backups.every(path):
         known = set(found.records)
@@ -270,16 +270,18 @@ def _filled(path: str, found: salvage.SalvagedRows) -> list[Step]:
                 missing = found.fill_from(connection)
                 there = records.ids(connection)
         except (sqlite3.Error, UnicodeDecodeError, ValueError):
-            steps.append(Step("newest backup", f"{backup.name} cannot be read either"))
+            steps.append(RecoveryStep("newest backup", f"{backup.name} cannot be read either"))
             continue
         since = len(known - there)
-        steps.append(Step("newest backup", f"{backup.name}: {missing:,} records from it"))
+        steps.append(RecoveryStep("newest backup", f"{backup.name}: {missing:,} records from it"))
         break
     else:
-        steps.append(Step("newest backup", "there is none that helps"))
+        steps.append(RecoveryStep("newest backup", "there is none that helps"))
     waiting = len(spool.waiting(folder_of(path)))
     told = f"{since:,} records are newer than it; " if since is not None else ""
-    steps.append(Step("records and spool since", f"{told}{waiting:,} events wait to be taken in"))
+    steps.append(
+        RecoveryStep("records and spool since", f"{told}{waiting:,} events wait to be taken in")
+    )
     return steps
 
 

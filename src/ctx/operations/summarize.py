@@ -24,7 +24,7 @@ class Options(NamedTuple):
     """Whether it has tags of its sources beside those that are given."""
 
 
-class Summarized(NamedTuple):
+class SummarizeResult(NamedTuple):
     """The answer of `ctx summarize`."""
 
     summary: Node
@@ -37,7 +37,7 @@ class Summarized(NamedTuple):
     redacted: tuple[Redaction, ...]
 
 
-def summarize(memory: Memory, options: Options, claim: Claim | None = None) -> Summarized:
+def summarize(memory: Memory, options: Options, claim: Claim | None = None) -> SummarizeResult:
     """A summary, derived from its sources. It takes their place in contexts.
 
     So it has the tags that say where the sources are seen: the project and the task that they
@@ -71,7 +71,7 @@ def summarize(memory: Memory, options: Options, claim: Claim | None = None) -> S
                 change.in_scope(source.scope).set_tier(source.id, OFF_CONTEXT)
     graph = memory.graph
     short = graph.shown([node_id, *(source.id for source in sources)])
-    return Summarized(
+    return SummarizeResult(
         graph.node(node_id),
         short[node_id],
         tuple(source.id for source in sources),

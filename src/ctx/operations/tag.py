@@ -9,7 +9,7 @@ from ctx.memory.model import PINNED, Node
 from ctx.workspace import Memory
 
 
-class Tagged(NamedTuple):
+class TagResult(NamedTuple):
     """The answer of `ctx tag`, `untag`, `pin` and `unpin`, for one node."""
 
     node: Node
@@ -18,11 +18,11 @@ class Tagged(NamedTuple):
     removed: tuple[str, ...]
 
 
-class Tagging(NamedTuple):
-    nodes: tuple[Tagged, ...]
+class TagResults(NamedTuple):
+    nodes: tuple[TagResult, ...]
 
 
-def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
+def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> TagResult:
     """Add tags. A tier takes the place of the one that was there, except for the pin."""
     with memory.transaction("tag", memory.graph.holding(node_id).scope) as change:
         wanted = model.tags(tags)
@@ -32,7 +32,7 @@ def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
     return _tagged(memory, node_id, added, removed)
 
 
-def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
+def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> TagResult:
     with memory.transaction("untag", memory.graph.holding(node_id).scope) as change:
         # Also what could not be given as a tag today can be taken away.
         wanted = [model.spelling(word.strip()) for word in tags]
@@ -40,32 +40,32 @@ def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
     return _tagged(memory, node_id, [], removed)
 
 
-def pin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
+def pin(memory: Memory, node_ids: Sequence[NodeId]) -> TagResults:
     added: dict[NodeId, bool] = {}
     by_scope = memory.graph.by_scope(node_ids)
     with memory.transaction("pin", *by_scope) as change:
         for scope, part in by_scope.items():
             here = change.in_scope(scope)
             added.update((each, here.tag(each, PINNED)) for each in part)
-    return Tagging(
+    return TagResults(
         tuple(_tagged(memory, each, [PINNED] if new else [], []) for each, new in added.items())
     )
 
 
-def unpin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
+def unpin(memory: Memory, node_ids: Sequence[NodeId]) -> TagResults:
     removed: dict[NodeId, bool] = {}
     by_scope = memory.graph.by_scope(node_ids)
     with memory.transaction("unpin", *by_scope) as change:
         for scope, part in by_scope.items():
             here = change.in_scope(scope)
             removed.update((each, here.untag(each, PINNED)) for each in part)
-    return Tagging(
+    return TagResults(
         tuple(_tagged(memory, each, [], [PINNED] if had else []) for each, had in removed.items())
     )
 
 
 def _tagged(
     memory: Memory, node_id: NodeId, added: Sequence[str], removed: Sequence[str]
-) -> Tagged:
+) -> TagResult:
     short = memory.graph.shown([node_id])[node_id]
-    return Tagged(memory.graph.node(node_id), short, tuple(added), tuple(removed))
+    return TagResult(memory.graph.node(node_id), short, tuple(added), tuple(removed))

@@ -24,7 +24,7 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import parse
 from ctx.narrative.roles import MAIN_STREAM
 from ctx.operations import compact, document
-from ctx.operations.compact import Compacted
+from ctx.operations.compact import CompactResult
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
@@ -59,7 +59,7 @@ class Task(NamedTuple):
     ended: str | None
 
 
-class Started(NamedTuple):
+class StartTaskResult(NamedTuple):
     """The answer of `ctx task start`."""
 
     task: Task
@@ -69,11 +69,11 @@ class Started(NamedTuple):
     joined: tuple[NodeId, ...]
     """Working nodes that belonged to no task before."""
     redacted: tuple[Redaction, ...]
-    compacted: Compacted | None = None
+    compacted: CompactResult | None = None
     """What became of what was staged for the task before."""
 
 
-class Ended(NamedTuple):
+class EndTaskResult(NamedTuple):
     """The answer of `ctx task end`."""
 
     task: Task
@@ -82,11 +82,11 @@ class Ended(NamedTuple):
     """Decisions and open questions, which are reference now."""
     summary: Node | None
     summary_short_id: str | None
-    compacted: Compacted | None = None
+    compacted: CompactResult | None = None
     """What became of what was staged."""
 
 
-class Current(NamedTuple):
+class CurrentTask(NamedTuple):
     """The answer of `ctx task current`."""
 
     task: Task | None
@@ -94,7 +94,7 @@ class Current(NamedTuple):
     """How many working nodes it has."""
 
 
-def start(memory: Memory, name: str, claim: Claim | None = None) -> Started:
+def start(memory: Memory, name: str, claim: Claim | None = None) -> StartTaskResult:
     """Make a task the current one, finding it by name or id, or making it."""
     graph = memory.graph
     # A name becomes a tag, where a secret would stay: it goes before.
@@ -133,10 +133,10 @@ def start(memory: Memory, name: str, claim: Claim | None = None) -> Started:
     task = _task(graph, word, graph.node(node_id))
     replaced = None if before == word else before
     found = tuple(Redaction("name", each.rule, each.line) for each in title.findings)
-    return Started(task, node is None, replaced, tuple(joined), found, compacted)
+    return StartTaskResult(task, node is None, replaced, tuple(joined), found, compacted)
 
 
-def _switched(memory: Memory, to: Node | None) -> Compacted | None:
+def _switched(memory: Memory, to: Node | None) -> CompactResult | None:
     """What was staged for another task becomes a commit before this one begins."""
     before = pending.current_task(memory.user, memory.task_key)
     if before is None or (to and _word_of(to) == before):
@@ -144,7 +144,7 @@ def _switched(memory: Memory, to: Node | None) -> Compacted | None:
     return compact.at_task_switch(memory)
 
 
-class Made(NamedTuple):
+class NewTask(NamedTuple):
     """A new task, inside a change; its file is named from `narrative/` on."""
 
     id: NodeId
@@ -155,11 +155,11 @@ class Made(NamedTuple):
 def make(
     memory: Memory,
     change: Change,
-    drafted: document.Draft,
+    drafted: document.DocumentDraft,
     status: Mapping[str, str],
     create: Callable[[str, str], None] | None,
     stream: str = MAIN_STREAM,
-) -> Made:
+) -> NewTask:
     """A new task; in a project's store also its file, which `create` makes.
 
     How it stands is recorded, and never written into the file: a person has that open.
@@ -178,10 +178,12 @@ def make(
         document.mention(memory, change, node_id, drafted.mentions)
     for tag in tags:
         change.tag(node_id, tag)
-    return Made(node_id, word, metadata.get("file"))
+    return NewTask(node_id, word, metadata.get("file"))
 
 
-def end(memory: Memory, name: str | None, *, summarize: bool, claim: Claim | None = None) -> Ended:
+def end(
+    memory: Memory, name: str | None, *, summarize: bool, claim: Claim | None = None
+) -> EndTaskResult:
     """Archive a task's working nodes; its decisions and open questions stay, as reference."""
     current = pending.current_task(memory.user, memory.task_key)
     if name is None and current is None:
@@ -221,17 +223,17 @@ def end(memory: Memory, name: str | None, *, summarize: bool, claim: Claim | Non
     task = _task(graph, word, graph.node(node.id) if node else None)
     summary = graph.node(summary_id) if summary_id else None
     short = graph.shown([summary_id])[summary_id] if summary_id else None
-    return Ended(task, notes, tuple(promoted), summary, short, compacted)
+    return EndTaskResult(task, notes, tuple(promoted), summary, short, compacted)
 
 
-def current(memory: Memory) -> Current:
+def current(memory: Memory) -> CurrentTask:
     word = pending.current_task(memory.user, memory.task_key)
     if word is None:
-        return Current(None, 0)
+        return CurrentTask(None, 0)
     node = _find(memory, word)
     working = _working(memory.graph, word, memory.project)
     notes = [each for each in working if node is None or each.id != node.id]
-    return Current(_task(memory.graph, word, node), len(notes))
+    return CurrentTask(_task(memory.graph, word, node), len(notes))
 
 
 def task_word(name: str) -> str:

@@ -20,17 +20,17 @@ _LONGEST_NAME = 100
 _MOST_AUTHORS = 20
 
 
-class Author(NamedTuple):
+class CommitAuthor(NamedTuple):
     name: str
     """In one line and cut: it is a stranger's text."""
     commits: int
 
 
-class Contents(NamedTuple):
+class TrustContents(NamedTuple):
     """What somebody who trusts a project store lets in."""
 
     commits: int
-    authors: tuple[Author, ...]
+    authors: tuple[CommitAuthor, ...]
     """Who made the commits, the busiest first; 20 at most."""
     author_count: int
     last_commit: str
@@ -40,7 +40,7 @@ class Contents(NamedTuple):
     """False where there is too much to look at all of it: then these are the least there is."""
 
 
-class Trust(NamedTuple):
+class TrustResult(NamedTuple):
     """The answer of `ctx trust`, and with `--revoke`."""
 
     root: str
@@ -51,7 +51,7 @@ class Trust(NamedTuple):
     """Since when it is trusted."""
     identity: str = ""
     """Who trusts it, as git names them."""
-    contents: Contents | None = None
+    contents: TrustContents | None = None
     put_aside: str = ""
     """Where a list of what is trusted was put that could not be read."""
     differed: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class TrustedProjects(NamedTuple):
     projects: tuple[TrustedProject, ...]
 
 
-def contents(project: Project) -> Contents:
+def contents(project: Project) -> TrustContents:
     repository = Repository(project, limit=WorkLimit())
     made: dict[str, int] = {}
     last = 0
@@ -99,9 +99,9 @@ def contents(project: Project) -> Contents:
                 made[author] = made.get(author, 0) + 1
                 last = max(last, commit.timestamp_unix)
         is_complete = True
-    return Contents(
+    return TrustContents(
         commits=sum(made.values()),
-        authors=tuple(sorted((Author(*each) for each in made.items()), key=_busiest_first))[
+        authors=tuple(sorted((CommitAuthor(*each) for each in made.items()), key=_busiest_first))[
             :_MOST_AUTHORS
         ],
         author_count=len(made),
@@ -111,18 +111,18 @@ def contents(project: Project) -> Contents:
     )
 
 
-def _busiest_first(author: Author) -> tuple[int, str]:
+def _busiest_first(author: CommitAuthor) -> tuple[int, str]:
     return -author.commits, author.name
 
 
-def trust(home: str, project: Project) -> Trust:
+def trust(home: str, project: Project) -> TrustResult:
     """Trust a project store from now on, in the name that its commits carry here."""
     is_broken = trusted.is_broken(home)
     differs = trust_check.verify(home, project).differs
     who = redaction.redact(git.identity(project.checkout)).text
     is_new = trust_check.trust_project(home, project, who, clock.iso(clock.now_ms()))
     known = trusted.find(home, project)
-    return Trust(
+    return TrustResult(
         project.root,
         "trusted" if is_new else "already trusted",
         known.at if known else "",
@@ -132,15 +132,15 @@ def trust(home: str, project: Project) -> Trust:
     )
 
 
-def revoke(home: str, project: Project) -> Trust:
+def revoke(home: str, project: Project) -> TrustResult:
     was_trusted = trust_check.revoke(home, project)
-    return Trust(project.root, "revoked" if was_trusted else "not trusted")
+    return TrustResult(project.root, "revoked" if was_trusted else "not trusted")
 
 
-def revoke_folder(home: str, root: str) -> Trust:
+def revoke_folder(home: str, root: str) -> TrustResult:
     """The same for a folder that holds no project store any more."""
     was_trusted = trust_check.revoke_folder(home, root)
-    return Trust(root, "revoked" if was_trusted else "not trusted")
+    return TrustResult(root, "revoked" if was_trusted else "not trusted")
 
 
 def everything(home: str) -> TrustedProjects:

@@ -16,13 +16,13 @@ from ctx.workspace import Memory
 _MOST_TOLD = 1_000
 
 
-class Changes(NamedTuple):
+class ChangeList(NamedTuple):
     """The answer of `ctx undo --list`."""
 
     changes: tuple[ChangeSummary, ...]
 
 
-class Undone(NamedTuple):
+class UndoResult(NamedTuple):
     """The answer of `ctx undo`."""
 
     change: ChangeSummary
@@ -38,13 +38,13 @@ class Undone(NamedTuple):
     """Documents that keep the words that were taken back, because git has them."""
 
 
-def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
+def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> UndoResult:
     """Take back the change that a person named, else the last one of this session."""
     graphs, change_id = _chosen(memory, text)
     if dry_run:
-        return Undone(
+        return UndoResult(
             inverse_changes.describe_change(graphs[0], change_id),
-            _told(graphs[0], change_id),
+            _summary(graphs[0], change_id),
             (),
             None,
         )
@@ -70,9 +70,9 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
         for record in part.written
         if record.kind == "node.delete"
     ]
-    return Undone(
+    return UndoResult(
         made,
-        _told(graph, change_id),
+        _summary(graph, change_id),
         tuple(kept),
         change.id,
         tuple(document.left_by(memory, gone)),
@@ -188,7 +188,7 @@ def _find(graph: Graph, text: str) -> str:
     return found[0]
 
 
-def _told(graph: Graph, change_id: str) -> tuple[str, ...]:
+def _summary(graph: Graph, change_id: str) -> tuple[str, ...]:
     found = records.of_change(graph.connection, inverse_changes.origin(graph, change_id))
     return tuple(
         f"{short(record.subject)} {records.describe(record, record.subject)}"

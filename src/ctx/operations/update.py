@@ -8,7 +8,7 @@ from ctx.memory import model
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node, Redaction
 from ctx.narrative import roles
-from ctx.operations.document import Document
+from ctx.operations.document import NodeDocument
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
@@ -31,7 +31,7 @@ class Options(NamedTuple):
     too. Otherwise those of such a document stay, and what is said holds instead of them."""
 
 
-class Updated(NamedTuple):
+class UpdateResult(NamedTuple):
     """The answer of `ctx update` and `ctx edit`."""
 
     node: Node
@@ -43,7 +43,7 @@ class Updated(NamedTuple):
     """The node's document, from the project's root, where it says something else now."""
 
 
-def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
+def update(memory: Memory, node_id: NodeId, options: Options) -> UpdateResult:
     """Set some fields. What a document says is changed in its file, where people read it.
 
     A file that other branches may have is left to people: what a command wrote there on two
@@ -74,17 +74,19 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
     graph = memory.graph
     short = graph.shown([node_id])[node_id]
     differs = path if "content" in changed else None
-    return Updated(graph.node(node_id), short, changed, tuple(change.redacted), differs)
+    return UpdateResult(graph.node(node_id), short, changed, tuple(change.redacted), differs)
 
 
-def _update_document(memory: Memory, node_id: NodeId, found: Document, options: Options) -> Updated:
+def _update_document(
+    memory: Memory, node_id: NodeId, found: NodeDocument, options: Options
+) -> UpdateResult:
     """Write the words into the document, and record what else is to be changed."""
     from ctx.operations import document
     from ctx.project.document_nodes import content_of
 
     wanted = redact(model.content(options.content or ""))
     text = redact(document.with_content(found.text, wanted.text)).text
-    before, after = content_of(found.seen), content_of(text.encode("utf-8", "surrogateescape"))
+    before, after = content_of(found.data), content_of(text.encode("utf-8", "surrogateescape"))
     with document.rewriting(found) as rewrite, memory.transaction("update", PROJECT) as change:
         changed = change.update_node(
             node_id,
@@ -104,4 +106,4 @@ def _update_document(memory: Memory, node_id: NodeId, found: Document, options: 
     graph = memory.graph
     secrets = [Redaction("content", each.rule, each.line) for each in wanted.findings]
     short = graph.shown([node_id])[node_id]
-    return Updated(graph.node(node_id), short, changed, (*secrets, *change.redacted))
+    return UpdateResult(graph.node(node_id), short, changed, (*secrets, *change.redacted))

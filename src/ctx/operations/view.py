@@ -10,12 +10,12 @@ from ctx.memory.graph import Graph
 from ctx.memory.model import DEFAULT_VIEW, View
 from ctx.memory.query.compile import Scope, compile_query
 from ctx.memory.query.query_parser import parse
-from ctx.operations.compose import Composition, Options, Visible, compose
+from ctx.operations.compose import Composition, Options, VisibleNodes, compose
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
 
-class Viewed(NamedTuple):
+class ViewResult(NamedTuple):
     """The answer of `ctx view create`, `update` and `delete`."""
 
     view: View
@@ -24,7 +24,7 @@ class Viewed(NamedTuple):
     """Whose store it is in: `project` or `user`."""
 
 
-class Views(NamedTuple):
+class ViewList(NamedTuple):
     """The answer of `ctx view list`."""
 
     views: tuple[View, ...]
@@ -36,7 +36,7 @@ class Views(NamedTuple):
 
 def create(
     memory: Memory, name: str, query: str, budget: int | None, scope: str | None = None
-) -> Viewed:
+) -> ViewResult:
     """A new view, in a store or where what is stated goes.
 
     To make one that is there, just so, is no mistake.
@@ -63,7 +63,7 @@ def update(
     query: str | None,
     budget: int | Literal["default"] | None,
     scope: str | None = None,
-) -> Viewed:
+) -> ViewResult:
     """Change what is given, leave the rest. The budget `default` is the configured one."""
     if query is not None:
         _check_query(query)
@@ -78,7 +78,7 @@ def update(
     return _viewed(memory, name, change.graph.scope, changed=wanted != present)
 
 
-def delete(memory: Memory, name: str, scope: str | None = None) -> Viewed:
+def delete(memory: Memory, name: str, scope: str | None = None) -> ViewResult:
     if name == DEFAULT_VIEW:
         raise UsageError(
             f"The view {name!r} cannot be deleted: it is what a session begins with.",
@@ -87,25 +87,25 @@ def delete(memory: Memory, name: str, scope: str | None = None) -> Viewed:
     with memory.transaction("view delete", scope or _scope(memory, name)) as change:
         view = change.graph.view(name)
         change.delete_view(name)
-    return Viewed(view, True, change.graph.scope)
+    return ViewResult(view, True, change.graph.scope)
 
 
-def list_views(memory: Memory) -> Views:
+def list_views(memory: Memory) -> ViewList:
     held = reversed(memory.graph.graphs)
     scopes = {view.name: graph.scope for graph in held for view in graph.views()}
     budget = memory.config.integer("view.default_budget")
-    return Views(tuple(memory.graph.views()), budget, scopes)
+    return ViewList(tuple(memory.graph.views()), budget, scopes)
 
 
-def render(memory: Memory, name: str, budget: int | None, visible: Visible) -> Composition:
+def render(memory: Memory, name: str, budget: int | None, visible: VisibleNodes) -> Composition:
     view = memory.graph.view(name)
     wanted = view.budget if budget is None else budget
     return compose(memory, Options(view.query, wanted, visible=visible))
 
 
-def _viewed(memory: Memory, name: str, scope: str, *, changed: bool) -> Viewed:
+def _viewed(memory: Memory, name: str, scope: str, *, changed: bool) -> ViewResult:
     [graph] = [each for each in memory.graph.graphs if each.scope == scope]
-    return Viewed(graph.view(name), changed, scope)
+    return ViewResult(graph.view(name), changed, scope)
 
 
 def _present(graph: Graph, name: str) -> View | None:

@@ -18,7 +18,7 @@ from ctx.workspace import Memory
 _ALL = 2**31
 
 
-class Given(NamedTuple):
+class GivenNode(NamedTuple):
     """A node that was given, and what has become of it."""
 
     id: NodeId
@@ -36,7 +36,7 @@ class Given(NamedTuple):
     `past_work`. A file in which code has changed is no node, and has no id."""
 
 
-class Explained(NamedTuple):
+class ReceiptDetails(NamedTuple):
     """The answer of `ctx why`."""
 
     receipt: str
@@ -49,18 +49,18 @@ class Explained(NamedTuple):
     frame: int
     """Of what stood around the nodes, or the chunks of a pack: how to use memory, headings, what
     was left out."""
-    items: tuple[Given, ...]
+    items: tuple[GivenNode, ...]
     packed: PackReceipt | None = None
     """Of a pack: why each part is in it, and what was left out."""
 
 
-class Receipts(NamedTuple):
+class ReceiptList(NamedTuple):
     """The answer of `ctx why --list`."""
 
     receipts: tuple[Receipt, ...]
 
 
-def why(memory: Memory, named: str | None) -> Explained:
+def why(memory: Memory, named: str | None) -> ReceiptDetails:
     """A receipt; where none is named, the last one of those that `last` lists."""
     if named is not None:
         return _explained(memory, _named(memory, named))
@@ -73,14 +73,14 @@ def why(memory: Memory, named: str | None) -> Explained:
     return _explained(memory, found[0])
 
 
-def last(memory: Memory, limit: int) -> Receipts:
+def last(memory: Memory, limit: int) -> ReceiptList:
     """The last receipts of this project, or all of them if the limit is 0.
 
     Outside of any project, and where a project has none yet, they are those of all.
     """
     most = limit or _ALL
     found = _newest(memory, memory.project, most) or _newest(memory, None, most)
-    return Receipts(tuple(found))
+    return ReceiptList(tuple(found))
 
 
 def _named(memory: Memory, text: str) -> Receipt:
@@ -142,21 +142,23 @@ def read_receipt(name: str, said: bytes) -> HookReceipt:
     return receipts.read(receipt_id, clock.iso(spool.made_ms(receipt_id)), told)
 
 
-def _explained(memory: Memory, receipt: Receipt) -> Explained:
+def _explained(memory: Memory, receipt: Receipt) -> ReceiptDetails:
     ids = [item.id for item in receipt.items if item.id]
     now = {node.id: node for node in memory.graph.nodes(ids)}
-    items = tuple(_given(memory, item, now.get(item.id)) for item in receipt.items)
+    items = tuple(_given_node(memory, item, now.get(item.id)) for item in receipt.items)
     told = sum(item.tokens for item in items)
     if receipt.packed is not None:
         told = receipt.packed.narrative + sum(each.tokens for each in receipt.packed.chunks)
-    return Explained(*receipt[:6], receipt.tokens - told, items, receipt.packed)
+    return ReceiptDetails(*receipt[:6], receipt.tokens - told, items, receipt.packed)
 
 
-def _given(memory: Memory, item: ReceiptItem, now: Node | None) -> Given:
+def _given_node(memory: Memory, item: ReceiptItem, now: Node | None) -> GivenNode:
     changed: bool | None = None
     if now is not None:
         changed = now.updated_at != item.updated_at
     elif item.id and any(graph.was_deleted(item.id) for graph in memory.graph.graphs):
         changed = True
     content = now.content if now else None
-    return Given(item.id, item.label, item.tokens, item.updated_at, content, changed, item.layer)
+    return GivenNode(
+        item.id, item.label, item.tokens, item.updated_at, content, changed, item.layer
+    )

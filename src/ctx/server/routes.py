@@ -12,7 +12,7 @@ from ctx.operations.apply import AUTHOR
 from ctx.workspace import Environment, Memory, for_agents, open_memory
 
 if TYPE_CHECKING:
-    from ctx.operations.queue import Queue
+    from ctx.operations.capture_queue import CaptureQueue
 
 _MAX_LIMIT = 1_000
 _DEFAULT_LIMIT = 20
@@ -63,18 +63,18 @@ class EventsAnswer(NamedTuple):
 class Health(NamedTuple):
     status: str
     """`ok`, or what is wrong with the store."""
-    queue: "Queue"
+    queue: "CaptureQueue"
 
 
 def health(request: RouteRequest) -> Health:
-    from ctx.operations import queue
+    from ctx.operations import capture_queue
 
     try:
         with _user_memory(request) as memory:
-            return Health("ok", queue.queue(memory))
+            return Health("ok", capture_queue.capture_queue(memory))
     except CtxError as error:
         home = request.environment.user_store.home
-        return Health(error.message, queue.without_store(home))
+        return Health(error.message, capture_queue.without_store(home))
 
 
 def context(request: RouteRequest) -> ContextAnswer:
@@ -138,25 +138,25 @@ def nodes(request: RouteRequest) -> Any:
 def apply(request: RouteRequest) -> Any:
     """Run the commands of agents. A hook waits for this, so it does nothing else."""
     from ctx.hook_files import spool
-    from ctx.operations import apply, tend
+    from ctx.operations import apply, worker_round
 
     home = request.environment.user_store.home
-    with apply.alone(home) as held:
+    with apply.hold_spool(home) as held:
         if not held:
             return apply.NOTHING._replace(waiting=len(spool.waiting(home)))
         with open_memory(request.environment, writing=True) as memory:
-            return apply.commands(memory, home, tend.transcript_timeout_s(memory))
+            return apply.commands(memory, home, worker_round.transcript_timeout_s(memory))
 
 
 def prompt(request: RouteRequest) -> Any:
     """What is relevant to a prompt and was not shown to this session yet."""
-    from ctx.operations.relevant import relevant
+    from ctx.operations.prompt_hints import prompt_hints
 
     folder, session = request.required("folder"), request.required("session")
     _check_folder(folder)
     deadline = clock.monotonic_after(_RELEVANT_S)
     with _user_memory(request) as memory:
-        return relevant(memory, folder, session, request.required("prompt"), deadline)
+        return prompt_hints(memory, folder, session, request.required("prompt"), deadline)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 A hook starts it if none is running, and wakes it through a pipe. The worker drains the spool before
 it loads anything heavy, then serves `server.app` on a Unix socket, and exits when no session is
-live. `operations.tend` defines a round; this package decides when rounds run and keeps errors from
+live. `operations.worker_round` defines a round; this package decides when rounds run and keeps errors from
 ending the process.
 
 Nothing depends on the worker. Without it, events wait in the spool and `ctx hook apply` processes

@@ -24,7 +24,7 @@ from ctx.hook_files import spool
 from ctx.workspace import Environment, Memory
 
 if TYPE_CHECKING:
-    from ctx.operations.model_synthesis import Asking
+    from ctx.operations.model_questions import SynthesisModel
     from ctx.synthesis.by_model.questions import Name, Question, Voice
 
 _SHORTEST_PAUSE_S = 60.0
@@ -64,7 +64,7 @@ class ModelThread:
         self._thread: Thread | None = None
         self._woken = Event()
         self._is_stopping = False
-        self._asking: Asking | None = None
+        self._asking: SynthesisModel | None = None
         self._asking_since: float | None = None
         self._settled: dict[str, tuple[str, ...]] = {}
         """The state of sessions when there was nothing to ask about them."""
@@ -122,14 +122,14 @@ class ModelThread:
         is_early = clock.monotonic() < self._not_before or self._day_spent == _day(config)
         if not _is_enabled(config) or is_early:
             return
-        from ctx.operations import model_synthesis
+        from ctx.operations import model_questions
 
-        if (found := self._next(config, model_synthesis.voice(config))) is None:
+        if (found := self._next(config, model_questions.voice(config))) is None:
             return
         is_well = False
         try:
             store = self._environment.user_store
-            with model_synthesis.configured(config, self._variables, store) as asking:
+            with model_questions.configured(config, self._variables, store) as asking:
                 self._asking = asking
                 voice = asking.voice() if asking else None
                 while asking and voice and not self._is_stopping:
@@ -154,9 +154,9 @@ class ModelThread:
                 self._not_before = clock.monotonic() + self._pause_s
                 self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
 
-    def _ask(self, asking: "Asking", config: Config, due: _DueQuestion) -> None:
+    def _ask(self, asking: "SynthesisModel", config: Config, due: _DueQuestion) -> None:
         from ctx.llm.ledger import DailyCapReached, SessionCapReached
-        from ctx.operations import model_synthesis
+        from ctx.operations import model_questions
 
         session, question, scrub = due
         self._asking_since = clock.monotonic()
@@ -184,7 +184,7 @@ class ModelThread:
             # The worker is stopping; a cut-off answer is not stored.
             return
         with self._open_memory() as memory:
-            model_synthesis.keep(memory, answer, scrub)
+            model_questions.keep(memory, answer, scrub)
         self._pause_s = _SHORTEST_PAUSE_S
         self._refused_in_a_row = 0
         self._failed.pop(session.id, None)
@@ -198,18 +198,18 @@ class ModelThread:
 
         Sessions with failures come last.
         """
-        from ctx.operations import model_synthesis
+        from ctx.operations import model_questions
 
         cap = config.integer(_SESSION_CAP)
         with self._open_memory() as memory:
             connection = memory.user.connection
-            scrub = model_synthesis.last_scrub(connection)
-            recent = model_synthesis.recent(connection)
+            scrub = model_questions.last_scrub(connection)
+            recent = model_questions.recent(connection)
             for session in sorted(recent, key=lambda each: self._failed.get(each.id, 0)):
-                stands = (*model_synthesis.standing(connection, session), str(cap))
+                stands = (*model_questions.progress_key(connection, session), str(cap))
                 if self._settled.get(session.id) == stands:
                     continue
-                for question in model_synthesis.due(connection, session, voice):
+                for question in model_questions.due(connection, session, voice):
                     is_spent = cap <= self._spent.get((session.id, question.kind), -1)
                     if not is_spent and question.name not in self._refused:
                         return _DueQuestion(session, question, scrub)
@@ -220,12 +220,12 @@ class ModelThread:
         """Report each problem once."""
         if error.message in self._reported:
             return
-        from ctx.operations import model_synthesis
+        from ctx.operations import model_questions
 
         self._reported.add(error.message)
         self._log(f"what a model tells of {session}: {error.message}")
         with self._open_memory() as memory:
-            model_synthesis.note(memory.user.connection, session, error)
+            model_questions.note(memory.user.connection, session, error)
 
 
 def _is_enabled(config: Config) -> bool:

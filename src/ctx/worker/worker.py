@@ -12,8 +12,8 @@ import ctx
 from ctx import clock
 from ctx.hook_files import live, spool
 from ctx.layout import UserStore
-from ctx.operations import tend
-from ctx.operations.tend import Tending
+from ctx.operations import worker_round
+from ctx.operations.worker_round import WorkerRounds
 from ctx.worker import process_lock, worker_log
 from ctx.worker.model_thread import ModelThread
 from ctx.workspace import Environment, Memory
@@ -61,7 +61,7 @@ class Worker:
         self._woken_at = self._began
         self._install = _install_stamp(ctx.__file__)
         self._lock = _inode(self.store.worker_lock)
-        self._tending = Tending(self.home, self._guard, self.is_stopping)
+        self._tending = WorkerRounds(self.home, self._guard, self.is_stopping)
         self._model_thread = ModelThread(environment, variables, open_memory, self._guard, self.log)
 
     def log(self, message: str) -> None:
@@ -70,7 +70,7 @@ class Worker:
     def drain(self) -> None:
         """Drain the spool and nothing else: a hook may be waiting for its commands."""
         with self._guard("the spool"), self._open_memory() as memory:
-            for problem in tend.problems(tend.drain(memory, self.home)):
+            for problem in worker_round.problems(worker_round.drain(memory, self.home)):
                 self.log(problem)
 
     def round(self) -> None:
@@ -78,7 +78,7 @@ class Worker:
         process_lock.rewrite(self.store.worker_lock)
         with self._guard("a round"), self._open_memory() as memory:
             tended = self._tending.round(memory)
-            for problem in tend.problems(tended.applied):
+            for problem in worker_round.problems(tended.applied):
                 self.log(problem)
         with self._guard("what a model tells"):
             self._model_thread.wake()

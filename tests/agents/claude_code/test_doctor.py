@@ -15,7 +15,7 @@ from ctx.agents.claude_code.doctor import Diagnosis, examine
 from ctx.agents.claude_code.setup import Setup
 from ctx.cli.settings import Settings, variables
 from ctx.ids import CLI_SESSION
-from ctx.operations.checkup import Check
+from ctx.operations.store_checks import DoctorCheck
 from ctx.workspace import Environment
 
 Register = Callable[..., Path]
@@ -54,11 +54,11 @@ def diagnosis(folder: Path) -> Diagnosis:
     return examine(Setup(around, found.claude_folder, there, variables()))
 
 
-def about(name: str, folder: Path) -> list[Check]:
+def about(name: str, folder: Path) -> list[DoctorCheck]:
     return named(name, diagnosis(folder))
 
 
-def named(name: str, found: Diagnosis) -> list[Check]:
+def named(name: str, found: Diagnosis) -> list[DoctorCheck]:
     return [check for check in found.checks if check.name == name]
 
 
@@ -85,7 +85,7 @@ def one(event: str, command: str) -> dict[str, Any]:
 
 def test_clients_and_their_versions(programs: Path, folder: Path) -> None:
     assert about("client", folder) == [
-        Check(
+        DoctorCheck(
             "client",
             "warning",
             "Claude Code is neither on the PATH nor in one of its usual places.",
@@ -94,7 +94,7 @@ def test_clients_and_their_versions(programs: Path, folder: Path) -> None:
     ]
     program(programs / "claude", "2.1.325 (Claude Code)")
     assert about("client", folder) == [
-        Check("client", "ok", f"Claude Code 2.1.325: {programs}/claude", "")
+        DoctorCheck("client", "ok", f"Claude Code 2.1.325: {programs}/claude", "")
     ]
     program(programs / "claude", "Segmentation fault")
     (check,) = about("client", folder)
@@ -109,7 +109,7 @@ def test_clients_and_their_versions(programs: Path, folder: Path) -> None:
 
 def test_no_hooks_are_a_problem(programs: Path, claude: Path, folder: Path) -> None:
     assert about("hooks", folder) == [
-        Check(
+        DoctorCheck(
             "hooks",
             "problem",
             "No hook of ctx is registered with Claude Code.",
@@ -124,10 +124,10 @@ def test_hooks_as_they_should_be(programs: Path, claude: Path, folder: Path) -> 
     settings(claude / "settings.json", users("2.1.325"))
     found = diagnosis(folder)
     assert named("hooks", found) == [
-        Check("hooks", "ok", f"8 in {claude}/settings.json, up to date", "")
+        DoctorCheck("hooks", "ok", f"8 in {claude}/settings.json, up to date", "")
     ]
     assert named("hooks run", found) == [
-        Check(
+        DoctorCheck(
             "hooks run",
             "ok",
             "tried session-start, prompt-submit, stop, post-tool-use, post-tool-use-failure,"
@@ -142,7 +142,7 @@ def test_an_event_that_a_client_does_not_know(programs: Path, claude: Path, fold
     command = registration.plain_command("post-tool-use-failure")
     settings(claude / "settings.json", one("PostToolUseFailure", command))
     assert about("client settings", folder) == [
-        Check(
+        DoctorCheck(
             "client settings",
             "problem",
             f"{claude}/settings.json, line 3, column 5: Claude Code 2.0.47 does not know"
@@ -165,7 +165,7 @@ def test_an_event_of_somebody_else_that_a_client_does_not_know(
     found = diagnosis(folder)
     line = (claude / "settings.json").read_text().splitlines().index(f'    "{name}": [') + 1
     assert named("client settings", found) == [
-        Check(
+        DoctorCheck(
             "client settings",
             "problem",
             f"{claude}/settings.json, line {line}, column 5: Claude Code 2.0.47 does not know"
@@ -204,7 +204,7 @@ def without(entries: dict[str, Any], *events: str) -> dict[str, Any]:
 def test_hooks_that_are_missing(programs: Path, claude: Path, repo: Path) -> None:
     program(programs / "claude", "2.1.325 (Claude Code)")
     settings(claude / "settings.json", without(users("2.1.325"), "Stop", "SessionEnd"))
-    missing = Check(
+    missing = DoctorCheck(
         "hooks", "problem", "Not registered: Stop, SessionEnd.", "`ctx install` registers them."
     )
     assert about("hooks", repo) == [missing]
@@ -232,7 +232,7 @@ def test_hooks_that_run_only_for_some(programs: Path, claude: Path, folder: Path
         entries[event] = {**entries[event], "matcher": matcher}
     settings(claude / "settings.json", entries)
     assert about("hooks", folder) == [
-        Check(
+        DoctorCheck(
             "hooks",
             "warning",
             f"{claude}/settings.json runs {event} only for `{matchers[event]}`.",
@@ -257,7 +257,7 @@ def test_hooks_of_ours_in_a_form_of_their_own(programs: Path, claude: Path, fold
         claude / "settings.json", {"Stop": {"hooks": hooks}, **without(users("2.1.325"), "Stop")}
     )
     assert about("hooks", folder) == [
-        Check(
+        DoctorCheck(
             "hooks",
             "warning",
             f"{claude}/settings.json, line {number}, column 11: a hook of ctx that `ctx install`"
@@ -283,7 +283,7 @@ def test_hooks_of_another_time(programs: Path, claude: Path, folder: Path) -> No
     settings(claude / "settings.json", {**users("2.1.325"), **one("Stop", gone)})
     found = diagnosis(folder)
     assert named("hooks", found) == [
-        Check(
+        DoctorCheck(
             "hooks",
             "warning",
             f"{claude}/settings.json has hooks as this ctx would not register them.",
@@ -303,7 +303,7 @@ def test_hooks_of_a_project_need_ctx_on_the_path(programs: Path, claude: Path, r
     below.mkdir()
     found = diagnosis(below)
     assert named("hooks", found) == [
-        Check("hooks", "ok", f"7 in {repo}/.claude/settings.json, up to date", "")
+        DoctorCheck("hooks", "ok", f"7 in {repo}/.claude/settings.json, up to date", "")
     ]
     (missing,) = named("hooks run", found)
     assert missing.state == "problem"
@@ -320,7 +320,9 @@ def test_hooks_of_a_project_need_ctx_on_the_path(programs: Path, claude: Path, r
 def test_hooks_of_the_plugin(programs: Path, claude: Path, folder: Path) -> None:
     settings(claude / "settings.json", {}, enabledPlugins={"ctx@ctx-memory": True})
     found = diagnosis(folder)
-    assert named("hooks", found) == [Check("hooks", "ok", "the plugin `ctx` is switched on", "")]
+    assert named("hooks", found) == [
+        DoctorCheck("hooks", "ok", "the plugin `ctx` is switched on", "")
+    ]
     # They are plain `ctx`, which is not there.
     assert [check.state for check in named("hooks run", found)] == ["problem"]
     # It brings its own skill.
@@ -387,7 +389,7 @@ def test_a_file_in_the_place_of_the_store(
     home.write_text("")
     found = diagnosis(folder)
     assert named("store", found) == [
-        Check(
+        DoctorCheck(
             "store",
             "problem",
             f"{home} is not a folder, and the user store would be one.",
@@ -427,7 +429,7 @@ def test_which_ctx_a_shell_finds(
     program(programs / "ctx", "ctx version 1.4.2 (go1.22)")
     ours = os.path.dirname(sys.executable)
     assert about("PATH", folder) == [
-        Check(
+        DoctorCheck(
             "PATH",
             "warning",
             f"`ctx` is {programs}/ctx, and that is another program.",
@@ -444,7 +446,9 @@ def test_which_ctx_a_shell_finds(
     assert states("PATH", folder) == ["warning"]
     (programs / "ctx").chmod(0o600)
     monkeypatch.setenv("PATH", f":.:{programs}:{ours}")
-    assert about("PATH", folder) == [Check("PATH", "ok", f"`ctx` is {ours}/ctx, this one", "")]
+    assert about("PATH", folder) == [
+        DoctorCheck("PATH", "ok", f"`ctx` is {ours}/ctx, this one", "")
+    ]
 
 
 # The skill
@@ -454,15 +458,15 @@ def test_the_skill(programs: Path, claude: Path, folder: Path) -> None:
     place = claude / "skills" / "ctx"
     assert states("skill", folder) == ["warning"]
     skill.write(str(place))
-    assert about("skill", folder) == [Check("skill", "ok", f"{place}, up to date", "")]
+    assert about("skill", folder) == [DoctorCheck("skill", "ok", f"{place}, up to date", "")]
     (place / "SKILL.md").write_text("Mine.\n")
-    assert about("skill", folder) == [Check("skill", "ok", f"{place}, changed by you", "")]
+    assert about("skill", folder) == [DoctorCheck("skill", "ok", f"{place}, changed by you", "")]
     ours = skill.files()["SKILL.md"]
     (place / "SKILL.md").write_text(f"Mine.\n{ours}")
-    assert about("skill", folder) == [Check("skill", "ok", f"{place}, changed by you", "")]
+    assert about("skill", folder) == [DoctorCheck("skill", "ok", f"{place}, changed by you", "")]
     (place / "SKILL.md").write_text(f"Mine.\n{skill.marked('As it was once.')}")
     assert about("skill", folder) == [
-        Check(
+        DoctorCheck(
             "skill",
             "warning",
             f"{place} was changed by you, and is of another version of ctx.",
@@ -472,7 +476,7 @@ def test_the_skill(programs: Path, claude: Path, folder: Path) -> None:
     skill.write(str(place))
     (place / "examples.md").unlink()
     assert about("skill", folder) == [
-        Check(
+        DoctorCheck(
             "skill",
             "warning",
             f"{place} is of another version of ctx.",

@@ -16,7 +16,7 @@ from ctx.hosts.registry import Hosts
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.operations import apply, backfill
-from ctx.operations.backfill import Wanted
+from ctx.operations.backfill import Options
 from ctx.workspace import Environment, Memory, open_memory
 from tests.agents.scripted_host.adapter import NAME, Scripted
 
@@ -90,7 +90,7 @@ def test_transcripts(world: World) -> None:
 
 def test_sessions_of_the_past(world: World) -> None:
     world.write(by="user", words="What is wrong?")
-    wanted = Wanted(str(world.log.parent.parent), host=NAME)
+    wanted = Options(str(world.log.parent.parent), host=NAME)
     done = backfill.backfill(world.memory, wanted)
     assert [(each.session, each.what) for each in done.sessions] == [(CHAT, "What is wrong?")]
 

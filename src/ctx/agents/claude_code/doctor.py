@@ -12,20 +12,20 @@ from ctx import disk
 from ctx.agents.claude_code import hook_checks, install, skill
 from ctx.agents.claude_code.setup import Setup
 from ctx.operations import model_checks
-from ctx.operations.checkup import Check, check_up, looked, ok
+from ctx.operations.store_checks import DoctorCheck, guarded, ok, store_checks
 from ctx.sqlite.connection import shown
 
 
 class Diagnosis(NamedTuple):
     """The answer of `ctx doctor`."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[DoctorCheck, ...]
     problems: int
     warnings: int
 
 
 def examine(setup: Setup) -> Diagnosis:
-    looks: dict[str, Callable[[Setup], Iterator[Check]]] = {
+    looks: dict[str, Callable[[Setup], Iterator[DoctorCheck]]] = {
         "client": _clients,
         "client settings": hook_checks.readable,
         "hooks": hook_checks.registered,
@@ -34,61 +34,61 @@ def examine(setup: Setup) -> Diagnosis:
         "skill": _skill,
         "model": _model,
     }
-    checks = [*check_up(setup.environment)]
+    checks = [*store_checks(setup.environment)]
     for name, look in looks.items():
-        checks += looked(name, look(setup))
+        checks += guarded(name, look(setup))
     states = [check.state for check in checks]
     return Diagnosis(tuple(checks), states.count("problem"), states.count("warning"))
 
 
-def _clients(setup: Setup) -> Iterator[Check]:
+def _clients(setup: Setup) -> Iterator[DoctorCheck]:
     if not setup.clients:
         # One that an editor brought along lies in a folder of that editor's.
         seen = "Claude Code is neither on the PATH nor in one of its usual places."
         advice = "Install it, then run `ctx install` again. An editor's own one is not looked for."
-        yield Check("client", "warning", seen, advice)
+        yield DoctorCheck("client", "warning", seen, advice)
     for client in setup.clients:
         if client.version is None:
             seen = f"{shown(client.path)} does not say which version it is."
             advice = f"`{shown(client.path)} --version` should; see why it does not."
-            yield Check("client", "warning", seen, advice)
+            yield DoctorCheck("client", "warning", seen, advice)
         else:
             yield ok("client", f"Claude Code {client.version}: {shown(client.path)}")
 
 
-def _path(setup: Setup) -> Iterator[Check]:
+def _path(setup: Setup) -> Iterator[DoctorCheck]:
     program = install.program_on_path(setup.variables)
-    yield Check("PATH", "warning" if program.advice else "ok", program.seen, program.advice)
+    yield DoctorCheck("PATH", "warning" if program.advice else "ok", program.seen, program.advice)
 
 
-def _skill(setup: Setup) -> Iterator[Check]:
+def _skill(setup: Setup) -> Iterator[DoctorCheck]:
     mine = os.path.join(setup.claude_folder, "skills", "ctx")
     if os.path.lexists(os.path.join(mine, "SKILL.md")):
         yield _pages(mine, "ctx install")
     elif not any(file.has_plugin for file in setup.files):
         seen = f"It is not in {shown(mine)}: Claude does not know its commands."
-        yield Check("skill", "warning", seen, setup.by_install("writes it"))
+        yield DoctorCheck("skill", "warning", seen, setup.by_install("writes it"))
     projects = os.path.join(setup.project_folder, "skills", "ctx")
     if setup.is_project and os.path.lexists(os.path.join(projects, "SKILL.md")):
         yield _pages(projects, "ctx install --project")
 
 
-def _model(setup: Setup) -> Iterator[Check]:
+def _model(setup: Setup) -> Iterator[DoctorCheck]:
     yield from model_checks.model(setup.environment, setup.variables)
     yield from model_checks.spending(setup.environment)
 
 
-def _pages(folder: str, command: str) -> Check:
+def _pages(folder: str, command: str) -> DoctorCheck:
     edited = skill.edited(folder)
     if skill.is_current(folder):
         return ok("skill", f"{shown(folder)}, up to date")
     if not edited:
         seen = f"{shown(folder)} is of another version of ctx."
-        return Check("skill", "warning", seen, f"`{command}` brings it up to date.")
+        return DoctorCheck("skill", "warning", seen, f"`{command}` brings it up to date.")
     if any(map(_is_of_another_version, edited)):
         seen = f"{shown(folder)} was changed by you, and is of another version of ctx."
         advice = f"`{command}` brings it up to date, and puts your pages aside as *{skill.EDITED}."
-        return Check("skill", "warning", seen, advice)
+        return DoctorCheck("skill", "warning", seen, advice)
     return ok("skill", f"{shown(folder)}, changed by you")
 
 

@@ -11,18 +11,20 @@ from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.claude_code.settings_file import Named
 from ctx.agents.claude_code.setup import Settings, Setup
-from ctx.operations.checkup import Check, ok
+from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.sqlite.connection import shown
 
 
-def readable(setup: Setup) -> Iterator[Check]:
+def readable(setup: Setup) -> Iterator[DoctorCheck]:
     """Whether the client can read its settings, and whether it runs hooks at all."""
     for file in setup.files:
         if file.problem:
-            yield Check("client settings", "problem", file.problem, file.advice)
+            yield DoctorCheck("client settings", "problem", file.problem, file.advice)
         if file.plain.get("disableAllHooks") is True:
             seen = f"{shown(file.path)} switches all hooks off."
-            yield Check("client settings", "problem", seen, "Take `disableAllHooks` out of it.")
+            yield DoctorCheck(
+                "client settings", "problem", seen, "Take `disableAllHooks` out of it."
+            )
         for event, client in _spoiling(setup, file):
             seen = (
                 f"{shown(file.path)}, {event.place}: Claude Code {client.version} does not know"
@@ -32,7 +34,7 @@ def readable(setup: Setup) -> Iterator[Check]:
             is_ours = any(hook.event == event.event for hook in file.hooks)
             if is_ours and file in _installed(setup):
                 advice = _by_install(setup, file, "takes our hook out of it")
-            yield Check("client settings", "problem", seen, advice)
+            yield DoctorCheck("client settings", "problem", seen, advice)
 
 
 def _spoiling(setup: Setup, file: Settings) -> Iterator[tuple[Named, Client]]:
@@ -44,19 +46,19 @@ def _spoiling(setup: Setup, file: Settings) -> Iterator[tuple[Named, Client]]:
                 break
 
 
-def registered(setup: Setup) -> Iterator[Check]:
+def registered(setup: Setup) -> Iterator[DoctorCheck]:
     """Whether all hooks are registered, and as this ctx would register them now."""
     if setup.has_plugin:
         yield ok("hooks", "the plugin `ctx` is switched on")
     missing = _missing(setup)
     if missing == list(_wanted(setup)):
         seen = "No hook of ctx is registered with Claude Code."
-        yield Check("hooks", "problem", seen, setup.by_install("registers them"))
+        yield DoctorCheck("hooks", "problem", seen, setup.by_install("registers them"))
     elif missing:
         seen = f"Not registered: {', '.join(missing)}."
         mine = setup.user.hooks or not (setup.is_project and setup.project.hooks)
         advice = _by_install(setup, setup.user if mine else setup.project, "registers them")
-        yield Check("hooks", "problem", seen, advice)
+        yield DoctorCheck("hooks", "problem", seen, advice)
     for file in setup.files:
         told = [*_in_file(setup, file)]
         yield from told
@@ -89,25 +91,27 @@ def _by_install(setup: Setup, file: Settings, does: str) -> str:
     return f"`ctx install --project` {does}."
 
 
-def _in_file(setup: Setup, file: Settings) -> Iterator[Check]:
+def _in_file(setup: Setup, file: Settings) -> Iterator[DoctorCheck]:
     """What is not as this ctx would write it."""
     where = shown(file.path)
     entries = setup.wanted if file is setup.user else registration.project_entries()
     if file in _installed(setup) and _differs(file, entries):
         seen = f"{where} has hooks as this ctx would not register them."
-        yield Check("hooks", "warning", seen, _by_install(setup, file, "brings them up to date"))
+        yield DoctorCheck(
+            "hooks", "warning", seen, _by_install(setup, file, "brings them up to date")
+        )
     for hook in file.hooks:
         if hook.is_narrowed:
             seen = f"{where} runs {hook.event} only for `{hook.matcher}`."
             advice = 'Make its matcher "", unless you want it so: nothing else reaches memory.'
-            yield Check("hooks", "warning", seen, advice)
+            yield DoctorCheck("hooks", "warning", seen, advice)
     for other in file.unmanaged:
         seen = (
             f"{where}, {other.place}: a hook of ctx that `ctx install` does not manage, for"
             f" {other.event}: {other.line[:200]}"
         )
         advice = "Take it out, then run `ctx install`: beside another it runs twice."
-        yield Check("hooks", "warning", seen, advice)
+        yield DoctorCheck("hooks", "warning", seen, advice)
 
 
 def _differs(file: Settings, entries: Mapping[str, Group]) -> bool:
@@ -123,7 +127,7 @@ def _differs(file: Settings, entries: Mapping[str, Group]) -> bool:
     return len(standing) != len(wanted) or any(hook not in standing for hook in wanted)
 
 
-def tried(setup: Setup) -> Iterator[Check]:
+def tried(setup: Setup) -> Iterator[DoctorCheck]:
     """Run each command that is registered somewhere, once."""
     commands = [hook.command for file in setup.files for hook in file.hooks]
     if setup.has_plugin:
@@ -141,7 +145,7 @@ def tried(setup: Setup) -> Iterator[Check]:
             yield ok("hooks run", f"tried {told}: fine")
         elif tried_ones[0] == registration.plain_command(words[0]):
             advice = f"`{tried_ones[0]}` needs this ctx on the PATH of the client."
-            yield Check("hooks run", "problem", f"{told}: {problem}", advice)
+            yield DoctorCheck("hooks run", "problem", f"{told}: {problem}", advice)
         else:
             advice = f"{setup.by_install('registers it anew')} Now it is: {tried_ones[0]}"
-            yield Check("hooks run", "problem", f"{told}: {problem}", advice)
+            yield DoctorCheck("hooks run", "problem", f"{told}: {problem}", advice)

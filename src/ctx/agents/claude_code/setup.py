@@ -12,7 +12,7 @@ from ctx.agents.claude_code.registration import Group
 from ctx.agents.claude_code.settings_file import Named, Registered, Unmanaged
 from ctx.config.resolve import survey
 from ctx.errors import CtxError
-from ctx.operations.checkup import is_in_the_way, nearest_folder
+from ctx.operations.store_checks import is_in_the_way, nearest_folder
 from ctx.sqlite.connection import shown
 from ctx.workspace import Environment
 

@@ -8,7 +8,7 @@
     merging     what of it is added to what was found without a model, and what it rewords
 
 Each question stands for itself: what it shows has an upper bound, however long the session is, and
-asking twice does no harm. Nothing here asks anybody: `operations/model_synthesis.py` does.
+asking twice does no harm. Nothing here asks anybody: `operations/model_questions.py` does.
 
 What a model says is a stranger's text. It must have a strict form, is cut to the lengths that
 everything has, rests on steps that are there, and has less weight than what the steps show. What a

@@ -7,32 +7,32 @@ from typing import NamedTuple
 
 from ctx.capture import policy
 from ctx.capture.pausing import EVERYWHERE
-from ctx.operations.pause import Pause, held, place_of
+from ctx.operations.pause import Pause, active_pauses, place_of
 from ctx.sqlite.connection import shown
 from ctx.workspace import Environment
 
 
-class Standstill(NamedTuple):
+class CaptureStop(NamedTuple):
     why: str
     """Such as `paused everywhere since 2026-11-15T09:12:00Z`."""
     advice: str
     """What ends it."""
 
 
-def standstills(environment: Environment) -> tuple[Standstill, ...]:
+def capture_stops(environment: Environment) -> tuple[CaptureStop, ...]:
     """All there are: pauses anywhere, and what is set for this place."""
     home = environment.user_store.home
     place = place_of(environment.folder, home)
     # As capture reads them: what a project sets is no word in what is taken in.
     config = environment.user_config
-    found = [_paused(each) for each in held(home)]
+    found = [_paused(each) for each in active_pauses(home)]
     if why := policy.closed(config, place, environment.variables.get("HOME", "")):
         name = "ignore_projects" if config.flag("capture.enabled") else "enabled"
-        found.append(Standstill(why, f"`ctx config explain capture.{name}` shows who set it."))
+        found.append(CaptureStop(why, f"`ctx config explain capture.{name}` shows who set it."))
     return tuple(found)
 
 
-def _paused(pause: Pause) -> Standstill:
+def _paused(pause: Pause) -> CaptureStop:
     where = "everywhere" if pause.folder == EVERYWHERE else f"in {shown(pause.folder)}"
     until = f" until {pause.until}" if pause.until else ""
-    return Standstill(f"paused {where} since {pause.since}{until}", "`ctx resume` goes on.")
+    return CaptureStop(f"paused {where} since {pause.since}{until}", "`ctx resume` goes on.")

@@ -13,8 +13,8 @@ from ctx.cli.settings import Settings
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.memory import user_store
-from ctx.operations import backups
-from ctx.operations.checkup import Check, check_up
+from ctx.operations import store_backups
+from ctx.operations.store_checks import DoctorCheck, store_checks
 from ctx.workspace import Environment
 from tests.conftest import Ctx
 from tests.exchange.foreign.databases import go_store
@@ -22,12 +22,12 @@ from tests.exchange.foreign.databases import go_store
 Said = Callable[[str], list[tuple[str, str]]]
 
 
-def look(folder: Path) -> tuple[Check, ...]:
+def look(folder: Path) -> tuple[DoctorCheck, ...]:
     found = Settings.from_environment()._replace(folder=str(folder))
     around = Environment(
         str(folder), found.user_store, found.environment, (), CLI_SESSION, found.database
     )
-    return tuple(check_up(around))
+    return tuple(store_checks(around))
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_a_damaged_store(ctx: Ctx, home: Path, said: Said) -> None:
 def test_a_store_that_was_lost(ctx: Ctx, home: Path, folder: Path) -> None:
     """A file of no bytes is what a crash leaves on some file systems."""
     ctx("add", "--type=fact", "One")
-    made = backups.daily(str(home / "store.db"), 3)
+    made = store_backups.daily(str(home / "store.db"), 3)
     assert made
     for path in home.glob("store.db*"):
         path.unlink()
@@ -136,7 +136,7 @@ def test_what_others_can_read(ctx: Ctx, home: Path, folder: Path) -> None:
     home.chmod(0o755)
     (home / "hook.log").touch(0o644)
     (check,) = [check for check in look(folder) if check.name == "permissions"]
-    assert check == Check(
+    assert check == DoctorCheck(
         "permissions",
         "warning",
         f"Others can read {home} and 1 more.",
@@ -175,7 +175,7 @@ def test_what_hooks_reported(ctx: Ctx, home: Path, folder: Path, said: Said) -> 
     assert said("capture") == [("ok", "the last event came 3 min ago, 1 waiting to be taken in")]
     spool.put(str(home), spool.new_id(ago(125)), "post-tool-use", EVENT)
     (check,) = [check for check in look(folder) if check.name == "capture"]
-    assert check == Check(
+    assert check == DoctorCheck(
         "capture",
         "warning",
         "the last event came 3 min ago, 2 waiting to be taken in, the oldest for 2 h.",
@@ -206,14 +206,14 @@ def test_what_nothing_could_be_made_of(ctx: Ctx, home: Path, folder: Path) -> No
         )
     connection.close()
     assert [check for check in look(folder) if check.name == "capture"][1:] == [
-        Check(
+        DoctorCheck(
             "capture",
             "warning",
             f"2 events were given up, the last at {new} (PostToolUse of Edit, session s):"
             " ValueError: boom",
             "The rest was taken in. This is worth a report.",
         ),
-        Check(
+        DoctorCheck(
             "capture",
             "ok",
             f"1 event was given up, the last at {old} (PostToolUse of Edit, session s): Old",

@@ -22,7 +22,7 @@ from ctx.memory.model import Node
 from ctx.memory.query import node_candidates
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.query_parser import parse_words
-from ctx.operations.compose import Visible, scope_of
+from ctx.operations.compose import VisibleNodes, scope_of
 from ctx.operations.why import read_receipt
 from ctx.packs import node_ranking
 from ctx.packs.node_ranking import RankedNode
@@ -49,7 +49,7 @@ _PREVIEWS = (700, 350, 160)
 _STEPS = 20_000
 
 
-class Given(NamedTuple):
+class PromptHints(NamedTuple):
     """What a session is given with a prompt."""
 
     text: str
@@ -57,10 +57,12 @@ class Given(NamedTuple):
     tokens: int
 
 
-NOTHING = Given("", (), 0)
+NOTHING = PromptHints("", (), 0)
 
 
-def relevant(memory: Memory, folder: str, session: str, prompt: str, deadline: float) -> Given:
+def prompt_hints(
+    memory: Memory, folder: str, session: str, prompt: str, deadline: float
+) -> PromptHints:
     """The few nodes that matter to a prompt. The deadline is a time of `clock.monotonic`."""
     asked = without_injected(prompt)[:_LONGEST_PROMPT].strip()
     if not asked or asked.startswith("/"):
@@ -68,15 +70,15 @@ def relevant(memory: Memory, folder: str, session: str, prompt: str, deadline: f
     with for_agents(memory, folder, ids.session_id(session), AUTHOR) as there:
         try:
             with _until(deadline, there.graph.connections):
-                return _relevant(there, session, asked, deadline)
+                return _find_hints(there, session, asked, deadline)
         except sqlite3.OperationalError:
             # It took too long, or somebody holds the store.
             return NOTHING
 
 
-def _relevant(there: Memory, session: str, asked: str, deadline: float) -> Given:
+def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> PromptHints:
     said = relevance.named(entities.find(asked))
-    scope = scope_of(there, Visible(project=there.project or ""))
+    scope = scope_of(there, VisibleNodes(project=there.project or ""))
     # What only stands beside something relevant is not what anybody must see.
     without = (node_ranking.BESIDE,)
     now_ms = clock.now_ms()
@@ -92,7 +94,7 @@ def _relevant(there: Memory, session: str, asked: str, deadline: float) -> Given
     chosen = relevance.choose(asked, said, others, known)
     if not chosen or clock.monotonic() > deadline:
         return NOTHING
-    return _told(there, chosen)
+    return _fitted_hints(there, chosen)
 
 
 def _about_files(
@@ -129,7 +131,7 @@ def _known(there: Memory, session: str) -> set[str]:
     return known
 
 
-def _told(there: Memory, chosen: Sequence[Chosen]) -> Given:
+def _fitted_hints(there: Memory, chosen: Sequence[Chosen]) -> PromptHints:
     """As many of them as fit, each as long as there is room for."""
     names = there.graph.shown(each.node.id for each in chosen)
     projects = there.graph.connections[:-1]
@@ -160,7 +162,7 @@ def _told(there: Memory, chosen: Sequence[Chosen]) -> Given:
     frame = Frame(preface=_PREFACE_OF_A_FIX if is_fix else _PREFACE)
     body = "".join(parts) + "\n"
     text, used = compose.framed(body, len(items), LeftOut(0), MOST_TOKENS, frame)
-    return Given(text, tuple(items), used)
+    return PromptHints(text, tuple(items), used)
 
 
 def _flowing(node: Node) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctx.operations import asked
+from ctx.operations import read_agent_commands
 from ctx.operations.apply import AUTHOR
 from ctx.workspace import Memory
 from tests.capture.conversations import Client, Conversation, context_of
@@ -18,7 +18,7 @@ OWN = '<ctx:remember type="fact" tags="tier:reference">We deploy on Mondays.</ct
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asked, "_LATE_S", 0.02)
+    monkeypatch.setattr(read_agent_commands, "_LATE_S", 0.02)
 
 
 @pytest.fixture

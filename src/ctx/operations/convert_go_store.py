@@ -25,7 +25,7 @@ _WAIT_SECONDS = 600
 _BUSY_MS = 10_000
 
 
-class Adopted(NamedTuple):
+class ConvertedStore(NamedTuple):
     """A store that was the Go program's, and what it was like."""
 
     backup: str
@@ -38,7 +38,7 @@ class Adopted(NamedTuple):
     skipped: tuple[SkippedItem, ...]
 
 
-def adopt(path: str, tick: clock.Tick = clock.no_tick) -> Adopted | None:
+def convert_go_store(path: str, tick: clock.Tick = clock.no_tick) -> ConvertedStore | None:
     """Put a store of ours in the place of theirs; None if there is none of theirs (any more)."""
     path = os.path.realpath(path)
     with locks.hold(f"{path}.adopting", "taking over a store of the Go program", _WAIT_SECONDS):
@@ -58,7 +58,7 @@ def adopt(path: str, tick: clock.Tick = clock.no_tick) -> Adopted | None:
                 return _replaced(path, tick)
 
 
-def _replaced(path: str, tick: clock.Tick) -> Adopted:
+def _replaced(path: str, tick: clock.Tick) -> ConvertedStore:
     now = clock.iso(clock.now_ms()).replace("-", "").replace(":", "")
     with temporary_file(path) as copy, temporary_file(path) as built:
         with (
@@ -76,7 +76,7 @@ def _replaced(path: str, tick: clock.Tick) -> Adopted:
     return adopted._replace(backup=backup)
 
 
-def _build(path: str, copy: str, tick: clock.Tick) -> Adopted:
+def _build(path: str, copy: str, tick: clock.Tick) -> ConvertedStore:
     with closing(user_store.open_for_writing(path)) as connection:
         adopted = _filled(connection, copy, tick)
     # With the last connection its log is gone, and everything is in the file.
@@ -84,7 +84,7 @@ def _build(path: str, copy: str, tick: clock.Tick) -> Adopted:
     return adopted
 
 
-def _filled(connection: Connection, copy: str, tick: clock.Tick) -> Adopted:
+def _filled(connection: Connection, copy: str, tick: clock.Tick) -> ConvertedStore:
     who = Who("cli", f"{ACTION}:{go_ctx.PROGRAM}")
     with (
         go_ctx.reading(copy) as reading,
@@ -95,7 +95,7 @@ def _filled(connection: Connection, copy: str, tick: clock.Tick) -> Adopted:
             tick(done, max(done, reading.total))
             intake.take(item, reading.program)
         counts = intake.finish()
-    return Adopted(
+    return ConvertedStore(
         "",
         sum(counts.added.values()),
         counts.edges,

@@ -8,7 +8,7 @@ from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 
 
-class Listing(NamedTuple):
+class NodeList(NamedTuple):
     nodes: tuple[Node, ...]
     short_ids: Mapping[NodeId, str]
     """How each is shown: long enough to name it in this store."""
@@ -18,7 +18,7 @@ class Listing(NamedTuple):
     """The stores that were asked: `project`, `user`, or both."""
 
 
-def listing(graph: Graphs, node_ids: Iterable[NodeId], total: int | None = None) -> Listing:
+def node_list(graph: Graphs, node_ids: Iterable[NodeId], total: int | None = None) -> NodeList:
     nodes = tuple(graph.nodes(node_ids))
     shown = graph.shown(node.id for node in nodes)
-    return Listing(nodes, shown, len(nodes) if total is None else total, graph.scopes)
+    return NodeList(nodes, shown, len(nodes) if total is None else total, graph.scopes)

@@ -52,7 +52,7 @@ _MOST_BLOCKS_TOLD = 50
 _NOT_OURS = (".git", ".ctx")
 
 
-class Response(NamedTuple):
+class ModelResponse(NamedTuple):
     """An answer, and what is known about how it came to be."""
 
     text: str
@@ -67,7 +67,7 @@ class Response(NamedTuple):
     """Those in the pack: an answer may name them by the end of their path."""
 
 
-class Mention(NamedTuple):
+class CodeMention(NamedTuple):
     """Something in the code that an answer speaks of."""
 
     type: str
@@ -77,7 +77,7 @@ class Mention(NamedTuple):
     """Of the answer."""
 
 
-class Kept(NamedTuple):
+class KeptAnswer(NamedTuple):
     """What became of an answer."""
 
     node: Node
@@ -86,7 +86,7 @@ class Kept(NamedTuple):
     """Whether the same answer to the same task was not there already."""
     blob: ObjectId | None
     """The object that holds all of it, in a project."""
-    mentions: tuple[Mention, ...]
+    mentions: tuple[CodeMention, ...]
     code_blocks: tuple[CodeBlock, ...]
     decisions: tuple[str, ...]
     cut: int
@@ -96,7 +96,7 @@ class Kept(NamedTuple):
     redacted: tuple[Redaction, ...]
 
 
-def respond(memory: Memory, response: Response) -> Kept:
+def keep_answer(memory: Memory, response: ModelResponse) -> KeptAnswer:
     """Keep an answer. The same answer to the same task is kept once."""
     response = response._replace(task=_sound(response.task), model=_sound(response.model))
     whole = _sound(response.text).strip()
@@ -130,12 +130,12 @@ def respond(memory: Memory, response: Response) -> Kept:
             _link(change, node_id, spoken_of, blob or "")
     graph = memory.graph
     node = graph.node(node_id)
-    return Kept(
+    return KeptAnswer(
         node,
         graph.shown([node_id])[node_id],
         is_new,
         node.metadata.get("blob"),
-        tuple(Mention(anchor.type, anchor.name, line) for anchor, line in spoken_of),
+        tuple(CodeMention(anchor.type, anchor.name, line) for anchor, line in spoken_of),
         parts.code_blocks,
         parts.decisions,
         cut,
@@ -144,7 +144,7 @@ def respond(memory: Memory, response: Response) -> Kept:
     )
 
 
-def write_to_log(memory: Memory, kept: Kept) -> str | None:
+def write_to_log(memory: Memory, kept: KeptAnswer) -> str | None:
     """Tell an answer in the log, for people. Its path; None where there is no project store.
 
     The log has no node of its own: the answer has one, which says whose words they are.
@@ -172,7 +172,9 @@ def _blob(change: Change, text: str) -> ObjectId:
     return kept.id
 
 
-def _metadata(response: Response, task: str, parts: answer_parts.AnswerParts) -> dict[str, Any]:
+def _metadata(
+    response: ModelResponse, task: str, parts: answer_parts.AnswerParts
+) -> dict[str, Any]:
     told: dict[str, Any] = {
         "task": task[:_LONGEST_KEPT_TASK],
         "model": response.model,
@@ -190,7 +192,7 @@ def _metadata(response: Response, task: str, parts: answer_parts.AnswerParts) ->
 
 
 def _content(
-    response: Response, task: str, parts: answer_parts.AnswerParts | None, text: str
+    response: ModelResponse, task: str, parts: answer_parts.AnswerParts | None, text: str
 ) -> str:
     """What the node says: of an answer that is kept beside it, the beginning and the decisions."""
     line = task if len(task) <= _LONGEST_TASK else f"{task[: _LONGEST_TASK - 1].rstrip()}…"

@@ -8,7 +8,7 @@ from ctx.hook_files import live, spool
 from ctx.workspace import Memory
 
 
-class Queue(NamedTuple):
+class CaptureQueue(NamedTuple):
     waiting: int
     """Files in the spool that nobody has looked at yet."""
     failed: int
@@ -23,7 +23,7 @@ class Queue(NamedTuple):
     """Sessions whose client runs."""
 
 
-def queue(memory: Memory) -> Queue:
+def capture_queue(memory: Memory) -> CaptureQueue:
     connection = memory.user.connection
     return without_store(memory.environment.user_store.home)._replace(
         new=event_table.waiting(connection),
@@ -32,10 +32,10 @@ def queue(memory: Memory) -> Queue:
     )
 
 
-def without_store(home: str) -> Queue:
+def without_store(home: str) -> CaptureQueue:
     """What can be said where the store cannot be read."""
     now_s = clock.wall_s()
-    return Queue(
+    return CaptureQueue(
         waiting=len(spool.waiting(home)),
         failed=len(spool.failed(home)),
         new=0,

@@ -15,7 +15,7 @@ from ctx.errors import DatabaseFailure, DiskFailure
 from ctx.exchange.foreign import go_ctx
 from ctx.memory import user_store
 from ctx.memory.graph import Graph
-from ctx.operations.adopt import adopt
+from ctx.operations.convert_go_store import convert_go_store
 from tests.conftest import Ctx
 from tests.exchange.foreign.databases import DECISION, FACT, OLDER, go_store
 from tests.faults import NO_SPACE, Disk, Stopped
@@ -45,7 +45,7 @@ def backups(path: Path) -> list[Path]:
 
 def test_ours_takes_its_place_and_theirs_is_kept(tmp_path: Path) -> None:
     path = go_store(tmp_path / "here" / "store.db")
-    adopted = adopt(str(path))
+    adopted = convert_go_store(str(path))
     assert adopted is not None
     assert adopted[1:] == (3, 2, 1, (), ())
     names = sorted(item.name for item in path.parent.iterdir())
@@ -54,7 +54,7 @@ def test_ours_takes_its_place_and_theirs_is_kept(tmp_path: Path) -> None:
     assert theirs(backups(path)[0]) == CONTENTS
     assert go_ctx.is_go_store(adopted.backup)
     assert path.stat().st_mode & 0o777 == 0o600
-    assert adopt(str(path)) is None
+    assert convert_go_store(str(path)) is None
     assert len(backups(path)) == 1
 
 
@@ -69,7 +69,7 @@ def test_what_is_still_in_its_log_comes_too(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", killed, str(path)], check=True)
     assert (tmp_path / "store.db-wal").stat().st_size
-    assert adopt(str(path)) is not None
+    assert convert_go_store(str(path)) is not None
     assert not (tmp_path / "store.db-wal").exists()
     assert set(ours(path).values()) == {"from the log"}
     assert set(theirs(backups(path)[0]).values()) == {"from the log"}
@@ -79,27 +79,27 @@ def test_a_link_to_it_stays_a_link(tmp_path: Path) -> None:
     real = go_store(tmp_path / "real" / "store.db")
     link = tmp_path / "store.db"
     link.symlink_to(real)
-    assert adopt(str(link)) is not None
+    assert convert_go_store(str(link)) is not None
     assert link.is_symlink()
     assert ours(link) == CONTENTS
 
 
 def test_nothing_of_theirs(tmp_path: Path) -> None:
-    assert adopt(str(tmp_path / "store.db")) is None
+    assert convert_go_store(str(tmp_path / "store.db")) is None
     user_store.open_for_writing(str(tmp_path / "store.db")).close()
-    assert adopt(str(tmp_path / "store.db")) is None
+    assert convert_go_store(str(tmp_path / "store.db")) is None
 
 
 def test_while_their_program_has_it_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ctx.operations.adopt._BUSY_MS", 50)
+    monkeypatch.setattr("ctx.operations.convert_go_store._BUSY_MS", 50)
     path = go_store(tmp_path / "store.db")
     with closing(sqlite3.connect(path)) as busy:
         busy.execute("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseFailure, match="Another process is writing"):
-            adopt(str(path))
+            convert_go_store(str(path))
     assert theirs(path) == CONTENTS
     assert backups(path) == []
-    assert adopt(str(path)) is not None
+    assert convert_go_store(str(path)) is not None
 
 
 def test_a_damaged_one_is_left_alone(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_damaged_one_is_left_alone(tmp_path: Path) -> None:
     data[len(data) // 2 : len(data) // 2 + 8192] = b"\xff" * 8192
     path.write_bytes(data)
     with pytest.raises(DatabaseFailure):
-        adopt(str(path))
+        convert_go_store(str(path))
     # Only the header, which says how it is written to, is another.
     assert path.read_bytes()[100:] == data[100:]
     assert [item.name for item in path.parent.iterdir()] == ["store.db"]
@@ -129,7 +129,7 @@ def test_it_may_be_stopped_anywhere(tmp_path: Path, fault: str) -> None:
         )
         try:
             with disk.installed():
-                adopt(str(path))
+                convert_go_store(str(path))
             done = True
         except (Stopped, DiskFailure):
             stops += 1
@@ -139,7 +139,7 @@ def test_it_may_be_stopped_anywhere(tmp_path: Path, fault: str) -> None:
             disk.lose_power()
         if go_ctx.is_go_store(str(path)):
             assert theirs(path) == CONTENTS
-            assert adopt(str(path)) is not None
+            assert convert_go_store(str(path)) is not None
         assert ours(path) == CONTENTS
         assert backups(path)
         assert all(theirs(backup) == CONTENTS for backup in backups(path))
@@ -150,11 +150,11 @@ def test_several_processes_come_upon_it_at_once(tmp_path: Path) -> None:
     path = go_store(tmp_path / "store.db")
     script = (
         "import sys\n"
-        "from ctx.operations.adopt import adopt\n"
+        "from ctx.operations.convert_go_store import convert_go_store\n"
         "from ctx.memory import store\n"
-        "adopted = adopt(sys.argv[1])\n"
+        "converted = convert_go_store(sys.argv[1])\n"
         "store.open_for_writing(sys.argv[1]).execute('SELECT 1 FROM records')\n"
-        "print(adopted is not None)\n"
+        "print(converted is not None)\n"
     )
     command = [sys.executable, "-c", script, str(path)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]

@@ -15,7 +15,7 @@ from ctx.exchange import recovery, salvage
 from ctx.hook_files import spool
 from ctx.memory import stats, user_store
 from ctx.operations import store as looking_after
-from ctx.operations.store import Candidate
+from ctx.operations.store import RestoreCandidate
 from ctx.sqlite import database_backups
 from ctx.sqlite.connection import explained, size_of
 from ctx.sqlite.database_backups import Backup
@@ -27,7 +27,7 @@ LATEST = "latest"
 _DAY_MS = 86_400_000
 
 
-class Listed(NamedTuple):
+class BackupEntry(NamedTuple):
     """A backup, and what is in it."""
 
     name: str
@@ -39,15 +39,15 @@ class Listed(NamedTuple):
     """None where it cannot be read."""
 
 
-class Backups(NamedTuple):
+class BackupList(NamedTuple):
     """The answer of `ctx restore --backup`."""
 
     folder: str
-    backups: tuple[Listed, ...]
+    backups: tuple[BackupEntry, ...]
     """The newest first."""
 
 
-class RestoredBackup(NamedTuple):
+class RestoreBackupResult(NamedTuple):
     """The answer of `ctx restore --backup NAME`."""
 
     dry_run: bool
@@ -82,15 +82,15 @@ def daily(database: str, keep: int) -> Backup | None:
     return made
 
 
-def listed(database: str) -> Backups:
+def list_backups(database: str) -> BackupList:
     found = [
-        Listed(each.name, each.path, each.at, each.why, each.bytes, _nodes(each.path))
+        BackupEntry(each.name, each.path, each.at, each.why, each.bytes, _nodes(each.path))
         for each in database_backups.every(database)
     ]
-    return Backups(database_backups.folder_for(database), tuple(found))
+    return BackupList(database_backups.folder_for(database), tuple(found))
 
 
-def named(database: str, name: str) -> Backup:
+def find_backup(database: str, name: str) -> Backup:
     """The backup that a person means: `latest`, its name or a part of that, or a path."""
     known = database_backups.every(database)
     if name == LATEST and known:
@@ -117,12 +117,12 @@ def restore(
     database: str,
     home: str,
     backup: Backup,
-    wanted: Candidate,
+    wanted: RestoreCandidate,
     *,
     keep_newer: bool,
     dry_run: bool,
     tick: clock.Tick = clock.no_tick,
-) -> RestoredBackup:
+) -> RestoreBackupResult:
     """Put a backup in the place of the store, and keep what was there."""
     is_damaged = os.path.exists(database) and not _is_whole(database)
     takes = keep_newer or is_damaged
@@ -144,7 +144,7 @@ def restore(
         told.append((0, 0, wanted.nodes))
     newer, taken, nodes = told[-1]
     waiting = len(spool.waiting(home))
-    return RestoredBackup(
+    return RestoreBackupResult(
         dry_run, backup.path, backup.at, nodes, is_damaged, newer, taken, kept, waiting
     )
 

@@ -34,25 +34,27 @@ _RECENT = (
 )
 
 
-class Candidate(NamedTuple):
+class CompletionCandidate(NamedTuple):
     value: str
     description: str = ""
 
 
-class Offer(NamedTuple):
+class CompletionOffer(NamedTuple):
     """What the shell is to offer."""
 
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[CompletionCandidate, ...] = ()
     how: str = "words"
     """`words`; `open`, which more follows without a space; `files` and `folders` of its own."""
 
 
-def offer(candidates: Iterable[Candidate], typed: str, how: str = "words") -> Offer:
+def offer(
+    candidates: Iterable[CompletionCandidate], typed: str, how: str = "words"
+) -> CompletionOffer:
     """Those that begin with what is typed, in any case, as a shell can show them."""
     beginning = typed.lower()
-    return Offer(
+    return CompletionOffer(
         tuple(
-            Candidate(value, shortened(visible(one_line(description)), _DESCRIPTION))
+            CompletionCandidate(value, shortened(visible(one_line(description)), _DESCRIPTION))
             for value, description in candidates
             if value.isprintable() and value.lower().startswith(beginning)
         ),
@@ -60,25 +62,27 @@ def offer(candidates: Iterable[Candidate], typed: str, how: str = "words") -> Of
     )
 
 
-def holding(what: "Completes", typed: str, settings: "Settings", node: str = "") -> Offer:
+def holding(what: "Completes", typed: str, settings: "Settings", node: str = "") -> CompletionOffer:
     """What an argument that holds such a thing could be, on a line that names a node before."""
     match what:
         case "file":
-            return Offer(how="files")
+            return CompletionOffer(how="files")
         case "folder":
-            return Offer(how="folders")
+            return CompletionOffer(how="folders")
         case "node-type":
             from ctx.memory.model import NODE_TYPES
 
-            return offer(map(Candidate, NODE_TYPES), typed)
+            return offer(map(CompletionCandidate, NODE_TYPES), typed)
         case "edge-type":
             from ctx.memory.model import EDGE_TYPES
 
-            return offer(map(Candidate, EDGE_TYPES), typed)
+            return offer(map(CompletionCandidate, EDGE_TYPES), typed)
         case "setting":
             from ctx.config.schema import SETTINGS
 
-            return offer((Candidate(known.name, known.doc) for known in SETTINGS.values()), typed)
+            return offer(
+                (CompletionCandidate(known.name, known.doc) for known in SETTINGS.values()), typed
+            )
         case "assignment":
             return _assignments(typed)
         case "own-tag":
@@ -89,32 +93,32 @@ def holding(what: "Completes", typed: str, settings: "Settings", node: str = "")
             return offer(_sessions(what, settings), typed)
         case "end":
             named = offer(_stored(what, typed, settings), typed)
-            return named if named.candidates else Offer(how="files")
+            return named if named.candidates else CompletionOffer(how="files")
         case "code":
             named = offer(_code(typed, settings), typed)
-            return named if named.candidates else Offer(how="files")
+            return named if named.candidates else CompletionOffer(how="files")
         case "past-session":
             return offer(_stored(what, typed, settings), typed)
         case "node" | "deleted" | "change" | "receipt" | "tag" | "project" | "view" | "task":
             return offer(_stored(what, typed, settings), typed)
 
 
-def _assignments(typed: str) -> Offer:
+def _assignments(typed: str) -> CompletionOffer:
     """`KEY=`, and behind it the values of a setting that has only a few."""
     from ctx.config.schema import SETTINGS
 
     key, equals, _ = typed.partition("=")
     if not equals:
-        keys = (Candidate(f"{known.name}=", known.doc) for known in SETTINGS.values())
+        keys = (CompletionCandidate(f"{known.name}=", known.doc) for known in SETTINGS.values())
         return offer(keys, typed, "open")
     known = SETTINGS.get(key)
     if known is None:
-        return Offer()
+        return CompletionOffer()
     values = ("true", "false") if known.kind == "flag" else known.choices
-    return offer((Candidate(f"{key}={value}") for value in values), typed)
+    return offer((CompletionCandidate(f"{key}={value}") for value in values), typed)
 
 
-def _stored(what: str, typed: str, settings: "Settings") -> list[Candidate]:
+def _stored(what: str, typed: str, settings: "Settings") -> list[CompletionCandidate]:
     """What the project's memory and one's own have to offer, the project's first."""
     import sqlite3
 
@@ -131,7 +135,7 @@ def _stored(what: str, typed: str, settings: "Settings") -> list[Candidate]:
         "view": _views,
         "task": _tasks,
     }
-    found: dict[str, Candidate] = {}
+    found: dict[str, CompletionCandidate] = {}
     openings: tuple[Callable[[Settings], Connection | None], ...] = (_index, _user_store)
     for opening in openings:
         try:
@@ -192,7 +196,7 @@ def _project(settings: "Settings") -> "Project | None":
     return project
 
 
-def _sessions(what: str, settings: "Settings") -> list[Candidate]:
+def _sessions(what: str, settings: "Settings") -> list[CompletionCandidate]:
     """Sessions with staged work; for `chain` also those that were aborted."""
     from ctx.objects import refs
 
@@ -201,12 +205,18 @@ def _sessions(what: str, settings: "Settings") -> list[Candidate]:
         names = list(refs.Refs(project.refs).names()) if project else []
     except (CtxError, OSError, UnicodeError):
         return []
-    staged = [Candidate(session, "staged") for name in names if (session := refs.session_of(name))]
-    aborted = [Candidate(gone, "aborted") for name in names if (gone := refs.aborted_name(name))]
+    staged = [
+        CompletionCandidate(session, "staged")
+        for name in names
+        if (session := refs.session_of(name))
+    ]
+    aborted = [
+        CompletionCandidate(gone, "aborted") for name in names if (gone := refs.aborted_name(name))
+    ]
     return [*staged, *aborted] if what == "chain" else staged
 
 
-def _commits(what: str, settings: "Settings") -> list[Candidate]:
+def _commits(what: str, settings: "Settings") -> list[CompletionCandidate]:
     """Commits that no git commit may hold; those that were given up."""
     from ctx.ids import short
     from ctx.objects import untracked
@@ -214,12 +224,14 @@ def _commits(what: str, settings: "Settings") -> list[Candidate]:
     try:
         project = _project(settings)
         listed = untracked.ids if what == "untracked" else untracked.discarded
-        return [Candidate(short(id), "commit") for id in listed(project)] if project else []
+        return (
+            [CompletionCandidate(short(id), "commit") for id in listed(project)] if project else []
+        )
     except (CtxError, OSError):
         return []
 
 
-def _code(typed: str, settings: "Settings") -> list[Candidate]:
+def _code(typed: str, settings: "Settings") -> list[CompletionCandidate]:
     """Names in the code, as the last refresh of its index left it."""
     if not typed or "/" in typed:
         return []
@@ -234,12 +246,12 @@ def _code(typed: str, settings: "Settings") -> list[Candidate]:
         if opened is None:
             return []
         with opened as code:
-            return [Candidate(name, kind) for name, kind in code.beginning(typed, MOST)]
+            return [CompletionCandidate(name, kind) for name, kind in code.beginning(typed, MOST)]
     except (CtxError, OSError, UnicodeError, sqlite3.Error):
         return []
 
 
-def _nodes(store: "Connection", typed: str) -> Iterator[Candidate]:
+def _nodes(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     from ctx.memory.graph import Graph
 
     beginning = typed.upper()
@@ -252,11 +264,11 @@ def _nodes(store: "Connection", typed: str) -> Iterator[Candidate]:
     for node_id, node_type, text in rows:
         short = shown[node_id]
         value = short if short.startswith(beginning) else node_id
-        yield Candidate(value, f"{node_type}: {' '.join(text.split())}")
+        yield CompletionCandidate(value, f"{node_type}: {' '.join(text.split())}")
     yield from _documents(store, typed)
 
 
-def _documents(store: "Connection", typed: str) -> Iterator[Candidate]:
+def _documents(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     """Tasks and decisions by number, for whoever has begun to type one."""
     from ctx.memory import documents_by_number
 
@@ -272,10 +284,10 @@ def _documents(store: "Connection", typed: str) -> Iterator[Candidate]:
             "SELECT type, substr(coalesce(summary, content), 1, ?) FROM nodes WHERE id = ?",
             (_GLANCE, node_id),
         ).fetchone()
-        yield Candidate(name, f"{row[0]}: {' '.join(row[1].split())}")
+        yield CompletionCandidate(name, f"{row[0]}: {' '.join(row[1].split())}")
 
 
-def _deleted(store: "Connection", typed: str) -> Iterator[Candidate]:
+def _deleted(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     """Deleted nodes, the one that was deleted last first."""
     from ctx.memory import records, replay
 
@@ -290,10 +302,10 @@ def _deleted(store: "Connection", typed: str) -> Iterator[Candidate]:
         state = replay.node(records.about(store, node_id, "node."))
         if state is not None:
             text = (state.summary or state.content)[:_GLANCE]
-            yield Candidate(node_id, f"{state.type}: {' '.join(text.split())}")
+            yield CompletionCandidate(node_id, f"{state.type}: {' '.join(text.split())}")
 
 
-def _changes(store: "Connection", typed: str) -> Iterator[Candidate]:
+def _changes(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     """Changes, the newest first, as `ctx undo --list` shows them."""
     beginning = typed.upper()
     for change, action, stamp in store.execute(
@@ -301,10 +313,10 @@ def _changes(store: "Connection", typed: str) -> Iterator[Candidate]:
         " GROUP BY change ORDER BY max(stamp) DESC LIMIT ?",
         (beginning, beginning + _BEHIND_ALL, MOST),
     ):
-        yield Candidate(change, f"{action} at {clock.iso(clock.stamp_ms(stamp))}")
+        yield CompletionCandidate(change, f"{action} at {clock.iso(clock.stamp_ms(stamp))}")
 
 
-def _tags(store: "Connection", typed: str) -> Iterator[Candidate]:
+def _tags(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     from ctx.memory.model import TIERS
 
     rows = store.execute(
@@ -313,46 +325,46 @@ def _tags(store: "Connection", typed: str) -> Iterator[Candidate]:
         (typed, typed + _BEHIND_ALL, MOST),
     ).fetchall()
     for tag, nodes in rows:
-        yield Candidate(tag, f"{nodes:,} {'node' if nodes == 1 else 'nodes'}")
+        yield CompletionCandidate(tag, f"{nodes:,} {'node' if nodes == 1 else 'nodes'}")
     used = {tag for tag, _ in rows}
-    yield from (Candidate(tier) for tier in TIERS if tier not in used)
+    yield from (CompletionCandidate(tier) for tier in TIERS if tier not in used)
 
 
-def _own_tags(store: "Connection", node: str) -> Iterator[Candidate]:
+def _own_tags(store: "Connection", node: str) -> Iterator[CompletionCandidate]:
     from ctx.memory.graph import Graph
 
     graph = Graph(store)
-    yield from map(Candidate, graph.tags_of(graph.find(node)))
+    yield from map(CompletionCandidate, graph.tags_of(graph.find(node)))
 
 
-def _receipts(store: "Connection", typed: str) -> Iterator[Candidate]:
+def _receipts(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     """What agents were given, the last first."""
     for receipt, event, at in store.execute(
         "SELECT id, event, at FROM receipts WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",
         (typed, typed + _BEHIND_ALL, MOST),
     ):
-        yield Candidate(receipt, f"{event}, {at}")
+        yield CompletionCandidate(receipt, f"{event}, {at}")
 
 
-def _past_sessions(store: "Connection", typed: str) -> Iterator[Candidate]:
+def _past_sessions(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     """Stretches of work, the one that was heard of last first."""
     for session, at, request in store.execute(
         "SELECT id, last_at, request FROM sessions WHERE id >= ? AND id < ?"
         " ORDER BY last_at DESC LIMIT ?",
         (typed, typed + _BEHIND_ALL, MOST),
     ):
-        yield Candidate(session, f"{at[:10]}: {request}")
+        yield CompletionCandidate(session, f"{at[:10]}: {request}")
 
 
-def _projects(store: "Connection", typed: str) -> Iterator[Candidate]:
+def _projects(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     for tag, nodes in _tags(store, f"project:{typed}"):
         if tag.startswith("project:"):
-            yield Candidate(tag.removeprefix("project:"), nodes)
+            yield CompletionCandidate(tag.removeprefix("project:"), nodes)
 
 
-def _views(store: "Connection", typed: str) -> Iterator[Candidate]:
+def _views(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     yield from map(
-        Candidate._make,
+        CompletionCandidate._make,
         store.execute(
             "SELECT name, query FROM views WHERE name >= ? AND name < ? ORDER BY name LIMIT ?",
             (typed, typed + _BEHIND_ALL, MOST),
@@ -360,7 +372,7 @@ def _views(store: "Connection", typed: str) -> Iterator[Candidate]:
     )
 
 
-def _tasks(store: "Connection", typed: str) -> Iterator[Candidate]:
+def _tasks(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
     """Names of tasks, the one that was worked on last first."""
     beginning = f"task:{typed}"
     for tag, name in store.execute(
@@ -371,7 +383,7 @@ def _tasks(store: "Connection", typed: str) -> Iterator[Candidate]:
         " GROUP BY tag ORDER BY max(node_id) DESC LIMIT ?",
         (_GLANCE, beginning, beginning + _BEHIND_ALL, MOST),
     ):
-        yield Candidate(tag.removeprefix("task:"), name or "")
+        yield CompletionCandidate(tag.removeprefix("task:"), name or "")
     for numbered in _documents(store, typed):
         if numbered.value.startswith("task_"):
             yield numbered

@@ -9,9 +9,9 @@ import pytest
 
 from ctx import clock
 from ctx.capture import reconcile, state
-from ctx.operations import learnings, tend
+from ctx.operations import learnings, worker_round
 from ctx.operations.apply import NOTHING
-from ctx.operations.tend import Tending
+from ctx.operations.worker_round import WorkerRounds
 from ctx.synthesis import writing
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
@@ -36,7 +36,7 @@ def problems() -> list[str]:
 
 
 @pytest.fixture
-def tending(client: Client, problems: list[str]) -> Tending:
+def tending(client: Client, problems: list[str]) -> WorkerRounds:
     @contextmanager
     def guard(doing: str) -> Iterator[None]:
         try:
@@ -44,10 +44,10 @@ def tending(client: Client, problems: list[str]) -> Tending:
         except RuntimeError as error:
             problems.append(f"{doing}: {error}")
 
-    return Tending(client.home, guard)
+    return WorkerRounds(client.home, guard)
 
 
-def round_of(client: Client, tending: Tending) -> tuple[str, ...]:
+def round_of(client: Client, tending: WorkerRounds) -> tuple[str, ...]:
     """Of which sessions memory was made."""
     with client.memory() as memory:
         return tending.round(memory).sessions
@@ -96,7 +96,7 @@ def nodes(client: Client) -> list[str]:
 
 
 def test_a_session_is_told_when_its_agent_rests(
-    client: Client, conversation: Conversation, tending: Tending
+    client: Client, conversation: Conversation, tending: WorkerRounds
 ) -> None:
     conversation.submit("Look at the retries.")
     assert round_of(client, tending) == ()
@@ -114,7 +114,7 @@ def test_a_session_is_told_when_its_agent_rests(
 
 
 def test_tests_that_pass_are_told_at_once(
-    client: Client, conversation: Conversation, tending: Tending
+    client: Client, conversation: Conversation, tending: WorkerRounds
 ) -> None:
     conversation.submit("Fix it.")
     ran(conversation, "make lint", "nothing to do")
@@ -124,7 +124,7 @@ def test_tests_that_pass_are_told_at_once(
 
 
 def test_what_comes_late_is_told_in_its_place(
-    client: Client, conversation: Conversation, tending: Tending
+    client: Client, conversation: Conversation, tending: WorkerRounds
 ) -> None:
     conversation.submit("Fix it.")
     conversation.prompt("Fix it.")
@@ -145,7 +145,10 @@ def test_what_comes_late_is_told_in_its_place(
 
 
 def test_a_session_whose_client_is_gone(
-    client: Client, conversation: Conversation, tending: Tending, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    conversation: Conversation,
+    tending: WorkerRounds,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It says nothing any more: what it did is told soon, and that it is over after a day."""
     conversation.submit("Fix it.")
@@ -164,7 +167,7 @@ def test_a_session_whose_client_is_gone(
 def test_one_part_that_fails_is_no_harm_to_the_others(
     client: Client,
     conversation: Conversation,
-    tending: Tending,
+    tending: WorkerRounds,
     problems: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -174,7 +177,7 @@ def test_one_part_that_fails_is_no_harm_to_the_others(
     with monkeypatch.context() as patch:
         patch.setattr(reconcile, "reconcile", fails)
         patch.setattr(learnings, "learn", fails)
-        patch.setattr(tend, "drain", fails)
+        patch.setattr(worker_round, "drain", fails)
         client.apply()
         conversation.submit("Fix it.")
         conversation.end()
@@ -190,7 +193,7 @@ def test_one_part_that_fails_is_no_harm_to_the_others(
 def test_a_session_that_cannot_be_told_is_given_up(
     client: Client,
     conversation: Conversation,
-    tending: Tending,
+    tending: WorkerRounds,
     problems: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -212,7 +215,7 @@ def test_a_session_that_cannot_be_told_is_given_up(
 
 
 def test_contexts_are_made_anew(
-    client: Client, conversation: Conversation, tending: Tending
+    client: Client, conversation: Conversation, tending: WorkerRounds
 ) -> None:
     worked(conversation)
     conversation.end()
@@ -223,15 +226,19 @@ def test_contexts_are_made_anew(
     assert "wait a second" in made[0][0]
 
 
-def test_one_process_at_a_time_tells(client: Client, tending: Tending, problems: list[str]) -> None:
-    other = Tending(client.home, tending._guard)
-    with client.memory() as memory, tend.alone(client.home) as held:
+def test_one_process_at_a_time_tells(
+    client: Client, tending: WorkerRounds, problems: list[str]
+) -> None:
+    other = WorkerRounds(client.home, tending._guard)
+    with client.memory() as memory, worker_round.hold_sessions(client.home) as held:
         assert held
         assert other.remember(memory) == (NOTHING, 0, 0, ())
     assert problems == []
 
 
-def test_a_backup_is_made(client: Client, tending: Tending, surroundings: Path, ctx: Ctx) -> None:
+def test_a_backup_is_made(
+    client: Client, tending: WorkerRounds, surroundings: Path, ctx: Ctx
+) -> None:
     assert ctx("hook", "apply").code == 0
     # A copy of nothing would be the only one for a day.
     assert not (surroundings / ".ctx" / "backups").exists()

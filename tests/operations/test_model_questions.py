@@ -17,9 +17,9 @@ from ctx.ids import NodeId
 from ctx.llm.ledger import Ledger, Purpose
 from ctx.llm.protocol import Answer, Capabilities, Usage
 from ctx.llm.scripted_backend import Scripted
-from ctx.operations import model_synthesis, sessions
-from ctx.operations.model_synthesis import Asking
-from ctx.operations.synthesise_now import planned, synthesise_now
+from ctx.operations import model_questions, sessions
+from ctx.operations.model_questions import SynthesisModel
+from ctx.operations.session_synthesis import plan_synthesis, synthesise_now
 from ctx.redaction import needle
 from ctx.sqlite.connection import transaction
 from ctx.synthesis.by_model import answers
@@ -69,8 +69,8 @@ def ledger(surroundings: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def asking(memory: Memory, ledger: Ledger, *replies: Any, **caps: int) -> Asking:
-    return Asking(Scripted(replies), ledger, config(memory, **caps))
+def asking(memory: Memory, ledger: Ledger, *replies: Any, **caps: int) -> SynthesisModel:
+    return SynthesisModel(Scripted(replies), ledger, config(memory, **caps))
 
 
 def config(memory: Memory, **caps: int) -> Config:
@@ -78,7 +78,7 @@ def config(memory: Memory, **caps: int) -> Config:
     return memory.environment._replace(variables=variables).user_config
 
 
-def scripted(asks: Asking) -> Scripted:
+def scripted(asks: SynthesisModel) -> Scripted:
     assert isinstance(asks.backend, Scripted)
     return asks.backend
 
@@ -88,9 +88,9 @@ def end(memory: Memory, session: str = "s1", status: state.Status = "completed")
         state.end(memory.user.connection, session, status)
 
 
-def now(memory: Memory, asks: Asking, session: str = "s1", **options: bool) -> Any:
+def now(memory: Memory, asks: SynthesisModel, session: str = "s1", **options: bool) -> Any:
     again = options.get("again", False)
-    return synthesise_now(memory, session, asks, model_synthesis.voice(config(memory)), again=again)
+    return synthesise_now(memory, session, asks, model_questions.voice(config(memory)), again=again)
 
 
 def kept(memory: Memory, session: str = "s1") -> list[tuple[str, str, str]]:
@@ -132,11 +132,11 @@ def test_a_session_is_told_in_the_models_words(memory: Memory, ledger: Ledger) -
 
 
 def test_what_is_due(memory: Memory) -> None:
-    voice = model_synthesis.voice(config(memory))
+    voice = model_questions.voice(config(memory))
 
     def due() -> list[tuple[str, int]]:
         session = state.get(memory.user.connection, "s1")
-        found = model_synthesis.due(memory.user.connection, session, voice)
+        found = model_questions.due(memory.user.connection, session, voice)
         return [(each.kind, len(each.steps)) for each in found]
 
     had(memory, FIX)
@@ -149,7 +149,7 @@ def test_what_is_due(memory: Memory) -> None:
     end(memory, "s2")
     session = state.get(memory.user.connection, "s2")
     # Nobody has asked for anything.
-    assert model_synthesis.due(memory.user.connection, session, voice) == []
+    assert model_questions.due(memory.user.connection, session, voice) == []
 
 
 def test_a_session_that_goes_on_is_summed_up_again(memory: Memory, ledger: Ledger) -> None:
@@ -335,11 +335,11 @@ def test_what_is_scrubbed_meanwhile_does_not_come_back(memory: Memory, ledger: L
     had(memory, FIX + SAID)
     connection = memory.user.connection
     session = state.get(connection, "s1")
-    scrub = model_synthesis.last_scrub(connection)
-    question = model_synthesis.due(connection, session, model_synthesis.voice(config(memory)))[0]
+    scrub = model_questions.last_scrub(connection)
+    question = model_questions.due(connection, session, model_questions.voice(config(memory)))[0]
     answer = asking(memory, ledger, FIXED).ask(question, None)
     assert scrubbing.scrub(connection, needle.word("refreshed"))
-    assert not model_synthesis.keep(memory, answer, scrub)
+    assert not model_questions.keep(memory, answer, scrub)
     assert kept(memory) == []
     # The next question does not have it, and its answer is kept.
     assert now(memory, asking(memory, ledger, NOTHING)).problem == ""
@@ -389,11 +389,11 @@ def _ids(memory: Memory) -> list[tuple[NodeId, str]]:
 def test_a_session_that_was_deleted_meanwhile(memory: Memory, ledger: Ledger) -> None:
     had(memory, FIX + SAID)
     session = state.get(memory.user.connection, "s1")
-    voice = model_synthesis.voice(config(memory))
-    question = model_synthesis.due(memory.user.connection, session, voice)[0]
+    voice = model_questions.voice(config(memory))
+    question = model_questions.due(memory.user.connection, session, voice)[0]
     answer = asking(memory, ledger, FIXED).ask(question, None)
     sessions.delete(memory, "s1", dry_run=False)
-    assert not model_synthesis.keep(memory, answer, 0)
+    assert not model_questions.keep(memory, answer, 0)
     assert kept(memory) == []
 
 
@@ -407,11 +407,11 @@ def test_a_session_that_is_deleted_takes_its_answers_along(memory: Memory, ledge
 def test_answers_go_with_the_last_step(memory: Memory, ledger: Ledger) -> None:
     had(memory, FIX + SAID)
     now(memory, asking(memory, ledger, FIXED))
-    model_synthesis.forget(memory.user.connection)
+    model_questions.forget(memory.user.connection)
     assert len(kept(memory)) == 1
     with transaction(memory.user.connection):
         memory.user.connection.execute("DELETE FROM events")
-    model_synthesis.forget(memory.user.connection)
+    model_questions.forget(memory.user.connection)
     assert kept(memory) == []
     # What was made of them stays.
     assert MENDED in titles(memory)
@@ -437,7 +437,7 @@ def test_a_plan_asks_nobody_and_is_an_upper_bound(memory: Memory, ledger: Ledger
     had(memory, FIX + SAID)
     end(memory)
     asks = asking(memory, ledger, "{No.", FIXED, "{No.", SUMMED_UP)
-    plan = planned(memory, "s1", asks, model_synthesis.voice(config(memory)), again=False)
+    plan = plan_synthesis(memory, "s1", asks, model_questions.voice(config(memory)), again=False)
     cap = config(memory).integer("llm.session_token_cap")
     assert (plan.dry_run, plan.left_today, plan.left_in_session) == (True, 200_000, cap)
     assert scripted(asks).requests == []
@@ -457,7 +457,7 @@ def test_a_model_with_a_small_context(memory: Memory, ledger: Ledger) -> None:
     asks.backend = small
     voice = asks.voice()
     session = state.get(memory.user.connection, "s1")
-    assert len(model_synthesis.due(memory.user.connection, session, voice)) > 1
+    assert len(model_questions.due(memory.user.connection, session, voice)) > 1
     small.context_tokens = 1_024
     with pytest.raises(ModelFailure) as raised:
         asks.voice()
@@ -491,8 +491,8 @@ def test_the_days_cap(memory: Memory, ledger: Ledger) -> None:
 def test_a_long_session_leaves_room_for_its_summary(memory: Memory, ledger: Ledger) -> None:
     had(memory, MANY)
     end(memory)
-    voice = model_synthesis.voice(config(memory))
-    plan = planned(memory, "s1", asking(memory, ledger), voice, again=False)
+    voice = model_questions.voice(config(memory))
+    plan = plan_synthesis(memory, "s1", asking(memory, ledger), voice, again=False)
     assert len(plan.asked) == 4
     asks = asking(memory, ledger, NOTHING, SUMMED_UP, session_token_cap=27_000)
     found = now(memory, asks)
@@ -509,17 +509,17 @@ def test_what_is_new_is_told_without_a_model_first(memory: Memory) -> None:
     connection = memory.user.connection
     with transaction(connection):
         connection.execute("UPDATE sessions SET last_at = ?", (clock.iso(clock.now_ms()),))
-    assert [each.id for each in model_synthesis.recent(connection)] == ["s1"]
+    assert [each.id for each in model_questions.recent(connection)] == ["s1"]
     with transaction(connection):
         first = session_scripts.steps(FIX)[0].id
         connection.execute("UPDATE sessions SET synthesised = ?", (first,))
-    assert model_synthesis.recent(connection) == []
+    assert model_questions.recent(connection) == []
     synthesise(memory, "s1", is_over=False)
-    assert [each.id for each in model_synthesis.recent(connection)] == ["s1"]
+    assert [each.id for each in model_questions.recent(connection)] == ["s1"]
     with transaction(connection):
         month = clock.iso(clock.now_ms() - 30 * 86_400_000)
         connection.execute("UPDATE sessions SET last_at = ?", (month,))
-    assert model_synthesis.recent(connection) == []
+    assert model_questions.recent(connection) == []
 
 
 def test_a_session_is_asked_about_when_its_events_come_late(memory: Memory) -> None:
@@ -528,27 +528,27 @@ def test_a_session_is_asked_about_when_its_events_come_late(memory: Memory) -> N
     connection = memory.user.connection
     synthesise(memory, "s1", is_over=False)
     done = state.get(connection, "s1")
-    voice = model_synthesis.voice(config(memory))
+    voice = model_questions.voice(config(memory))
     late = "UPDATE events SET status = ? WHERE session = 's1' AND id < ?"
     with transaction(connection):
         connection.execute(late, ("new", done.synthesised))
-    while_waiting = model_synthesis.standing(connection, done)
-    assert model_synthesis.due(connection, done, voice) == []
+    while_waiting = model_questions.progress_key(connection, done)
+    assert model_questions.due(connection, done, voice) == []
     with transaction(connection):
         connection.execute(late, ("step", done.synthesised))
     synthesise(memory, "s1", is_over=False)
     session = state.get(connection, "s1")
     # Nothing else of the session shows that something came.
     assert session == done
-    assert len(model_synthesis.due(connection, session, voice)) == 1
-    assert model_synthesis.standing(connection, session) != while_waiting
+    assert len(model_questions.due(connection, session, voice)) == 1
+    assert model_questions.progress_key(connection, session) != while_waiting
 
 
 def test_the_last_problem(memory: Memory, ledger: Ledger) -> None:
     connection = memory.user.connection
-    assert model_synthesis.last_problem(connection) is None
-    model_synthesis.note(connection, "s1", ModelFailure(f"The key {SECRET} is refused."))
-    problem = model_synthesis.last_problem(connection)
+    assert model_questions.last_problem(connection) is None
+    model_questions.note(connection, "s1", ModelFailure(f"The key {SECRET} is refused."))
+    problem = model_questions.last_problem(connection)
     assert problem is not None
     assert (problem.session, problem.data["code"]) == ("s1", "E031")
     assert SECRET not in str(problem)
@@ -556,4 +556,4 @@ def test_the_last_problem(memory: Memory, ledger: Ledger) -> None:
     now(memory, asking(memory, ledger, FIXED))
     with transaction(connection):
         connection.execute("UPDATE event_log SET at = '2026-01-20T10:00:00Z'")
-    assert model_synthesis.last_problem(connection) is None
+    assert model_questions.last_problem(connection) is None

@@ -6,8 +6,8 @@ from ctx import clock, interrupts
 from ctx.capture import state
 from ctx.capture.state import Session
 from ctx.llm.ledger import SessionCapReached
-from ctx.operations import apply, model_synthesis, tend
-from ctx.operations.model_synthesis import Asking, Left
+from ctx.operations import apply, model_questions, worker_round
+from ctx.operations.model_questions import SynthesisModel, TokensLeft
 from ctx.synthesis import writing
 from ctx.synthesis.by_model import questions
 from ctx.synthesis.by_model.answers import Kept
@@ -21,7 +21,7 @@ _MEANWHILE = (
 )
 
 
-class Asked(NamedTuple):
+class QuestionResult(NamedTuple):
     """One question, and what became of it."""
 
     kind: str
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
     """Why nothing came of it."""
 
 
-class Synthesised(NamedTuple):
+class SynthesisResult(NamedTuple):
     """The answer of `ctx sessions synthesise`."""
 
     session: str
@@ -45,7 +45,7 @@ class Synthesised(NamedTuple):
     backend: str
     where: str
     model: str
-    asked: tuple[Asked, ...]
+    asked: tuple[QuestionResult, ...]
     most_tokens: int
     """What all of it can take at most."""
     most_mended: int
@@ -61,37 +61,39 @@ class Synthesised(NamedTuple):
     """Nodes, where memory has been told anew by now."""
 
 
-def planned(memory: Memory, text: str, asking: Asking, voice: Voice, *, again: bool) -> Synthesised:
+def plan_synthesis(
+    memory: Memory, text: str, asking: SynthesisModel, voice: Voice, *, again: bool
+) -> SynthesisResult:
     """What would be asked. Nobody is asked by this."""
     session = state.get(memory.user.connection, text)
-    due = model_synthesis.due(memory.user.connection, session, voice, again=again)
-    asked = [_asked(each, None) for each in due]
+    due = model_questions.due(memory.user.connection, session, voice, again=again)
+    asked = [_question_result(each, None) for each in due]
     if asked and asked[-1].kind == "summary":
         more = questions.most_more(len(asked) - 1)
         most, mended = asked[-1].most_tokens + more, asked[-1].most_mended + more
         asked[-1] = asked[-1]._replace(most_tokens=most, most_mended=mended)
-    return _told(session, asking, asked, asking.left(session.id))._replace(dry_run=True)
+    return _result(session, asking, asked, asking.left(session.id))._replace(dry_run=True)
 
 
 def synthesise_now(
     memory: Memory,
     text: str,
-    asking: Asking,
+    asking: SynthesisModel,
     voice: Voice,
     *,
     again: bool,
     tick: clock.Tick = clock.no_tick,
-) -> Synthesised:
+) -> SynthesisResult:
     """Ask about a session, and tell it anew; `again`: also what was asked before.
 
     What was answered until something goes wrong is kept, and told.
     """
     connection = memory.user.connection
     session = state.get(connection, text)
-    asked: list[Asked] = []
+    asked: list[QuestionResult] = []
     problem = ""
     written: Written | None = None
-    names = [each.name for each in model_synthesis.due(connection, session, voice, again=again)]
+    names = [each.name for each in model_questions.due(connection, session, voice, again=again)]
     try:
         for number, name in enumerate(names):
             if problem and name.kind == "steps":
@@ -99,9 +101,9 @@ def synthesise_now(
                 continue
             interrupts.next_part()
             tick(number, len(names))
-            scrub = model_synthesis.last_scrub(connection)
+            scrub = model_questions.last_scrub(connection)
             # The summary is of what was told just now, and what was scrubbed is not sent.
-            due = model_synthesis.due(connection, session, voice, again=again)
+            due = model_questions.due(connection, session, voice, again=again)
             question = next((each for each in due if each.name == name), None)
             if question is None:
                 continue
@@ -113,24 +115,24 @@ def synthesise_now(
                 problem = error.message
                 continue
             interrupts.defer()
-            if not model_synthesis.keep(memory, answer, scrub):
+            if not model_questions.keep(memory, answer, scrub):
                 problem = _MEANWHILE
                 break
-            asked.append(_asked(question, answer))
+            asked.append(_question_result(question, answer))
     finally:
         if asked:
-            written = _tell_anew(memory, session)
-    done = _told(session, asking, asked, asking.left(session.id))._replace(problem=problem)
+            written = _synthesise_again(memory, session)
+    done = _result(session, asking, asked, asking.left(session.id))._replace(problem=problem)
     if written is None:
         return done
     counts = len(written.new), len(written.changed), len(written.withdrawn)
     return done._replace(new=counts[0], changed=counts[1], withdrawn=counts[2])
 
 
-def _tell_anew(memory: Memory, session: Session) -> Written | None:
+def _synthesise_again(memory: Memory, session: Session) -> Written | None:
     """Where another process is at it, that one does it in a moment."""
     home = memory.environment.user_store.home
-    with tend.alone(home) as held:
+    with worker_round.hold_sessions(home) as held:
         if not held:
             return None
         is_over = session.status != state.ACTIVE
@@ -139,9 +141,9 @@ def _tell_anew(memory: Memory, session: Session) -> Written | None:
     return written
 
 
-def _asked(question: Question, answer: Kept | None) -> Asked:
+def _question_result(question: Question, answer: Kept | None) -> QuestionResult:
     told = answer.body.get("observations", ()) if answer else ()
-    return Asked(
+    return QuestionResult(
         question.kind,
         len(question.steps) if question.kind == "steps" else 0,
         questions.most_at_once(question),
@@ -151,9 +153,11 @@ def _asked(question: Question, answer: Kept | None) -> Asked:
     )
 
 
-def _told(session: Session, asking: Asking, asked: list[Asked], left: Left) -> Synthesised:
+def _result(
+    session: Session, asking: SynthesisModel, asked: list[QuestionResult], left: TokensLeft
+) -> SynthesisResult:
     backend = asking.backend
-    return Synthesised(
+    return SynthesisResult(
         *(session.id, False, backend.name, backend.where, backend.model, tuple(asked)),
         sum(each.most_tokens for each in asked),
         sum(each.most_mended for each in asked),

@@ -21,7 +21,7 @@ from ctx.memory.idempotency_keys import Claim
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
-Asked = tuple[str, Command | CommandProblem]
+NamedCommand = tuple[str, Command | CommandProblem]
 """A command, under its name."""
 
 # How long the end of an answer is waited for.
@@ -31,11 +31,13 @@ _MOST_PARAGRAPHS = 200
 _UNNAMED = "~"
 
 
-def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[list[Asked], str]:
+def commands_in_answer(
+    memory: Memory, event: Event, name: str, deadline: float
+) -> tuple[list[NamedCommand], str]:
     """The commands of an answer, and why it could not be read as a whole, if so."""
     if event.response is not None:
         # Whoever tries it by hand may try it twice.
-        return _found(f"{event.session} {event.id}", storable(event.response)), ""
+        return _named_commands(f"{event.session} {event.id}", storable(event.response)), ""
     last = storable(event.text or "").strip()
     turn = _turn(memory.environment.hosts.named(event.host), event, name, last, deadline)
     if last and turn.messages and last.startswith(turn.messages[-1].text.strip()):
@@ -46,11 +48,13 @@ def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[
     asked = [
         each
         for message in turn.messages
-        for each in _found(f"{event.session} {message.id}", message.text)
+        for each in _named_commands(f"{event.session} {message.id}", message.text)
     ]
     if not last or has_final(turn, last) or _is_error(turn, last):
         return asked, turn.problem
-    return asked + _found(f"{event.session} {_UNNAMED}{event.prompt} {_digest(last)}", last), ""
+    return asked + _named_commands(
+        f"{event.session} {_UNNAMED}{event.prompt} {_digest(last)}", last
+    ), ""
 
 
 def _turn(host: Host, event: Event, name: str, last: str, deadline: float) -> Turn:
@@ -131,18 +135,20 @@ def _claim_named(memory: Memory, session: str, message: Message, claim: str) -> 
     """Give a claim the name that its command has in the message."""
     connection = memory.user.connection
     what = claim.split(" ")[-2]
-    for name, _ in reversed(_found(f"{session} {message.id}", message.text)):
+    for name, _ in reversed(_named_commands(f"{session} {message.id}", message.text)):
         if name.split(" ")[-2] == what and not idempotency_keys.is_taken(connection, name):
             idempotency_keys.take(connection, Claim(name, session, "?"))
             break
     idempotency_keys.drop(connection, claim)
 
 
-def _found(identity: str, text: str) -> list[Asked]:
-    return list(_numbered(identity, grammar.parse(text)))
+def _named_commands(identity: str, text: str) -> list[NamedCommand]:
+    return list(_numbered_commands(identity, grammar.parse(text)))
 
 
-def _numbered(identity: str, found: Iterable[Command | CommandProblem]) -> Iterable[Asked]:
+def _numbered_commands(
+    identity: str, found: Iterable[Command | CommandProblem]
+) -> Iterable[NamedCommand]:
     said: Counter[str] = Counter()
     for each in found:
         what = _digest(repr(each._replace(position=0)))

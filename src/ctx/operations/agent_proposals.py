@@ -32,7 +32,7 @@ _ACTION = "review"
 _PROJECT = "project:"
 
 
-class Wish(NamedTuple):
+class ProposedChange(NamedTuple):
     """What an agent asked for and did not get."""
 
     everywhere: bool = False
@@ -60,7 +60,7 @@ class Wish(NamedTuple):
         ]
 
 
-NO_WISH = Wish()
+NO_PROPOSED_CHANGE = ProposedChange()
 
 
 class Proposal(NamedTuple):
@@ -84,7 +84,7 @@ class Placement(NamedTuple):
     """What an agent may write of what it asked for, and what it may not."""
 
     tags: list[str]
-    wish: Wish
+    wish: ProposedChange
 
 
 def may_pin(memory: Memory) -> bool:
@@ -98,7 +98,9 @@ def is_protected(memory: Memory, node: Node) -> bool:
     return PINNED in node.tags or is_elsewhere
 
 
-def placed(memory: Memory, scope: str, tags: Sequence[str], wish: Wish = NO_WISH) -> Placement:
+def placed(
+    memory: Memory, scope: str, tags: Sequence[str], wish: ProposedChange = NO_PROPOSED_CHANGE
+) -> Placement:
     """Where a node goes that is to have some tags, in a store.
 
     It is in its own project, below the pin. Outside of any project everybody would see it, so it
@@ -140,23 +142,23 @@ def propose_superseding(
     if graph.holding(old).scope != scope:
         link.refuse_way_out(scope, "SUPERSEDES", new, old)
     with memory.transaction("propose", scope, claim=claim) as change:
-        wish = wish_of(change.graph.node(new))
+        wish = proposed_change(change.graph.node(new))
         if old not in wish.supersedes:
             wish = wish._replace(supersedes=(*wish.supersedes, old))
         change.update_node(new, metadata=wish.metadata())
 
 
-def wish_of(node: Node) -> Wish:
+def proposed_change(node: Node) -> ProposedChange:
     """What is proposed for a node. The metadata may be a stranger's: what makes no sense is not."""
     found = node.metadata.get(PROPOSED)
     if not isinstance(found, Mapping):
-        return NO_WISH
+        return NO_PROPOSED_CHANGE
     tags = [tag for tag in _texts(found.get("tags")) if _is_tag(tag)]
     supersedes, archives = (
         tuple(NodeId(ids.Ulid(each)) for each in _texts(found.get(key)) if ids.is_ulid(each))
         for key in ("supersedes", "archives")
     )
-    return Wish(found.get("scope") == USER, tuple(tags), supersedes, archives)
+    return ProposedChange(found.get("scope") == USER, tuple(tags), supersedes, archives)
 
 
 def proposals(memory: Memory) -> list[Proposal]:
@@ -164,7 +166,7 @@ def proposals(memory: Memory) -> list[Proposal]:
     found: dict[NodeId, Proposal] = {}
     for graph in memory.graph.graphs:
         for node in graph.nodes(graph.with_metadata(PROPOSED)):
-            if words := wish_of(node).words():
+            if words := proposed_change(node).words():
                 about = records.about(graph.connection, node.id, "node.")
                 said = [record for record in about if PROPOSED in _metadata(record)]
                 found[node.id] = _shown(memory, node, words, (said or about)[-1], is_done=False)
@@ -197,7 +199,7 @@ def accept(memory: Memory, proposal: Proposal) -> None:
             [*_, last] = records.about_key(change.graph.connection, node.id, "tag.", PINNED)
             change.repeat(last, "tag.add", dict(last.body))
         return
-    wish = wish_of(node)
+    wish = proposed_change(node)
     archived = memory.graph.by_scope(each for each in wish.archives if memory.graph.has(each))
     with memory.transaction(_ACTION, node.scope, *archived) as change:
         change.update_node(node.id, metadata={PROPOSED: None})

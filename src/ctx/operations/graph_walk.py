@@ -9,7 +9,7 @@ from ctx.memory.model import Node
 from ctx.memory.walk import ReachedNode
 
 
-class Walked(NamedTuple):
+class GraphWalk(NamedTuple):
     """The answer of `ctx trace` and `ctx related`."""
 
     start: NodeId
@@ -19,19 +19,19 @@ class Walked(NamedTuple):
     left_out: int
 
 
-def walked(
+def graph_walk(
     graph: Graphs,
     start: NodeId,
     steps: Sequence[ReachedNode],
     *,
     limit: int = 0,
     include_superseded: bool = True,
-) -> Walked:
+) -> GraphWalk:
     nodes = {node.id: node for node in graph.nodes(dict.fromkeys(step.id for step in steps))}
     wanted = [step for step in steps if include_superseded or not nodes[step.id].superseded_by]
     kept = wanted[:limit] if limit else wanted
     reached = dict.fromkeys(step.id for step in kept)
-    return Walked(
+    return GraphWalk(
         start,
         tuple(kept),
         tuple(nodes[node_id] for node_id in reached),

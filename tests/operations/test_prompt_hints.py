@@ -9,7 +9,7 @@ from ctx import clock, tokens
 from ctx.capture.injected import without_injected
 from ctx.memory import event_log
 from ctx.memory.changes import changing
-from ctx.operations.relevant import MOST_TOKENS, NOTHING, Given, relevant
+from ctx.operations.prompt_hints import MOST_TOKENS, NOTHING, PromptHints, prompt_hints
 from ctx.workspace import Memory
 from tests.capture.conversations import Client, context_of
 from tests.memory import graphs
@@ -43,9 +43,9 @@ def worked(memory: Memory) -> str:
     return observation(graph, "s1", "bugfix", FIX, WHY, files=["auth/service.py"])
 
 
-def asked(memory: Memory, prompt: str, session: str = "now", seconds: float = 5.0) -> Given:
+def asked(memory: Memory, prompt: str, session: str = "now", seconds: float = 5.0) -> PromptHints:
     folder = memory.environment.folder
-    return relevant(memory, folder, session, prompt, clock.monotonic() + seconds)
+    return prompt_hints(memory, folder, session, prompt, clock.monotonic() + seconds)
 
 
 @pytest.mark.parametrize(

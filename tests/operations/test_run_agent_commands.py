@@ -11,8 +11,8 @@ from ctx import ids
 from ctx.agent_commands import command_parser as grammar
 from ctx.memory import pending
 from ctx.memory.model import Node
-from ctx.operations import add, apply, commands
-from ctx.operations.commands import Outcome
+from ctx.operations import add, apply, run_agent_commands
+from ctx.operations.run_agent_commands import CommandOutcome
 from ctx.workspace import Memory
 from tests.capture.conversations import SESSION, Client, context_of
 from tests.conftest import Ctx
@@ -30,14 +30,14 @@ class Agent:
         self.graph = memory.user
         self._answers = 0
 
-    def writes(self, text: str, *, may_pin: bool = False) -> Outcome:
+    def writes(self, text: str, *, may_pin: bool = False) -> CommandOutcome:
         """What became of the commands of an answer."""
         self._answers += 1
-        outcome = Outcome()
+        outcome = CommandOutcome()
         for found in grammar.parse(text):
             claim = f"{SESSION} msg_{self._answers} {found.position}"
-            done = commands.execute(self.memory, found, claim, may_pin=may_pin)
-            outcome = Outcome(*map(sum, zip(outcome, done, strict=True)))
+            done = run_agent_commands.execute(self.memory, found, claim, may_pin=may_pin)
+            outcome = CommandOutcome(*map(sum, zip(outcome, done, strict=True)))
         return outcome
 
     def is_told(self) -> str:
@@ -71,7 +71,7 @@ def test_remember(agent: Agent) -> None:
         ' rationale="no servers">\n\n  We use SQLite.\n\n    Indented,  <b>bold</b> & `code`.\n'
         "</ctx:remember>"
     )
-    assert outcome == Outcome(done=1)
+    assert outcome == CommandOutcome(done=1)
     (node,) = agent.nodes().values()
     assert node._replace(id="", token_estimate=0, created_at="", updated_at="") == Node(  # type: ignore[arg-type]
         "",  # type: ignore[arg-type]
@@ -107,7 +107,7 @@ def test_the_tags_of_what_is_remembered(
     agent: Agent, attributes: str, tags: tuple[str, ...]
 ) -> None:
     text = f"<ctx:remember {attributes}>Text.</ctx:remember>"
-    assert agent.writes(text, may_pin=True) == Outcome(done=1)
+    assert agent.writes(text, may_pin=True) == CommandOutcome(done=1)
     assert agent.nodes()["Text."].tags == tags
 
 
@@ -117,10 +117,10 @@ def test_outside_of_a_project_there_is_no_project(folder: Path, surroundings: Pa
         agent = Agent(client, memory)
         for scope in ("", ' scope="user"'):
             text = f'<ctx:remember type="fact"{scope}>Text{scope}</ctx:remember>'
-            assert agent.writes(text) == Outcome(done=1)
+            assert agent.writes(text) == CommandOutcome(done=1)
             assert agent.nodes()[f"Text{scope}"].tags == ()
         text = '<ctx:remember type="fact" scope="project">Text.</ctx:remember>'
-        assert agent.writes(text) == Outcome(failed=1)
+        assert agent.writes(text) == CommandOutcome(failed=1)
         assert "There is no project here that it could belong to." in agent.is_told()
 
 
@@ -148,7 +148,7 @@ def test_remember_something_better(agent: Agent) -> None:
     second = agent.add("Also wrong.", "tier:reference")
     label = agent.label(first)
     text = f'<ctx:remember type="fact" supersedes="[{label}], {second.id}">Right.</ctx:remember>'
-    assert agent.writes(text, may_pin=True) == Outcome(done=1)
+    assert agent.writes(text, may_pin=True) == CommandOutcome(done=1)
     nodes = agent.nodes()
     right = nodes["Right."]
     assert (right.type, right.tags) == ("fact", ("project:app", "tier:pinned", "tier:reference"))
@@ -165,7 +165,7 @@ def test_secrets_are_not_remembered(agent: Agent) -> None:
 def test_no_content_is_too_large(agent: Agent) -> None:
     content = "word " * 20_000
     text = f'<ctx:remember type="fact">{content}</ctx:remember>'
-    assert agent.writes(text) == Outcome(done=1)
+    assert agent.writes(text) == CommandOutcome(done=1)
     assert list(agent.nodes()) == [content.strip()]
 
 
@@ -177,7 +177,9 @@ def test_recall(agent: Agent) -> None:
     second = agent.add("Rate limits are per user.", "area:auth", metadata={"rationale": "fair"})
     agent.add("Something else.")
     agent.add("Of another project.", "project:other", "area:auth")
-    assert agent.writes('<ctx:recall query="type:fact AND tag:area:auth"/>') == Outcome(done=1)
+    assert agent.writes('<ctx:recall query="type:fact AND tag:area:auth"/>') == CommandOutcome(
+        done=1
+    )
     assert agent.is_told() == (
         f"""## Recall Results
 
@@ -274,7 +276,7 @@ def test_summarize(agent: Agent) -> None:
         f'<ctx:summarize nodes="{one.id}, [{agent.label(two)}],{pin.id}" archive="true"'
         ' tags="area:db">\n  In short.\n</ctx:summarize>'
     )
-    assert agent.writes(text) == Outcome(done=1)
+    assert agent.writes(text) == CommandOutcome(done=1)
     nodes = agent.nodes()
     summary = nodes["In short."]
     assert summary.type == "summary"
@@ -305,8 +307,8 @@ def test_summarize_and_keep_the_sources(agent: Agent, archive: str) -> None:
 def test_link(agent: Agent, given: str, kind: str) -> None:
     one, two = agent.add("One."), agent.add("Two.")
     text = f'<ctx:link from="{one.id}" to="[{agent.label(two)}]"{given}/>'
-    assert agent.writes(text) == Outcome(done=1)
-    assert agent.writes(text) == Outcome(done=1), "to say it again is no mistake"
+    assert agent.writes(text) == CommandOutcome(done=1)
+    assert agent.writes(text) == CommandOutcome(done=1), "to say it again is no mistake"
     edges = agent.graph.edges(one.id)
     assert [(edge.to_id, edge.type) for edge in edges] == [(two.id, kind)]
     assert edges[0].metadata["tool"] == "claude-code"
@@ -314,7 +316,7 @@ def test_link(agent: Agent, given: str, kind: str) -> None:
 
 def test_supersede(agent: Agent) -> None:
     old, new = agent.add("Old.", "tier:reference"), agent.add("New.", "tier:reference")
-    assert agent.writes(f'<ctx:supersede old="{old.id}" new="{new.id}"/>') == Outcome(done=1)
+    assert agent.writes(f'<ctx:supersede old="{old.id}" new="{new.id}"/>') == CommandOutcome(done=1)
     assert agent.nodes()["Old."].superseded_by == new.id
     (edge,) = agent.graph.edges(new.id)
     assert (edge.from_id, edge.to_id, edge.type) == (new.id, old.id, "SUPERSEDES")
@@ -322,7 +324,9 @@ def test_supersede(agent: Agent) -> None:
     assert "New." in given
     assert "Old." not in given
     # The other way round cannot hold as well.
-    assert agent.writes(f'<ctx:supersede old="{new.id}" new="{old.id}"/>') == Outcome(failed=1)
+    assert agent.writes(f'<ctx:supersede old="{new.id}" new="{old.id}"/>') == CommandOutcome(
+        failed=1
+    )
     assert agent.nodes()["New."].superseded_by is None
 
 
@@ -352,7 +356,7 @@ def test_a_task(agent: Agent) -> None:
     agent.writes('<ctx:remember type="decision" tier="working">We use PKCE.</ctx:remember>')
     agent.writes('<ctx:remember type="observation" tier="working">It works.</ctx:remember>')
     ended = agent.writes('<ctx:task name="Implement OAuth" action="end" summarize="true"/>')
-    assert ended == Outcome(done=1)
+    assert ended == CommandOutcome(done=1)
     assert pending.current_task(agent.graph, "current_task:app:main") is None
     nodes = agent.nodes()
     assert nodes["We use PKCE."].tags[-1] == "tier:reference"
@@ -369,7 +373,7 @@ def test_a_task(agent: Agent) -> None:
 def test_a_task_that_is_not_summarized(agent: Agent, given: str) -> None:
     agent.writes('<ctx:task name="x" action="start"/>')
     agent.writes('<ctx:remember type="observation" tier="working">It works.</ctx:remember>')
-    assert agent.writes(f'<ctx:task name="x" action="end"{given}/>') == Outcome(done=1)
+    assert agent.writes(f'<ctx:task name="x" action="end"{given}/>') == CommandOutcome(done=1)
     assert [node.type for node in agent.nodes().values()] == ["task", "observation"]
 
 
@@ -379,7 +383,9 @@ def test_expand(agent: Agent) -> None:
     agent.writes(f'<ctx:summarize nodes="{one.id},{two.id}">In short.</ctx:summarize>')
     summary = agent.nodes()["In short."]
     for _ in range(2):
-        assert agent.writes(f'<ctx:expand node="[{agent.label(summary)}]"/>') == Outcome(done=1)
+        assert agent.writes(f'<ctx:expand node="[{agent.label(summary)}]"/>') == CommandOutcome(
+            done=1
+        )
     text = agent.is_told()
     items = [
         f"- [{agent.label(node)}] {node.content}\n  - Tags: project:app, tier:off-context\n\n"
@@ -428,7 +434,7 @@ def test_what_is_wrong_is_told_with_the_right_form(agent: Agent) -> None:
 <ctx:summarize nodes="01ZZZZ">In short.</ctx:summarize>
 <ctx:remember type="fact" tags="tier:reference">Kept too.</ctx:remember>"""
     )
-    assert outcome == Outcome(done=2, failed=10)
+    assert outcome == CommandOutcome(done=2, failed=10)
     assert set(agent.nodes()) == {"A fact.", "Alone.", "Kept.", "Kept too."}
     remember = '<ctx:remember type="fact" tags="tier:reference">What to remember.</ctx:remember>'
     link = '<ctx:link from="ID" to="ID" type="DEPENDS_ON"/>'
@@ -520,7 +526,7 @@ def test_a_mistake_is_one_sentence_about_what_an_agent_can_do(
     agent: Agent, command: str, problem: str
 ) -> None:
     """What was written is shown as it could be written again, and the place is not drawn."""
-    assert agent.writes(command) == Outcome(failed=1)
+    assert agent.writes(command) == CommandOutcome(failed=1)
     name = "recall" if "recall" in command else "remember"
     assert agent.is_told() == (
         f"## A memory command was not done\n\n```\n{command}\n```\n\n{problem}\n\n"
@@ -532,7 +538,7 @@ def test_an_id_that_names_several_nodes(agent: Agent) -> None:
     one, two = agent.add("One."), agent.add("Two.")
     length = next(n for n in range(26) if one.id[: n + 1] != two.id[: n + 1])
     prefix = one.id[:length]
-    assert agent.writes(f'<ctx:expand node="{prefix}"/>') == Outcome(failed=1)
+    assert agent.writes(f'<ctx:expand node="{prefix}"/>') == CommandOutcome(failed=1)
     text = agent.is_told()
     assert f"Several nodes have an id that begins with {prefix}." in text
     for node in (one, two):
@@ -561,7 +567,7 @@ def test_a_secret_in_a_mistake_is_not_written_down(agent: Agent) -> None:
         f'<ctx:recall query="{SECRET}"/>\n'
         f'<ctx:task name="{SECRET}" action="end"/>\n'
     )
-    assert outcome == Outcome(done=1, failed=3)
+    assert outcome == CommandOutcome(done=1, failed=3)
     assert SECRET not in "".join(agent.graph.connection.iterdump())
     assert SECRET not in agent.is_told()
 
@@ -591,18 +597,20 @@ def test_each_is_done_once(agent: Agent, text: str) -> None:
     agent.writes(f'<ctx:summarize nodes="{one.id},{two.id}">Both.</ctx:summarize>')
     summary = agent.nodes()["Both."]
     (found,) = grammar.parse(text.format(one=one.id, two=two.id, summary=summary.id))
-    first = commands.execute(agent.memory, found, "the same")
+    first = run_agent_commands.execute(agent.memory, found, "the same")
     assert first.done + first.failed == 1
     after = tables(agent)
     for _ in range(4):
-        assert commands.execute(agent.memory, found, "the same") == Outcome(repeated=1)
+        assert run_agent_commands.execute(agent.memory, found, "the same") == CommandOutcome(
+            repeated=1
+        )
         assert tables(agent) == after
     # What it is about may be gone meanwhile: it is done nevertheless.
     for node in (one, two, summary):
         agent.graph.connection.execute("DELETE FROM nodes WHERE id = ?", (node.id,))
-    assert commands.execute(agent.memory, found, "the same") == Outcome(repeated=1)
+    assert run_agent_commands.execute(agent.memory, found, "the same") == CommandOutcome(repeated=1)
     # Somebody else's is another.
-    again = commands.execute(agent.memory, found, "another")
+    again = run_agent_commands.execute(agent.memory, found, "another")
     assert again.repeated == 0
 
 

@@ -45,14 +45,14 @@ _FEWEST_TOKENS = 300
 _GOOD_CONTEXT = 8_192
 
 
-class Left(NamedTuple):
+class TokensLeft(NamedTuple):
     """Tokens that may still be used."""
 
     today: int
     in_session: int
 
 
-class Asking:
+class SynthesisModel:
     """The model that is configured, and what may be used of it."""
 
     def __init__(self, backend: Backend, ledger: "Ledger", config: Config) -> None:
@@ -109,10 +109,10 @@ class Asking:
         model = said.model or self.backend.model
         return answers.kept(question, at, model, found.body, problem)
 
-    def left(self, session: str) -> Left:
+    def left(self, session: str) -> TokensLeft:
         today = clock.iso(clock.now_ms())[:10]
         used = self._ledger.counted_in(_purpose(session, None))
-        return Left(self._day - self._ledger.counted_on(today), self._session - used)
+        return TokensLeft(self._day - self._ledger.counted_on(today), self._session - used)
 
     def _meter(self, question: Question, project: str | None) -> Meter:
         from ctx.llm.ledger import Caps, ModelTarget
@@ -139,7 +139,7 @@ class Asking:
 @contextmanager
 def configured(
     config: Config, variables: Mapping[str, str], store: UserStore
-) -> Iterator[Asking | None]:
+) -> Iterator[SynthesisModel | None]:
     """The model that a person has configured; None where there is none.
 
     `variables` is the whole environment: a key may be in it.
@@ -152,7 +152,7 @@ def configured(
         yield None
         return
     with closing(backend), Ledger(store.ledger) as ledger:
-        yield Asking(backend, ledger, config)
+        yield SynthesisModel(backend, ledger, config)
 
 
 def voice(config: Config) -> Voice:
@@ -172,7 +172,7 @@ def _is_behind(connection: Connection, session: Session) -> bool:
     return event_table.first_step(connection, session.id, session.synthesised) is not None
 
 
-def standing(connection: Connection, session: Session) -> tuple[str, ...]:
+def progress_key(connection: Connection, session: Session) -> tuple[str, ...]:
     """Changes whenever there may be something new to ask about a session.
 
     Events count once they are steps. Those that still wait would count twice: a late one leaves
@@ -199,7 +199,7 @@ def due(
     known = answers.of_session(connection, session.id)
     asked = set() if again else answers.asked_about(known)
     found = [
-        questions.of_stretch(session.id, stretch, _asked_before(steps, stretch.first), voice)
+        questions.of_stretch(session.id, stretch, _last_request(steps, stretch.first), voice)
         for stretch in stretches.due(steps, asked, is_over=is_over, most_tokens=voice.most_tokens)
     ]
     before = answers.summary_of(known)
@@ -208,7 +208,7 @@ def due(
     return [*found, summary] if summary else found
 
 
-def _asked_before(steps: Sequence[Step], first: str) -> Step | None:
+def _last_request(steps: Sequence[Step], first: str) -> Step | None:
     """The last thing that a person had asked for, where it is not among the steps themselves."""
     until = [step for step in steps if step.id <= first]
     asked = [step for step in until if step.kind == "prompt" and not step.agent]

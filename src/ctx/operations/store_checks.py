@@ -21,8 +21,8 @@ from ctx.memory.migrations import MIGRATIONS
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
-from ctx.operations import backups
-from ctx.operations.standstill import standstills
+from ctx.operations import store_backups
+from ctx.operations.capture_status import capture_stops
 from ctx.project import trust_check, trust_list
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
@@ -38,7 +38,7 @@ _MOST_REASONS = 5
 _Answer = TypeVar("_Answer")
 
 
-class Check(NamedTuple):
+class DoctorCheck(NamedTuple):
     name: str
     state: Literal["ok", "warning", "problem"]
     seen: str
@@ -46,23 +46,23 @@ class Check(NamedTuple):
     """What to do; empty where nothing is to be done."""
 
 
-def check_up(environment: Environment) -> Iterator[Check]:
+def store_checks(environment: Environment) -> Iterator[DoctorCheck]:
     """Everything that has to do with the store and its folder."""
-    looks: dict[str, Callable[[Environment], Iterator[Check]]] = {
+    looks: dict[str, Callable[[Environment], Iterator[DoctorCheck]]] = {
         "ctx": _program,
         "clock": _clock,
         "store": _store,
         "permissions": _permissions,
-        "room": _room,
+        "room": _disk_space,
         "settings": _configuration,
         "project store": _project_store,
         "capture": _capture,
-        "trouble of hooks": _trouble,
+        "trouble of hooks": _hook_errors,
     }
     if is_in_the_way(environment.user_store.home):
-        looks = {"ctx": _program, "clock": _clock, "store": _no_folder, "room": _room}
+        looks = {"ctx": _program, "clock": _clock, "store": _no_folder, "room": _disk_space}
     for name, look in looks.items():
-        yield from looked(name, look(environment))
+        yield from guarded(name, look(environment))
 
 
 def is_in_the_way(folder: str) -> bool:
@@ -77,38 +77,38 @@ def nearest_folder(path: str) -> str:
     return path
 
 
-def looked(name: str, checks: Iterator[Check]) -> Iterator[Check]:
+def guarded(name: str, checks: Iterator[DoctorCheck]) -> Iterator[DoctorCheck]:
     """What a check says; where it cannot look, why."""
     try:
         with disk.explained("looking at it"):
             yield from checks
     except CtxError as error:
-        yield Check(name, "problem", error.message, error.hint or "")
+        yield DoctorCheck(name, "problem", error.message, error.hint or "")
 
 
-def ok(name: str, seen: str) -> Check:
-    return Check(name, "ok", seen, "")
+def ok(name: str, seen: str) -> DoctorCheck:
+    return DoctorCheck(name, "ok", seen, "")
 
 
-def _program(_environment: Environment) -> Iterator[Check]:
+def _program(_environment: Environment) -> Iterator[DoctorCheck]:
     python = ".".join(map(str, sys.version_info[:3]))
     where = os.path.dirname(os.path.abspath(ctx.__file__))
     told = f"{ctx.__version__}, Python {python}, SQLite {sqlite3.sqlite_version}: {shown(where)}"
     yield ok("ctx", told)
 
 
-def _clock(environment: Environment) -> Iterator[Check]:
+def _clock(environment: Environment) -> Iterator[DoctorCheck]:
     """Whether the wall clock can be right, and whether somebody's was not."""
     wall_ms = clock.wall_ms()
     told = clock.iso(wall_ms)
     if clock.is_wrong():
         seen = f"The clock of this machine says {told}, which is wrong."
         advice = "Set it. What was written meanwhile is kept, with times of another year."
-        yield Check("clock", "problem", seen, advice)
+        yield DoctorCheck("clock", "problem", seen, advice)
     elif (newest_ms := _newest_ms(environment)) > wall_ms + _DAY_MS:
         seen = f"It says {told}, and the newest change in memory is of {clock.iso(newest_ms)}."
         advice = "Set it if it is wrong. If not, a clock was ahead: later changes win all the same."
-        yield Check("clock", "warning", seen, advice)
+        yield DoctorCheck("clock", "warning", seen, advice)
     else:
         yield ok("clock", told)
 
@@ -126,49 +126,51 @@ def _newest_ms(environment: Environment) -> int:
     return max(found, default=0)
 
 
-def _no_folder(environment: Environment) -> Iterator[Check]:
+def _no_folder(environment: Environment) -> Iterator[DoctorCheck]:
     seen = f"{shown(environment.user_store.home)} is not a folder, and the user store would be one."
-    yield Check("store", "problem", seen, "Move it away, or set CTX_HOME to a folder.")
+    yield DoctorCheck("store", "problem", seen, "Move it away, or set CTX_HOME to a folder.")
 
 
-def _store(environment: Environment) -> Iterator[Check]:
+def _store(environment: Environment) -> Iterator[DoctorCheck]:
     path = environment.graph
     if not size_of(path):
         folder = nearest_folder(os.path.dirname(path))
         advice = "`ctx install` makes it, and so does the first `ctx add`."
         if not os.access(folder, os.W_OK | os.X_OK):
             advice = f"It cannot be made: `ls -ld {shlex.quote(shown(folder))}` shows why."
-        yield Check("store", "warning", f"{shown(path)} is not there yet.", advice)
+        yield DoctorCheck("store", "warning", f"{shown(path)} is not there yet.", advice)
     elif go_ctx.is_go_store(path):
         seen = f"{shown(path)} is a store of the Go program `ctx`."
-        yield Check("store", "warning", seen, "`ctx status` takes it over, and keeps a copy of it.")
+        yield DoctorCheck(
+            "store", "warning", seen, "`ctx status` takes it over, and keeps a copy of it."
+        )
     elif truth.application_id_of(path) not in (None, user_store.APPLICATION_ID):
         seen = f"{shown(path)} is a database of another program."
-        yield Check("store", "problem", seen, "Move it elsewhere, or set CTX_DB or CTX_HOME.")
+        yield DoctorCheck("store", "problem", seen, "Move it elsewhere, or set CTX_DB or CTX_HOME.")
     elif problems := truth.check_truth(path):
         advice = "`ctx store recover --dry-run` says what can be saved."
-        yield Check("store", "problem", f"{shown(path)}: {problems[0]}", advice)
+        yield DoctorCheck("store", "problem", f"{shown(path)}: {problems[0]}", advice)
     else:
         yield _contents(path)
     if not _ask_store(path, stats.has_nodes):
         yield from _lost(path)
 
 
-def _lost(path: str) -> Iterator[Check]:
+def _lost(path: str) -> Iterator[DoctorCheck]:
     """Where there is nothing in memory, whether there was once."""
-    full = [each for each in backups.listed(path).backups if each.nodes]
+    full = [each for each in store_backups.list_backups(path).backups if each.nodes]
     if full:
         nodes, at = full[0].nodes or 0, full[0].at
         seen = f"It is empty, and the backup of {at} has {nodes:,} {_nodes(nodes)}."
         advice = f"`ctx restore --backup {full[0].name}` brings them back."
-        yield Check("store", "warning", seen, advice)
+        yield DoctorCheck("store", "warning", seen, advice)
 
 
 def _nodes(count: int) -> str:
     return "node" if count == 1 else "nodes"
 
 
-def _contents(path: str) -> Check:
+def _contents(path: str) -> DoctorCheck:
     try:
         with (
             explained(path),
@@ -180,13 +182,13 @@ def _contents(path: str) -> Check:
         ):
             nodes = stats.count_nodes(connection)
     except DatabaseFailure as error:
-        return Check("store", "warning", error.message, "`ctx status` brings it up to date.")
+        return DoctorCheck("store", "warning", error.message, "`ctx status` brings it up to date.")
     size = (size_of(path) + size_of(f"{path}-wal")) / 1_000_000
     told = f"{nodes:,} {_nodes(nodes)}, {size:,.1f} MB, whole"
     return ok("store", f"{shown(path)}: {told}")
 
 
-def _permissions(environment: Environment) -> Iterator[Check]:
+def _permissions(environment: Environment) -> Iterator[DoctorCheck]:
     """What is remembered is for its owner's eyes."""
     home, database = environment.user_store.home, environment.graph
     folder = nearest_folder(home)
@@ -194,7 +196,7 @@ def _permissions(environment: Environment) -> Iterator[Check]:
     if not os.access(folder, needed):
         seen = f"{shown(folder)} cannot be written to by this user."
         advice = f"`ls -ld {shlex.quote(shown(folder))}` shows whose it is; CTX_HOME names another."
-        yield Check("permissions", "problem", seen, advice)
+        yield DoctorCheck("permissions", "problem", seen, advice)
         return
     if folder != home:
         return
@@ -206,7 +208,7 @@ def _permissions(environment: Environment) -> Iterator[Check]:
         wide = home if open_ones[0].startswith(home) else database
         advice = f"`chmod -R go= {shlex.quote(shown(wide))}` makes it yours alone."
         seen = f"Others can read {shown(open_ones[0])}{more}."
-        yield Check("permissions", "warning", seen, advice)
+        yield DoctorCheck("permissions", "warning", seen, advice)
     else:
         yield ok("permissions", f"{shown(home)} is yours alone")
 
@@ -218,19 +220,19 @@ def _is_open(path: str) -> bool:
         return False
 
 
-def _room(environment: Environment) -> Iterator[Check]:
+def _disk_space(environment: Environment) -> Iterator[DoctorCheck]:
     folder = nearest_folder(environment.user_store.home)
     disk_there = os.statvfs(folder)
     free = disk_there.f_bavail * disk_there.f_frsize
     seen = f"{free / 1_000_000:,.0f} MB free on the disk of {shown(folder)}"
     if free < _LITTLE_ROOM:
         state: Literal["warning", "problem"] = "problem" if free < _NO_ROOM else "warning"
-        yield Check("room", state, seen, "Free some space: what does not fit is not kept.")
+        yield DoctorCheck("room", state, seen, "Free some space: what does not fit is not kept.")
     else:
         yield ok("room", seen)
 
 
-def _configuration(environment: Environment) -> Iterator[Check]:
+def _configuration(environment: Environment) -> Iterator[DoctorCheck]:
     home = environment.user_store.home
     project = trust_check.trusted_project(home, environment.folder)
     config = survey(
@@ -240,24 +242,26 @@ def _configuration(environment: Environment) -> Iterator[Check]:
         environment.overrides,
     )
     for problem in config.problems:
-        yield Check("settings", "problem", problem.message, problem.hint or "")
+        yield DoctorCheck("settings", "problem", problem.message, problem.hint or "")
     for warning in config.warnings:
-        yield Check("settings", "warning", warning, "`ctx config list` shows what counts.")
+        yield DoctorCheck("settings", "warning", warning, "`ctx config list` shows what counts.")
     if not config.problems and not config.warnings:
         set_ones = len(config.mentions)
         yield ok("settings", f"{set_ones:,} set" if set_ones else "nothing set, so all defaults")
     if environment.variables.get("CTX_OFF", "") not in ("", "0"):
         seen = "CTX_OFF is set here: hooks keep nothing and say nothing."
-        yield Check("switched off", "warning", seen, "`unset CTX_OFF` switches them on again.")
+        yield DoctorCheck(
+            "switched off", "warning", seen, "`unset CTX_OFF` switches them on again."
+        )
 
 
-def _project_store(environment: Environment) -> Iterator[Check]:
+def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
     """Whether agents are given what the project here remembers."""
     home = environment.user_store.home
     if trust_list.is_broken(home):
         seen = f"{shown(trust_list.path_of(home))} cannot be read, so no project is trusted."
         advice = "`ctx trust` puts it aside, and begins a new one."
-        yield Check("project store", "warning", seen, advice)
+        yield DoctorCheck("project store", "warning", seen, advice)
     project = layout.find_project(environment.folder, home)
     if project is None:
         return
@@ -268,10 +272,10 @@ def _project_store(environment: Environment) -> Iterator[Check]:
     why = f" any more: {' and '.join(verdict.differs)}" if verdict.differs else ""
     seen = f"{shown(project.store)} is not trusted{why}. Agents are told only that it exists."
     advice = "`ctx trust` says what it holds, and trusts it."
-    yield Check("project store", "warning", seen, advice)
+    yield DoctorCheck("project store", "warning", seen, advice)
 
 
-def _capture(environment: Environment) -> Iterator[Check]:
+def _capture(environment: Environment) -> Iterator[DoctorCheck]:
     """When hooks last reported something, and what of it nobody has taken in."""
     home, now = environment.user_store.home, clock.now_ms()
     waiting = spool.waiting(home)
@@ -281,20 +285,22 @@ def _capture(environment: Environment) -> Iterator[Check]:
     seen += f", {len(waiting):,} waiting to be taken in" if waiting else ""
     if waiting and now - min(made) > _LONG_MS:
         told = f"{seen}, the oldest for {clock.age((now - min(made)) / 1000)}."
-        yield Check("capture", "warning", told, "`ctx hook apply` takes them in, or says why not.")
+        yield DoctorCheck(
+            "capture", "warning", told, "`ctx hook apply` takes them in, or says why not."
+        )
     else:
         yield ok("capture", seen)
-    for each in standstills(environment):
-        yield Check("capture", "warning", f"Nothing is taken in: {each.why}.", each.advice)
+    for each in capture_stops(environment):
+        yield DoctorCheck("capture", "warning", f"Nothing is taken in: {each.why}.", each.advice)
     if failed := spool.failed(home):
         folder = shown(spool.path_of(home, spool.FAILED))
         seen = f"Given up, because they could not be taken in: {len(failed):,}."
         advice = f"They lie in {folder}: look at them, then remove them."
-        yield Check("capture", "warning", seen, advice)
+        yield DoctorCheck("capture", "warning", seen, advice)
     yield from _skipped(environment.graph)
 
 
-def _skipped(path: str) -> Iterator[Check]:
+def _skipped(path: str) -> Iterator[DoctorCheck]:
     """Events that are in the store, and of which nothing could be made. Old ones are no news."""
     since = clock.iso(clock.now_ms() - _DAY_MS)
     found = _ask_store(path, lambda store: event_table.given_up(store, _MOST_REASONS)) or ()
@@ -303,7 +309,7 @@ def _skipped(path: str) -> Iterator[Check]:
         many = "1 event was" if count == 1 else f"{count:,} events were"
         seen = f"{many} given up, the last at {at} ({what}, session {session}): {reason}"
         if at >= since:
-            yield Check(
+            yield DoctorCheck(
                 "capture", "warning", seen, "The rest was taken in. This is worth a report."
             )
         else:
@@ -328,14 +334,14 @@ def _ask_store(path: str, question: Callable[[Connection], _Answer]) -> _Answer 
         return None
 
 
-def _trouble(environment: Environment) -> Iterator[Check]:
+def _hook_errors(environment: Environment) -> Iterator[DoctorCheck]:
     """What hooks could not say to anybody."""
     path = os.path.join(environment.user_store.home, hook_log.NAME)
     since = clock.iso(clock.now_ms() - _DAY_MS)
     lines = [line for line in _tail(path) if line[:20] >= since]
     if lines:
         seen = f"{len(lines):,} in the last day; the last one: {lines[-1]}"
-        yield Check(
+        yield DoctorCheck(
             "trouble of hooks", "warning", seen, f"`tail {shlex.quote(shown(path))}` shows more."
         )
     else:

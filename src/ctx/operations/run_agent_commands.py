@@ -29,9 +29,9 @@ from ctx.memory.model import (
     PINNED,
     Redaction,
 )
-from ctx.operations import add, link, proposals, recall, status, summarize, task
-from ctx.operations.compose import Visible
-from ctx.operations.proposals import NO_WISH, Wish
+from ctx.operations import add, agent_proposals, link, recall, status, summarize, task
+from ctx.operations.agent_proposals import NO_PROPOSED_CHANGE, ProposedChange
+from ctx.operations.compose import VisibleNodes
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -40,7 +40,7 @@ _RECALLED = 10
 _RECALL_BUDGET = 2_500
 
 
-class Outcome(NamedTuple):
+class CommandOutcome(NamedTuple):
     """What became of the commands of one answer."""
 
     done: int = 0
@@ -51,16 +51,16 @@ class Outcome(NamedTuple):
     """Those of what was done that the user has to decide about."""
 
 
-class _Done(NamedTuple):
+class _CommandResult(NamedTuple):
     redacted: Sequence[Redaction] = ()
     """The secrets that were not kept."""
-    wish: Wish = NO_WISH
+    wish: ProposedChange = NO_PROPOSED_CHANGE
     """What only the user may decide."""
 
 
 def execute(
     memory: Memory, found: Command | CommandProblem, claim_id: str, *, may_pin: bool = False
-) -> Outcome:
+) -> CommandOutcome:
     """Do one command, unless it was done before. What is wrong with it is for the agent.
 
     Whether it `may_pin`, and write for all projects, the user says; otherwise it is proposed.
@@ -70,7 +70,7 @@ def execute(
     try:
         if isinstance(found, CommandProblem):
             _report(memory, claim, found)
-            return Outcome(failed=1)
+            return CommandOutcome(failed=1)
         try:
             done = _DOING[found.name](memory, found, claim, may_pin)
         except (DatabaseFailure, DiskFailure, LockConflict):
@@ -83,17 +83,17 @@ def execute(
                 claim,
                 CommandProblem(written(found), _sentence(error), right, found.position),
             )
-            return Outcome(failed=1)
+            return CommandOutcome(failed=1)
     except AlreadyDone:
-        return Outcome(repeated=1)
+        return CommandOutcome(repeated=1)
     if done.redacted:
         with transaction(memory.user.connection):
-            notice = _secrets_told(done.redacted)
+            notice = _secrets_note(done.redacted)
             pending.append(memory.user.connection, pending.notices(memory.session), notice)
-    return Outcome(done=1, proposed=bool(done.wish.words()))
+    return CommandOutcome(done=1, proposed=bool(done.wish.words()))
 
 
-def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
+def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
     given = command.attributes
     if given.get("scope") == "project" and _is_nowhere(memory):
         raise UsageError("There is no project here that it could belong to.")
@@ -101,16 +101,16 @@ def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> 
     tags = _list(given.get("tags", ""))
     supersedes = _nodes(memory.graph, given.get("supersedes", ""))
     everywhere = given.get("scope") == "user"
-    wish = NO_WISH
+    wish = NO_PROPOSED_CHANGE
     if not may_pin:
         scope = memory.graph.shared_scope(supersedes, "superseding")
         scope = scope or (USER if everywhere or memory.project_memory is None else PROJECT)
         old = list(memory.graph.nodes(supersedes))
-        held = tuple(node.id for node in old if proposals.is_protected(memory, node))
-        tags = proposals.superseding(memory, tags, old)
+        held = tuple(node.id for node in old if agent_proposals.is_protected(memory, node))
+        tags = agent_proposals.superseding(memory, tags, old)
         if not everywhere and scope == USER:
-            tags = proposals.in_project(memory, tags)
-        tags, wish = proposals.placed(memory, scope, tags, Wish(supersedes=held))
+            tags = agent_proposals.in_project(memory, tags)
+        tags, wish = agent_proposals.placed(memory, scope, tags, ProposedChange(supersedes=held))
         supersedes = [each for each in supersedes if each not in held]
         everywhere = scope == USER
     added = add.add(
@@ -126,39 +126,41 @@ def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> 
         ),
         _proposing(claim, wish),
     )
-    return _Done(added.redacted, wish)
+    return _CommandResult(added.redacted, wish)
 
 
-def _summarize(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
+def _summarize(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
     given = command.attributes
     node_ids = _nodes(memory.graph, given["nodes"])
     tags = _list(given.get("tags", ""))
     archive = given.get("archive") == "true"
-    wish = NO_WISH
+    wish = NO_PROPOSED_CHANGE
     if not may_pin:
         sources = list(memory.graph.nodes(node_ids))
         scope = PROJECT if all(each.scope == PROJECT for each in sources) else USER
-        held = [each for each in sources if proposals.is_protected(memory, each)]
+        held = [each for each in sources if agent_proposals.is_protected(memory, each)]
         archives = [each.id for each in held if archive and PINNED not in each.tags]
         if sources:
             tags = [*tags, *summarize.inherited_tags(sources, tags)]
         if scope == USER and len(held) < len(sources):
-            tags = proposals.in_project(memory, tags)
-        tags, wish = proposals.placed(memory, scope, tags, Wish(archives=tuple(archives)))
+            tags = agent_proposals.in_project(memory, tags)
+        tags, wish = agent_proposals.placed(
+            memory, scope, tags, ProposedChange(archives=tuple(archives))
+        )
     options = summarize.Options(
         node_ids, command.content, tags, archive, wish.archives, wish.metadata(), may_pin
     )
     done = summarize.summarize(memory, options, _proposing(claim, wish))
-    return _Done(done.redacted, wish)
+    return _CommandResult(done.redacted, wish)
 
 
-def _link(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
+def _link(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
     given = command.attributes
     from_id, to_id = (memory.graph.find(given[end]) for end in ("from", "to"))
     return _linked(memory, claim, from_id, to_id, given["type"], may_pin)
 
 
-def _supersede(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
+def _supersede(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
     given = command.attributes
     new, old = (memory.graph.find(given[end]) for end in ("new", "old"))
     return _linked(memory, claim, new, old, "SUPERSEDES", may_pin)
@@ -166,16 +168,16 @@ def _supersede(memory: Memory, command: Command, claim: Claim, may_pin: bool) ->
 
 def _linked(
     memory: Memory, claim: Claim, from_id: NodeId, to_id: NodeId, kind: str, may_pin: bool
-) -> _Done:
+) -> _CommandResult:
     is_free = may_pin or kind != "SUPERSEDES"
-    if is_free or not proposals.is_protected(memory, memory.graph.node(to_id)):
-        return _Done(link.link(memory, from_id, to_id, kind, claim=claim).redacted)
-    wish = Wish(supersedes=(to_id,))
-    proposals.propose_superseding(memory, from_id, to_id, _proposing(claim, wish))
-    return _Done(wish=wish)
+    if is_free or not agent_proposals.is_protected(memory, memory.graph.node(to_id)):
+        return _CommandResult(link.link(memory, from_id, to_id, kind, claim=claim).redacted)
+    wish = ProposedChange(supersedes=(to_id,))
+    agent_proposals.propose_superseding(memory, from_id, to_id, _proposing(claim, wish))
+    return _CommandResult(wish=wish)
 
 
-def _proposing(claim: Claim, wish: Wish) -> Claim:
+def _proposing(claim: Claim, wish: ProposedChange) -> Claim:
     """A claim that also tells the agent what the user has to decide about."""
     asked = ", ".join(wish.words())
     if not asked:
@@ -187,7 +189,7 @@ def _proposing(claim: Claim, wish: Wish) -> Claim:
     return claim._replace(notice=notice)
 
 
-def _task(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
+def _task(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
     given = command.attributes
     if _is_nowhere(memory) and not may_pin:
         raise UsageError(
@@ -195,9 +197,9 @@ def _task(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Don
             hint="The user can run `ctx task`.",
         )
     if given["action"] == "start":
-        return _Done(task.start(memory, given["name"], claim).redacted)
+        return _CommandResult(task.start(memory, given["name"], claim).redacted)
     task.end(memory, given["name"], summarize=given.get("summarize") == "true", claim=claim)
-    return _Done()
+    return _CommandResult()
 
 
 def _is_nowhere(memory: Memory) -> bool:
@@ -205,9 +207,9 @@ def _is_nowhere(memory: Memory) -> bool:
     return memory.project_memory is None and memory.project_tag is None
 
 
-def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _Done:
+def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
     # An agent sees nothing of other projects, also where it works in none.
-    visible = Visible(project=memory.project or "")
+    visible = VisibleNodes(project=memory.project or "")
     query = command.attributes["query"]
     options = recall.Options(query, _RECALLED, _RECALL_BUDGET, visible)
     recalled = recall.recall(memory, options)
@@ -219,18 +221,18 @@ def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _
         for (item, _), text in zip(given, recall.items(recalled), strict=True)
     ]
     _leave(memory, claim, "recall_results", {"head": head, "items": items, "tail": f"{tail}\n"})
-    return _Done()
+    return _CommandResult()
 
 
-def _status(memory: Memory, _command: Command, claim: Claim, _may_pin: bool) -> _Done:
+def _status(memory: Memory, _command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
     told = status.as_text(status.status(memory, new=False))
     with transaction(memory.user.connection):
         idempotency_keys.take(memory.user.connection, claim)
         pending.put(memory.user, f"status_output:{memory.session}", told)
-    return _Done()
+    return _CommandResult()
 
 
-def _expand(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _Done:
+def _expand(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
     graph = memory.graph
     node = graph.node(graph.find(command.attributes["node"]))
     if node.type != "summary":
@@ -239,10 +241,10 @@ def _expand(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _
     if not sources:
         raise UsageError("The summary has no sources any more.")
     _leave(memory, claim, "expand_nodes", *sources)
-    return _Done()
+    return _CommandResult()
 
 
-_DOING: Mapping[str, Callable[[Memory, Command, Claim, bool], _Done]] = {
+_DOING: Mapping[str, Callable[[Memory, Command, Claim, bool], _CommandResult]] = {
     "remember": _remember,
     "recall": _recall,
     "summarize": _summarize,
@@ -259,7 +261,7 @@ def _report(memory: Memory, claim: Claim, wrong: CommandProblem) -> None:
     problem = wrong.problem.replace(", ".join(NODE_TYPES), ", ".join(KNOWLEDGE_TYPES))
     # What it wrote may hold a secret.
     clean = wrong._replace(written=redact(wrong.written).text, problem=redact(problem).text)
-    _leave(memory, claim, "command_problems", _told(clean), problem=clean.problem)
+    _leave(memory, claim, "command_problems", _error_message(clean), problem=clean.problem)
 
 
 def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | None = None) -> None:
@@ -270,12 +272,12 @@ def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | N
         pending.append(memory.user.connection, key, *more)
 
 
-def _secrets_told(redacted: Sequence[Redaction]) -> str:
+def _secrets_note(redacted: Sequence[Redaction]) -> str:
     where = "; ".join(f"{each.where}, line {each.line} ({each.rule})" for each in redacted[:5])
     return f"## A secret was not kept\n\nMemory holds none. Left out of what you said: {where}.\n\n"
 
 
-def _told(wrong: CommandProblem) -> str:
+def _error_message(wrong: CommandProblem) -> str:
     """As the agent reads it."""
     fence = "`" * 3
     right = f"Right would be, outside of code:\n\n{fence}\n{wrong.right}\n{fence}\n\n"

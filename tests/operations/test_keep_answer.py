@@ -15,8 +15,8 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.llm.protocol import Usage
 from ctx.memory.graph import PROJECT, USER
-from ctx.operations import respond
-from ctx.operations.respond import Kept, Mention, Response
+from ctx.operations import keep_answer
+from ctx.operations.keep_answer import CodeMention, KeptAnswer, ModelResponse
 from ctx.workspace import Environment, Memory, open_memory
 from tests import effort
 from tests.conftest import Ctx, git
@@ -61,12 +61,12 @@ def opened(folder: Path) -> Iterator[Memory]:
         yield memory
 
 
-def kept(folder: Path, *args: Any, **more: Any) -> Kept:
+def kept(folder: Path, *args: Any, **more: Any) -> KeptAnswer:
     with opened(folder) as memory:
-        return respond.respond(memory, Response(*args, **more))
+        return keep_answer.keep_answer(memory, ModelResponse(*args, **more))
 
 
-def edges_of(memory: Memory, kept: Kept) -> list[tuple[str, str, dict[str, Any]]]:
+def edges_of(memory: Memory, kept: KeptAnswer) -> list[tuple[str, str, dict[str, Any]]]:
     graph = memory.graph
     return sorted(
         (edge.type, graph.node(edge.to_id).content, dict(edge.metadata))
@@ -76,7 +76,7 @@ def edges_of(memory: Memory, kept: Kept) -> list[tuple[str, str, dict[str, Any]]
 
 def test_an_answer_in_a_project(shop: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
-    response = Response(
+    response = ModelResponse(
         ANSWER,
         "Why are payments\ncharged twice?",
         "tiny-1",
@@ -85,7 +85,7 @@ def test_an_answer_in_a_project(shop: Path, ctx: Ctx) -> None:
         receipt="r-1",
     )
     with opened(shop) as memory:
-        found = respond.respond(memory, response)
+        found = keep_answer.keep_answer(memory, response)
         blob = found.blob
         assert blob
         said = {"tool": "llm", "confidence": 700, "reason": "named in the answer", "blob": blob}
@@ -95,9 +95,9 @@ def test_an_answer_in_a_project(shop: Path, ctx: Ctx) -> None:
             ("MENTIONS", "src/payments.py", said | {"span": "6"}),
         ]
     assert found.mentions == (
-        Mention("file", "src/payments.py", 6),
-        Mention("item", "payments.Gateway.charge", 1),
-        Mention("item", "payments.retry_all", 1),
+        CodeMention("file", "src/payments.py", 6),
+        CodeMention("item", "payments.Gateway.charge", 1),
+        CodeMention("item", "payments.retry_all", 1),
     )
     node = found.node
     assert (node.type, node.tags, node.scope, node.staged) == (
@@ -224,14 +224,14 @@ def test_what_is_not_the_projects_is_not_linked(shop: Path, ctx: Ctx, tmp_path: 
     ]
     assert kept(shop, "\n".join(words)).mentions == ()
     assert kept(shop, f"`{shop}/src/payments.py`").mentions == (
-        Mention("file", "src/payments.py", 1),
+        CodeMention("file", "src/payments.py", 1),
     )
 
 
 def test_a_file_of_the_pack_by_the_end_of_its_path(shop: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     found = kept(shop, "Look at payments.py.", files=("src/payments.py",))
-    assert found.mentions == (Mention("file", "src/payments.py", 1),)
+    assert found.mentions == (CodeMention("file", "src/payments.py", 1),)
     unclear = kept(shop, "Look at conf.py.", files=("a/conf.py", "b/conf.py"))
     assert unclear.mentions == ()
 
@@ -244,10 +244,10 @@ def test_an_answer_of_many_megabytes_and_many_paths(shop: Path, ctx: Ctx) -> Non
     named = "\n".join(f"f{number}.txt" for number in range(300))
     missing = "\n".join(f"src/{number}.py" for number in range(10_000))
     found = kept(shop, f"{named}\n{missing}\n" + "word " * 1_600_000, "Why?")
-    assert len(found.mentions) == respond.MOST_MENTIONS
+    assert len(found.mentions) == keep_answer.MOST_MENTIONS
     assert found.cut > 7_000_000
     assert found.blob
-    assert len(ctx("debug", "cat", found.blob).out) == respond.LONGEST_TEXT + 1
+    assert len(ctx("debug", "cat", found.blob).out) == keep_answer.LONGEST_TEXT + 1
     assert len(found.node.content) < 1_000
 
 

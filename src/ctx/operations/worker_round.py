@@ -25,7 +25,7 @@ from ctx.capture.state import Session
 from ctx.hook_files import live, spool
 from ctx.memory import stats
 from ctx.operations import apply, health
-from ctx.operations.apply import NOTHING, Applied
+from ctx.operations.apply import NOTHING, ApplyResult
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
@@ -43,10 +43,10 @@ _FEW_NODES = 200
 """Among so many, words alone find what there is."""
 
 
-class Tended(NamedTuple):
+class RoundResult(NamedTuple):
     """What a round has done."""
 
-    applied: Applied
+    applied: ApplyResult
     steps: int
     """Events that became steps, were dropped, or given up."""
     missed: int
@@ -55,7 +55,7 @@ class Tended(NamedTuple):
     """Sessions of which memory was made."""
 
 
-class Tending:
+class WorkerRounds:
     """Rounds of one process: what was tried in one is known in the next."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Tending:
         self._freshened: dict[str, tuple[str, float]] = {}
         """For a session, the last event and the time at which its code was looked at."""
 
-    def round(self, memory: Memory) -> Tended:
+    def round(self, memory: Memory) -> RoundResult:
         """The first three parts."""
         applied = NOTHING
         with self._guard("the spool"):
@@ -82,12 +82,12 @@ class Tending:
         self.upkeep(memory)
         return tended
 
-    def remember(self, memory: Memory) -> Tended:
+    def remember(self, memory: Memory) -> RoundResult:
         """Make memory of what is in the store. One process at a time is enough."""
-        with alone(self._home) as held:
+        with hold_sessions(self._home) as held:
             self.is_behind = not held
             if not held:
-                return Tended(NOTHING, 0, 0, ())
+                return RoundResult(NOTHING, 0, 0, ())
             steps = self._take(memory)
             due = self._due(memory)
             missed = self._reconcile(memory, due)
@@ -97,7 +97,7 @@ class Tending:
         if made:
             with self._guard("contexts"):
                 apply.refresh(memory, dict.fromkeys(each.folder for each in made), self._home)
-        return Tended(NOTHING, steps, missed, tuple(each.id for each in made))
+        return RoundResult(NOTHING, steps, missed, tuple(each.id for each in made))
 
     def _take(self, memory: Memory) -> int:
         counts = [0]
@@ -188,17 +188,17 @@ class Tending:
         self._upkept_s = now_s
         with self._guard("retention"):
             from ctx.capture import pipeline
-            from ctx.operations import model_synthesis
+            from ctx.operations import model_questions
 
             pipeline.forget(memory)
-            model_synthesis.forget(memory.user.connection)
+            model_questions.forget(memory.user.connection)
         with self._guard("the daily backup"):
-            from ctx.operations import backups
+            from ctx.operations import store_backups
 
             config = memory.environment.user_config
             # A copy of nothing would be the only one for a day.
             if stats.has_nodes(memory.user.connection) and not memory.is_single_store:
-                backups.daily(memory.path, config.integer("backup.keep"))
+                store_backups.daily(memory.path, config.integer("backup.keep"))
         self._note_health(memory)
 
     def _note_health(self, memory: Memory) -> None:
@@ -236,9 +236,9 @@ class Tending:
             node_vectors.fill_slice(memory, _SLICE_S)
 
 
-def drain(memory: Memory, home: str) -> Applied:
+def drain(memory: Memory, home: str) -> ApplyResult:
     """Empty the spool, as far as nobody else is at it."""
-    with apply.alone(home) as held:
+    with apply.hold_spool(home) as held:
         if not held:
             return NOTHING._replace(waiting=len(spool.waiting(home)))
         timeout_s = transcript_timeout_s(memory)
@@ -252,7 +252,7 @@ def transcript_timeout_s(memory: Memory) -> float:
     return memory.environment.user_config.number("hooks.transcript_timeout_seconds")
 
 
-def problems(applied: Applied) -> list[str]:
+def problems(applied: ApplyResult) -> list[str]:
     """What a person should know about, in sentences."""
     told = [f"{each.kind} {each.event} was not kept: {each.reason}" for each in applied.refused]
     for stop in applied.stops:
@@ -264,7 +264,7 @@ def problems(applied: Applied) -> list[str]:
 
 
 @contextmanager
-def alone(home: str, seconds: float = 0) -> Iterator[bool]:
+def hold_sessions(home: str, seconds: float = 0) -> Iterator[bool]:
     """Whether nobody else makes memory of sessions, until the block ends. A round is waited for."""
     with locks.try_hold(f"{home}/{_LOCK}", seconds) as fd:
         yield fd is not None

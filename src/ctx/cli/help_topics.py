@@ -1,0 +1,157 @@
+"""The texts of `ctx help TOPIC`: one screen each, at most 80 columns.
+
+The lines after `examples:` are commands that run as they are, in a project with a store.
+`01M7ESYZ1SB4` stands for the id of a node. `docs/reference/topics.md` has the same texts.
+"""
+
+TOPICS = {
+    "tiers": (
+        "which nodes agents are shown, and when",
+        """
+A tier says when agents are shown a node. It is a tag.
+
+  tier:pinned        in every context, before everything else; shortened rather
+                     than left out when the budget is small
+  tier:reference     in contexts, as far as the budget allows
+  tier:working       in contexts while its task is the current one
+  tier:off-context   only found by search
+  (no tier)          only found by search
+
+A node has one tier, and may be pinned as well. `ctx add` sets no tier. Agents
+cannot pin: they propose it, and you decide with `ctx review`.
+
+examples:
+  ctx add --type=fact --tag=tier:reference "Deploys run on Mondays"
+  ctx pin 01M7ESYZ1SB4
+  ctx unpin 01M7ESYZ1SB4
+  ctx tag 01M7ESYZ1SB4 tier:working
+  ctx list --tag=tier:pinned
+  ctx compose --budget=2000
+""",
+    ),
+    "scopes": (
+        "the user store, project stores, and which one a command uses",
+        """
+Memory is in two stores, and commands read both as one.
+
+  user store      ~/.ctx, for you on this machine. It works without a project
+                  store: nodes then carry a tag such as project:shop.
+  project store   .ctx in the repository, made by `ctx init`. It is in git, so
+                  it travels with clones and changes with the branch.
+
+In a project with a store, `ctx add` writes to the project store; --user writes
+to yours, for all projects. What ctx observes in sessions stays in the user
+store. `ctx update`, `tag` and `delete` change a node where it is.
+
+An edge may lead from your store to the project's, not the other way.
+
+examples:
+  ctx add --type=fact "The API speaks OAuth 2.0"
+  ctx add --type=fact --user "I prefer small commits"
+  ctx list --user
+  ctx list --project
+  ctx move 01M7ESYZ1SB4 --user
+  ctx status
+""",
+    ),
+    "sessions": (
+        "what ctx records while agents work, and how to control it",
+        """
+A session is one conversation with a coding agent. Hooks report what happens;
+the worker turns it into memory:
+
+  events        what the hooks report: prompts, tool calls, answers
+  steps         the events that matter, such as an edit or a failed test
+  observations  what the session found out: decisions, fixes, discoveries
+  summary       the request, what was done, what is left
+  learnings     what several sessions show
+
+No model is needed. Secrets are removed before anything is stored, and text
+between <private> and </private> is not stored. Sessions stay on this machine.
+
+examples:
+  ctx sessions list --all
+  ctx learnings list
+  ctx context --explain
+  ctx pause --for 2h
+  ctx resume
+  ctx worker status
+""",
+    ),
+    "packs": (
+        "what to read for a task, within a token budget",
+        """
+`ctx query "TASK"` builds a pack: the parts of files, the decisions and the
+past failures that matter for a task, within a budget of tokens.
+
+ctx ranks files by the words in them, their paths and names, and by past
+commits. It follows calls and imports to what must be read along. It then takes
+the parts that are worth most for their tokens. No model is asked.
+
+On a terminal you see an overview, in a pipe JSON. Every pack leaves a receipt:
+`ctx why` shows why each part is in it. A low confidence means that the task
+names too little: name a file or a function.
+
+examples:
+  ctx query "Fix the timeout in Client.connect"
+  ctx query "Fix the timeout in Client.connect" --budget 4000 --explain
+  ctx query "timeout path:src" --format markdown
+  ctx why
+  ctx config get retrieval.default_budget
+""",
+    ),
+    "filters": (
+        "the query language: filters, operators and words",
+        """
+`ctx query`, `recall`, `forget`, `compose --query` and views take filters:
+
+  type:fact            the type of a node
+  tag:project:shop     a tag; tag:task:* for all tags that begin with task:
+  created:>24h         in the last 24 hours; created:<1w before that
+  updated:>2026-01-20  since a date
+  tokens:<1000         the estimated size
+  has:summary          also edges, tags, metadata, superseded
+  from:ID  to:ID       nodes with an edge from that node, or to it
+  session:ID           made or changed in a session
+  project:shop         short for tag:project:shop
+  path:src/net.py      about a file or a folder
+  id:01M7              by the beginning of the id
+
+Combine them with AND, OR, NOT and ( ). Filters side by side mean AND. With
+words, `ctx query` builds a pack; with --as nodes it ranks nodes.
+
+examples:
+  ctx query "type:decision AND created:>30d"
+  ctx query "(type:decision OR type:pattern) AND NOT has:summary"
+  ctx query "type:decision refresh token" --as nodes
+  ctx recall "tag:tier:pinned"
+""",
+    ),
+    "trust": (
+        "why ctx ignores the memory of a clone until you trust it",
+        """
+A project store arrives with a clone, so somebody else may have written it.
+Until you trust it, agents are told only that it exists, commands do not read
+it, and its settings have no effect.
+
+`ctx trust` shows what the store holds and who wrote it, then asks. Trust
+belongs to this repository at this path. ctx asks again when the first commits,
+the remote or the owner of the files change. A store that you make with
+`ctx init` is trusted.
+
+Text from files, tools and the web is given to agents as quoted data. Agents
+cannot pin nodes or write for all projects: they propose it.
+
+examples:
+  ctx trust --yes
+  ctx trust --list
+  ctx trust --revoke
+  ctx review
+  ctx doctor
+""",
+    ),
+}
+
+
+def text(topic: str) -> str:
+    return TOPICS[topic][1].lstrip("\n")
