@@ -2,8 +2,8 @@
 
 A text is the weighted sum of its words, so there is no model to run: a lookup, an addition, and a
 tenth of a millisecond. The table knows that `login` is near `authenticate`, and nothing of word
-order. `scripts/embeddings` makes it, and docs/decisions/0013-a-table-instead-of-a-model.md tells
-from what.
+order. `scripts/embeddings` builds it; docs/decisions/0013-static-embeddings-instead-of-a-model.md
+lists its sources.
 
 The file begins with one line of JSON that says how long its parts are: the words, one to a line,
 then for each of them a scale (the word's weight is in it), then the rows as signed bytes.
