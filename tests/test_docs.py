@@ -46,6 +46,18 @@ def test_the_index_links_to_every_page() -> None:
     assert written - set(links) == set()
 
 
+@pytest.mark.parametrize(
+    "page",
+    [*ROOT.glob("[AC]*.md"), *sorted((DOCS / "decisions").glob("*.md"))],
+    ids=lambda page: page.stem,
+)
+def test_source_files_that_a_page_names_exist(page: Path) -> None:
+    names = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|sql|scm))`", page.read_text())
+    folders = (ROOT, ROOT / "src" / "ctx")
+    missing = [name for name in names if not any((folder / name).exists() for folder in folders)]
+    assert missing == []
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_bytes()) <= 8192
 
