@@ -13,6 +13,7 @@ from ctx import __version__, errors
 from ctx.cli import options
 from ctx.cli.commands import COMMANDS, module_of
 from tests import page_examples
+from tests.conftest import Ctx, git
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -84,6 +85,16 @@ def test_page_examples_of_the_tutorial(tmp_path: Path) -> None:
         return done.stdout
 
     assert page_examples.check_console(DOCS / "tutorial.md", shop, run) > 30
+
+
+def test_page_examples_of_the_trust_warning(repo: Path, ctx: Ctx) -> None:
+    (repo / "README.md").write_text("# Shop\n")
+    git("add", "-A")
+    git("commit", "-qm", "Start")
+    git("remote", "add", "origin", "https://example.org/ada/shop")
+    assert ctx("init").code == 0
+    git("remote", "set-url", "origin", "https://example.org/eve/shop")
+    page_examples.check_excerpt(DOCS / "claude-code.md", "trust warning", ctx("list").err)
 
 
 def examples() -> list[tuple[str, str]]:
