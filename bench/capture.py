@@ -133,12 +133,12 @@ def working_session(project: Path, chance: random.Random) -> Iterator[tuple[str,
         if number % 40 == 0:
             yield event("prompt-submit", project, prompt=f"Now part {number}: make it faster.")
         else:
-            kind, told = chance.choice(makers)(project, files, chance)
-            yield event(kind, project, tool_use_id=f"toolu_{number:06d}", **told)
+            kind, fields = chance.choice(makers)(project, files, chance)
+            yield event(kind, project, tool_use_id=f"toolu_{number:06d}", **fields)
     yield event("session-end", project, reason="other")
 
 
-def event(kind: str, project: Path, **told: Any) -> tuple[str, bytes]:
+def event(kind: str, project: Path, **fields: Any) -> tuple[str, bytes]:
     common = {
         "session_id": SESSION,
         "transcript_path": "/nowhere/transcript.jsonl",
@@ -148,7 +148,7 @@ def event(kind: str, project: Path, **told: Any) -> tuple[str, bytes]:
         "effort": {"level": "medium"},
         "hook_event_name": spool.EVENTS[kind],
     }
-    return kind, json.dumps({**common, **told}).encode()
+    return kind, json.dumps({**common, **fields}).encode()
 
 
 Made = tuple[str, dict[str, Any]]
@@ -208,8 +208,8 @@ def plan(_project: Path, _files: Files, chance: random.Random) -> Made:
 
 
 def assistant_message(_project: Path, _files: Files, chance: random.Random) -> Made:
-    told = f"Part {chance.randrange(999)} is done: the totals are kept, and nothing waits. " * 8
-    return "stop", {"stop_hook_active": False, "last_assistant_message": told}
+    text = f"Part {chance.randrange(999)} is done: the totals are kept, and nothing waits. " * 8
+    return "stop", {"stop_hook_active": False, "last_assistant_message": text}
 
 
 def source(ending: str, seed: int) -> str:

@@ -97,8 +97,8 @@ class Bench:
         transcript = f"{space}/transcript.jsonl"
         Path(transcript).write_text(f"{json.dumps({'type': 'user', 'text': 'x' * 400})}\n" * 400)
         for word, said in SAID.items():
-            told = {**COMMON, "transcript_path": transcript, "cwd": self.folder, **said}
-            Path(self.event(word)).write_text(f"{json.dumps(told)}\n")
+            fields = {**COMMON, "transcript_path": transcript, "cwd": self.folder, **said}
+            Path(self.event(word)).write_text(f"{json.dumps(fields)}\n")
 
     def build(self) -> None:
         with closing(store.open_for_writing(self.database)) as connection:

@@ -54,9 +54,9 @@ def fresh(**environment: str) -> Iterator[tuple[Workers, Path]]:
             workers.close()
 
 
-def payload(folder: Path, name: str, **told: object) -> bytes:
+def payload(folder: Path, name: str, **fields: object) -> bytes:
     common = {"session_id": "bench", "cwd": str(folder), "hook_event_name": name}
-    return json.dumps({**common, **told}).encode()
+    return json.dumps({**common, **fields}).encode()
 
 
 def idle() -> Figure:
@@ -75,7 +75,7 @@ def drained() -> Figure:
     with fresh() as (workers, folder):
         workers.start().kill()
         for number in range(DRAINED):
-            told = payload(
+            fields = payload(
                 folder,
                 "PostToolUse",
                 tool_name="Bash",
@@ -83,7 +83,7 @@ def drained() -> Figure:
                 tool_input={"command": f"make part-{number}"},
                 tool_response={"stdout": f"part {number} is made\n" * 20, "stderr": ""},
             )
-            spool.put(str(workers.home), spool.new_id(clock.now_ms()), "post-tool-use", told)
+            spool.put(str(workers.home), spool.new_id(clock.now_ms()), "post-tool-use", fields)
         until(lambda: workers.pid is None)
         began = time.monotonic()
         workers.spawn()
@@ -127,10 +127,10 @@ def _searched(workers: Workers, folder: Path, word: str) -> str:
     return str([node["content"] for node in json.loads(ran.stdout)["nodes"]])
 
 
-def hook(workers: Workers, word: str, told: bytes) -> None:
+def hook(workers: Workers, word: str, fields: bytes) -> None:
     environment = {**workers.environment, "CLAUDE_PID": str(os.getpid())}
     subprocess.run(
-        command(word), input=told, env=environment, stdout=subprocess.DEVNULL, check=True
+        command(word), input=fields, env=environment, stdout=subprocess.DEVNULL, check=True
     )
 
 
@@ -148,8 +148,8 @@ def nothing_lost(events: int) -> Figure:
         f"{events:,} events from {PROCESSES} processes, {done.kills} workers killed,"
         f" {done.full} of them on a full disk, {done.seconds:.0f} s"
     )
-    told = f"{once:,}" if is_whole else f"{once:,}, and their effects are incomplete"
-    return Figure("events stored exactly once, with their effects", told, limit=f"{len(wanted):,}")
+    count = f"{once:,}" if is_whole else f"{once:,}, and their effects are incomplete"
+    return Figure("events stored exactly once, with their effects", count, limit=f"{len(wanted):,}")
 
 
 def main() -> None:

@@ -122,12 +122,12 @@ class Year:
         output = {"stdout": "." * 70 + "\n12 passed in 0.31s\n", "stderr": ""}
         return "post-tool-use", {**used, "tool_response": output}
 
-    def says(self, session: str, folder: str, word: str, told: Mapping[str, Any]) -> None:
+    def says(self, session: str, folder: str, word: str, fields: Mapping[str, Any]) -> None:
         self.now_ms += 20_000
         self.count += 1
         common = {"session_id": session, "cwd": folder, "hook_event_name": spool.EVENTS[word]}
         event_id = f"{self.now_ms:013d}-1-{self.count:08x}"
-        spool.put(self.home, event_id, word, json.dumps({**common, **told}).encode())
+        spool.put(self.home, event_id, word, json.dumps({**common, **fields}).encode())
 
 
 def source(name: str, lines: int) -> str:
@@ -170,9 +170,9 @@ def starts(home: str, folder: str, environment: Mapping[str, str]) -> Cost:
     """Start a session in a process, as it is registered."""
     for path in Path(home, "live").glob("*.start-*"):
         path.unlink()
-    told = {"session_id": "new", "cwd": folder, "hook_event_name": "SessionStart"}
+    fields = {"session_id": "new", "cwd": folder, "hook_event_name": "SessionStart"}
     event = f"{folder}/../event.json"
-    Path(event).write_text(json.dumps({**told, "source": "startup"}))
+    Path(event).write_text(json.dumps({**fields, "source": "startup"}))
     return timing.of_child(
         [*PYTHON, ENTRY, "session-start"], environment=environment, folder=folder, reads=event
     )
