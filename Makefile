@@ -1,6 +1,7 @@
-# try: see it work. tour: see the rest. test: all tests. check: lint, types, layers, docs. bench: the README's numbers.
-# quick: the tests that are not slow. thorough: all tests, with ten times as many random cases.
-# clients: the real agents and the real model that some tests talk to.
+# try: a demo. test: all tests. check: lint, types, layers, docs. bench: the figures in docs/benchmarks.md.
+# quick: the fast tests. thorough: all tests, with ten times as many random cases.
+# docs: write docs/reference, and renew the output of all executed examples.
+# clients: the real agents and the real model that some tests use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,13 +10,10 @@ OLDER_CLAUDE := 2.0.47
 # Tests are compiled once, not for each run: also where the environment forbids writing bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try tour test quick thorough check bench clients docs format clean
+.PHONY: try test quick thorough check bench clients docs format clean
 
 try: $(STAMP)
 	@$(BIN)/python scripts/try $(BIN)/ctx
-
-tour: $(STAMP)
-	@scripts/tour $(BIN)/ctx
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -45,6 +43,8 @@ clients: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py
+	CTX_TEST_RENEW=1 $(BIN)/python -m pytest -q -k test_page_examples \
+	  tests/test_docs.py tests/test_library.py tests/e2e/test_try.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -1,4 +1,4 @@
-"""Run the benchmarks: all of them, or the one that is named. Each is a program of its own.
+"""Run all benchmarks, or one of them, each in its own process.
 
 python -m bench [NAME [ARGUMENTS]]
 """
@@ -15,7 +15,7 @@ NOT_BENCHMARKS = {
 }
 
 NEED_DATA = {"localisation", "recall"}
-"""Their data lies elsewhere, so they run only where they are named."""
+"""They need external data, so they run only if they are named."""
 
 
 def names() -> list[str]:
@@ -23,7 +23,7 @@ def names() -> list[str]:
 
 
 def run(name: str, arguments: list[str]) -> int:
-    """In a fresh process, so that no benchmark warms up, or fills the memory of, the next."""
+    """Run it in a fresh process, so that no benchmark affects the next."""
     print(f"\n== {name}", flush=True)
     started = time.perf_counter()
     command = [sys.executable, "-m", f"bench.{name}", *arguments]

@@ -1,7 +1,7 @@
-"""What others would find: files ranked for a task by grep, by BM25, and by BM25 with a little care.
+"""Baselines for localisation: files ranked for a task by grep, by BM25, and by a tuned BM25.
 
-They see every source file of a commit, tests too. The strongest splits identifiers, adds the words
-of the path, and puts tests, documentation and examples last.
+They see every source file of a commit, including tests. The strongest splits identifiers, adds the
+words of the path, and ranks tests, documentation and examples last.
 """
 
 import math
@@ -49,12 +49,12 @@ def is_source(path: str) -> bool:
 
 
 def is_beside(path: str) -> bool:
-    """Whether it is a test, documentation, an example, or somebody else's."""
+    """Whether it is a test, documentation, an example, or third-party code."""
     return bool(_BESIDE.search(path))
 
 
 class Document(NamedTuple):
-    """A file, as far as the tasks that are asked go: how often each of their words is in it."""
+    """The counts of the task words in a file."""
 
     words: Mapping[str, int]
     words_total: int
@@ -63,7 +63,7 @@ class Document(NamedTuple):
 
 
 class Ranker:
-    """The files of one repository. What a file says is kept by its hash: most stay as they are."""
+    """The files of one repository. Contents are cached by hash: most files stay the same."""
 
     def __init__(self, tasks: Iterable[str]) -> None:
         self._wanted: set[str] = set()
@@ -74,7 +74,7 @@ class Ranker:
     def rank(
         self, task: str, files: Mapping[str, str], read: Callable[[str], bytes]
     ) -> dict[str, list[str]]:
-        """The files by each method, the best first; `files` has the hash of each path."""
+        """The files by each method, the best first; `files` maps each path to its hash."""
         paths = sorted(files)
         documents = [self._document(files[path], path, read) for path in paths]
         task = task[:_LONGEST_TASK]
@@ -86,7 +86,7 @@ class Ranker:
         by_path = _bm25([(each, len(each)) for each in own], parts)
         both = [text + path for text, path in zip(by_part, by_path, strict=True)]
         return {
-            GREP: _sorted(paths, [_found(each, words) for each in documents]),
+            GREP: _sorted(paths, [_word_overlap(each, words) for each in documents]),
             WORDS: _sorted(paths, by_word),
             CAREFUL: sorted(_sorted(paths, both), key=is_beside),
         }
@@ -104,8 +104,8 @@ class Ranker:
         return Counter(filter(self._wanted.__contains__, words))
 
 
-def _found(document: Document, words: Mapping[str, int]) -> float:
-    """How many of the words are in it; then how often."""
+def _word_overlap(document: Document, words: Mapping[str, int]) -> float:
+    """How many of the words occur in it; then how often."""
     times = [document.words.get(word, 0) for word in words]
     return sum(map(bool, times)) + min(sum(times), 99_999) / 100_000
 
@@ -135,7 +135,7 @@ def _words(text: str) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """The words, and what those are made of that are put together."""
+    """The words, and the parts of compound words."""
     found: list[str] = []
     for word in _WORD.findall(text):
         if len(word) > _LONGEST_WORD:

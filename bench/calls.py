@@ -1,22 +1,22 @@
-"""How many of the calls in a repository the index follows, and how often it is right.
+"""How many calls in a repository the index resolves, and how often it is right.
 
-Calls are drawn from all Python files alike, so that a file counts as much as it has calls; those
-of a name (`f()`, `a.b()`), since nothing else can have an edge. What each leads to is asked of
-jedi, which evaluates the code in its own way: go to the definition, through imports; where that is
-only a variable, infer what it holds. A call has its target in the repository when jedi names a
-function or a class there. Then the index is asked for the same call alone. An edge is judged where
-jedi has an answer. It is right when it leads to what jedi names: the class or its `__init__`, one
-of several overloads, a stub or what it stands for.
+Calls are sampled from all Python files in proportion to their number of calls. Only calls of a name
+(`f()`, `a.b()`) count, because nothing else can have an edge. The reference is jedi, which
+evaluates the code itself: it goes to the definition, through imports; if that is only a variable,
+it infers the value. A call has its target in the repository if jedi names a function or a class
+there. Then the index is queried for the same call. An edge is judged if jedi has an answer. It is
+right if it points to what jedi names: the class or its `__init__`, one of several overloads, a stub
+or what the stub describes.
 
-What they do not agree on is listed with both answers: jedi errs too, and a person can judge.
+Disagreements are listed with both answers, because jedi makes mistakes too.
 
     python -m bench calls [REPOSITORY [SAMPLES [SEED]]] [--index FILE] [--show N]
 
-With `--index` the index is kept in that file. For languages without a judge at hand:
+With `--index` the index is kept in that file. For languages without a reference tool:
 
     python -m bench calls REPOSITORY 100 1 --list rust
 
-prints so many edges of high confidence, for judging by eye.
+prints that many edges of high confidence, to check by hand.
 """
 
 import argparse
@@ -51,11 +51,11 @@ SAMPLES, SEED, SHOWN = 600, 1, 25
 NAMED_CALLS = "(call function: [(identifier) (attribute)] @call)"
 
 
-# The calls
+# Calls
 
 
 def named_calls(content: bytes) -> "list[Node]":
-    """In the order of the file: what is called, without the arguments."""
+    """The called expressions without arguments, in file order."""
     from tree_sitter import Parser, Query, QueryCursor
 
     grammar = language.load("python").grammar
@@ -65,7 +65,7 @@ def named_calls(content: bytes) -> "list[Node]":
 
 
 def sampled(root: str, paths: Sequence[str], samples: int, rng: random.Random) -> Iterator[Call]:
-    """Calls drawn from all calls in these files."""
+    """A sample of all calls in these files."""
     ends = list(accumulate(len(named_calls(Path(root, path).read_bytes())) for path in paths))
     total = ends[-1] if ends else 0
     print(f"{total:,} calls by name in {len(paths):,} Python files", flush=True)
@@ -98,7 +98,7 @@ def call_at(path: str, content: bytes, node: "Node", items: Sequence[SourceItem]
     return Call(path, row + 1, column, said[-70:], NameMention(scope, CALL, expression, line, 1))
 
 
-# What the index says
+# Answers of the index
 
 
 class Target(NamedTuple):
@@ -123,7 +123,7 @@ class Claim(NamedTuple):
 
 
 class Index:
-    """The index of a repository, asked for calls one by one."""
+    """The index of a repository, queried for single calls."""
 
     def __init__(self, connection: Connection, root: str) -> None:
         self.connection = connection
@@ -134,14 +134,14 @@ class Index:
 
     @cached_property
     def paths(self) -> list[str]:
-        """The Python files that were read."""
+        """The Python files in the index."""
         rows = self.connection.execute(
             "SELECT path FROM files WHERE language = 'python' AND skipped IS NULL ORDER BY path"
         )
         return [path for (path,) in rows]
 
     def claims(self, call: Call) -> list[Claim]:
-        """Where this call alone leads."""
+        """The targets of this call."""
         file = self._world.at(call.path)
         assert file is not None
         found = self._evaluator.resolve(file, (call.mention,)).edges
@@ -179,7 +179,7 @@ class Index:
         return Target(item, KINDS[kind], self._world.path(item >> SLOTS), tuple(names), line)
 
     def defined(self, definition: Definition) -> Target | None:
-        """The item that jedi means: the innermost of its name that has its line."""
+        """The item that jedi means: the innermost one with this name and line."""
         path, line, names, kind = definition
         number = self._world.ids.get(path or "")
         if number is None:
@@ -191,7 +191,7 @@ class Index:
         )
         found = [self.target(item) for (item,) in rows]
         if line:
-            # What jedi sees and the index does not have is a target all the same.
+            # A target that jedi names and the index lacks is still a target.
             return found[0] if found else Target(0, kind, path or "", names, line)
         return next((each for each in found if each.names == names), None)
 
@@ -200,19 +200,19 @@ def file_range(file_id: int) -> tuple[int, int]:
     return vocabulary.item_id(file_id, 0), vocabulary.item_id(file_id, code_tables.LARGEST_SLOT)
 
 
-# Both
+# Comparison
 
 
 class Judged(NamedTuple):
-    """A call with what both say of it."""
+    """A call with the answers of both sides."""
 
     call: Call
     answer: Answer
     claims: list[Claim]
     targets: list[Target]
-    """The functions and classes in the repository that jedi says are called."""
+    """The functions and classes in the repository that jedi names as targets."""
     also: list[Target]
-    """Variables and properties by that name: to lead there is no mistake."""
+    """Variables and properties with that name. An edge to one is no mistake."""
 
     def is_right(self, claim: Claim) -> bool:
         return any(is_same(claim.target, each) for each in (*self.targets, *self.also))
@@ -226,7 +226,7 @@ class Judged(NamedTuple):
 
 
 def judged(index: Index, call: Call, answer: Answer) -> Judged:
-    # Where jedi knows only a stub that says something else than the file, it does not know.
+    # If jedi knows only a stub that differs from the file, its answer is unknown.
     called = [each for each in answer.called if each.line or not each.path or index.defined(each)]
     also = [each for each in answer.named if each not in answer.called]
     targets, variables = (
@@ -244,7 +244,7 @@ def is_same(ours: Target, theirs: Target) -> bool:
 
 
 def plain(target: Target) -> tuple[str, ...]:
-    """To make one is to call what makes it."""
+    """A constructor counts as its class."""
     return target.names[:-1] if target.names[-1:] in (("__init__",), ("__new__",)) else target.names
 
 
@@ -262,13 +262,11 @@ def compare(index: Index, samples: int, seed: int, shown: int) -> None:
             result = judged(index, call, future.result())
             caller = index.caller(call)
             if any(is_same(caller, each) for each in result.targets):
-                # The index leaves this out: it says nothing about how things hang together.
+                # The index leaves out recursive calls: they connect nothing.
                 of_itself += 1
                 continue
             results.append(result)
-    print(
-        f"\r{len(calls)} sampled, {of_itself} of them call themselves; jedi failed: {dict(broken)}"
-    )
+    print(f"\r{len(calls)} sampled, {of_itself} of them recursive; jedi failed: {dict(broken)}")
     print_figures(results)
     print_differences(results, shown)
 
@@ -280,12 +278,12 @@ def print_figures(results: list[Judged]) -> None:
     found = sum(each.is_found for each in inside)
     print(
         f"target in the repository: {len(inside)}; outside: {known - len(inside)};"
-        f" jedi does not know: {len(results) - known}"
+        f" unknown to jedi: {len(results) - known}"
     )
     print("of those in the repository")
     print(f"  with an edge        {share(edge, len(inside))}   limit ≥ 60 %")
     print(f"  with a right edge   {share(found, len(inside))}")
-    print("right, of the edges that are judged")
+    print("right, of the judged edges")
     for confidence in reversed(range(len(CONFIDENCES))):
         claims = [(r, claim) for r in results for claim in r.claims]
         claims = [(r, claim) for r, claim in claims if claim.confidence == confidence]
@@ -296,7 +294,7 @@ def print_figures(results: list[Judged]) -> None:
 
 
 def share(part: int, whole: int) -> str:
-    """With the interval of Wilson that has the true share in 95 of 100 runs."""
+    """A share with its 95 % Wilson interval."""
     if not whole:
         return "none"
     p, z = part / whole, 1.96
@@ -315,7 +313,7 @@ def print_differences(results: list[Judged], shown: int) -> None:
     ]
     for confidence in reversed(range(len(CONFIDENCES))):
         here = [(r, c) for r, c in wrong if c.confidence == confidence]
-        print(f"\nnot agreed, {CONFIDENCES[confidence]}: {len(here)}")
+        print(f"\ndifferent, {CONFIDENCES[confidence]}: {len(here)}")
         for result, claim in here[:shown]:
             print(f"{place(result.call)}\n    ours {claim.target}")
             print(f"    jedi {'; '.join(map(str, result.answer.called[:3]))}")
@@ -329,7 +327,7 @@ def place(call: Call) -> str:
     return f"{call.path}:{call.line} {call.text}()"
 
 
-# Judging by eye
+# Checking by hand
 
 
 def list_edges(index: Index, name: str, count: int, seed: int) -> None:
@@ -364,7 +362,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--index", metavar="FILE", help="keep the index there")
     parser.add_argument("--list", metavar="LANGUAGE", help="print edges instead")
     parser.add_argument(
-        "--show", type=int, default=SHOWN, metavar="N", help="differences of a kind"
+        "--show", type=int, default=SHOWN, metavar="N", help="differences to list for each kind"
     )
     return parser.parse_args()
 
@@ -372,7 +370,7 @@ def options() -> argparse.Namespace:
 def main() -> None:
     chosen = options()
     if not chosen.list and importlib.util.find_spec("jedi") is None:
-        print("jedi is not installed: there is nothing to compare with.")
+        print("jedi is not installed, so there is no reference.")
         return
     root = os.path.realpath(chosen.repository)
     with tempfile.TemporaryDirectory() as space:

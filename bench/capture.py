@@ -1,8 +1,8 @@
-"""What it takes to drain the spool: 1,000 events of a working session, until they are steps.
+"""The cost of draining the spool: 1,000 events of a session, until they are steps.
 
-The events are of the mixture that a session has: commands that pass and fail, files read and
-written in three languages, prompts, answers, searches. The floor is to read the files, parse their
-JSON and write one row for each, in as many transactions.
+The events are a typical mixture: commands that pass and fail, files read and written in three
+languages, prompts, answers, searches. The floor reads the files, parses their JSON and inserts one
+row for each, in as many transactions.
 
     python -m bench capture [ROUNDS]
 """
@@ -100,8 +100,12 @@ def one_row_each(home: str) -> None:
             with transaction(connection):
                 for name in names[start : start + BATCH]:
                     with open(spool.path_of(home, name), "rb") as file:
-                        said = json.loads(file.read())
-                    values = (spool.id_of(name), said["session_id"], said["hook_event_name"])
+                        assistant_message = json.loads(file.read())
+                    values = (
+                        spool.id_of(name),
+                        assistant_message["session_id"],
+                        assistant_message["hook_event_name"],
+                    )
                     connection.execute(
                         "INSERT INTO events (id, session, event, at, folder, body)"
                         " VALUES (?, ?, ?, '', '', '{}')",
@@ -113,18 +117,31 @@ def one_row_each(home: str) -> None:
 
 def working_session(project: Path, chance: random.Random) -> Iterator[tuple[str, bytes]]:
     files = {f"src/part_{n}.{ENDINGS[n % 3]}": source(ENDINGS[n % 3], n) for n in range(20)}
-    makers = (command, command, command, failing, read, read, read, edit, edit, search, plan, said)
+    makers = (
+        command,
+        command,
+        command,
+        failing,
+        read,
+        read,
+        read,
+        edit,
+        edit,
+        search,
+        plan,
+        assistant_message,
+    )
     yield event("session-start", project, source="startup")
     for number in range(EVENTS - 2):
         if number % 40 == 0:
             yield event("prompt-submit", project, prompt=f"Now part {number}: make it faster.")
         else:
-            kind, told = chance.choice(makers)(project, files, chance)
-            yield event(kind, project, tool_use_id=f"toolu_{number:06d}", **told)
+            kind, fields = chance.choice(makers)(project, files, chance)
+            yield event(kind, project, tool_use_id=f"toolu_{number:06d}", **fields)
     yield event("session-end", project, reason="other")
 
 
-def event(kind: str, project: Path, **told: Any) -> tuple[str, bytes]:
+def event(kind: str, project: Path, **fields: Any) -> tuple[str, bytes]:
     common = {
         "session_id": SESSION,
         "transcript_path": "/nowhere/transcript.jsonl",
@@ -134,7 +151,7 @@ def event(kind: str, project: Path, **told: Any) -> tuple[str, bytes]:
         "effort": {"level": "medium"},
         "hook_event_name": spool.EVENTS[kind],
     }
-    return kind, json.dumps({**common, **told}).encode()
+    return kind, json.dumps({**common, **fields}).encode()
 
 
 Made = tuple[str, dict[str, Any]]
@@ -193,13 +210,13 @@ def plan(_project: Path, _files: Files, chance: random.Random) -> Made:
     return used("TodoWrite", {"todos": todos}, {})
 
 
-def said(_project: Path, _files: Files, chance: random.Random) -> Made:
-    told = f"Part {chance.randrange(999)} is done: the totals are kept, and nothing waits. " * 8
-    return "stop", {"stop_hook_active": False, "last_assistant_message": told}
+def assistant_message(_project: Path, _files: Files, chance: random.Random) -> Made:
+    text = f"Part {chance.randrange(999)} is done: the totals are kept, and nothing waits. " * 8
+    return "stop", {"stop_hook_active": False, "last_assistant_message": text}
 
 
 def source(ending: str, seed: int) -> str:
-    """A file of some 6,000 characters."""
+    """A file of about 6,000 characters."""
     forms = {
         "py": "def count_{n}(items, start={n}):\n    total_{n} = start\n    for item in items:\n"
         "        total_{n} += item.price * {n}\n    return store(total_{n}, items)\n\n\n",

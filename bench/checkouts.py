@@ -1,7 +1,7 @@
-"""A working tree that is moved from commit to commit, out of a bare git directory nobody writes to.
+"""A working tree that moves from commit to commit of a read-only bare repository.
 
-Its HEAD is at the commit of a task, so the history that can be read there ends before the change
-that the task asks for.
+Its HEAD is at the commit of a task, so the visible history ends before the change that the task
+asks for.
 """
 
 import os
@@ -15,7 +15,7 @@ _HOOKLESS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 
 
 class Checkout:
-    """One repository in a folder of its own; the objects stay where they are."""
+    """One repository in its own folder; the objects stay in the mirror."""
 
     def __init__(self, mirror: str, root: str) -> None:
         self.root = root
@@ -24,11 +24,11 @@ class Checkout:
         Path(objects).write_text(os.path.join(os.path.realpath(mirror), "objects") + "\n", "utf-8")
 
     def move_to(self, commit: str) -> None:
-        """Files that are the same in both stay untouched, so an index of them stays fresh."""
+        """Files that are equal in both stay untouched, so their index stays fresh."""
         try:
             self._git("checkout", "-q", "--force", "--detach", commit)
         except subprocess.CalledProcessError:
-            # A mirror may lack its largest files. All others are checked out without them.
+            # A mirror may lack its largest files. The others are checked out without them.
             self._git("update-ref", "--no-deref", "HEAD", commit)
             self._git("read-tree", commit)
             with suppress(subprocess.CalledProcessError):
@@ -36,7 +36,7 @@ class Checkout:
             self._git("clean", "-q", "-f", "-d", "-x")
 
     def files(self) -> dict[str, str]:
-        """The hash of each file that is tracked, links and submodules left out."""
+        """The hash of each tracked file, without links and submodules."""
         listed = self._git("ls-tree", "-r", "-z", "HEAD")
         found: dict[str, str] = {}
         for entry in filter(None, listed.split("\0")):
@@ -55,7 +55,7 @@ class Checkout:
         return int(self._git("show", "-s", "--format=%ct", commit).split()[-1])
 
     def changed_lines(self, commit: str) -> Mapping[str, list[tuple[int, int]]]:
-        """The lines that a commit took away or wrote beside, as its first parent numbers them."""
+        """The lines that a commit deleted or inserted beside, numbered as in its first parent."""
         diff = self._git("diff", "--no-renames", "--no-color", "-U0", f"{commit}^", commit)
         changed: dict[str, list[tuple[int, int]]] = {}
         path = ""
@@ -71,7 +71,7 @@ class Checkout:
         return changed
 
     def parent_of(self, name: str) -> tuple[str, str] | None:
-        """The commit that a short name means and its parent; None where there is none."""
+        """The commit that a short name means and its parent; None if there is none."""
         try:
             commit, parent, *_ = self._git("rev-parse", f"{name}^0", f"{name}^1").split()
         except subprocess.CalledProcessError:
@@ -87,7 +87,7 @@ class Checkout:
 
 
 def mirror_of(mirrors: str, repository: str) -> str | None:
-    """The git directory of `owner/name`, whatever the case of the folder's name."""
+    """The git directory of `owner/name`; the case of the folder name does not matter."""
     wanted = repository.replace("/", "+").lower()
     for folder in os.listdir(mirrors):
         if folder.lower() == wanted:
@@ -96,7 +96,7 @@ def mirror_of(mirrors: str, repository: str) -> str | None:
 
 
 def _environment() -> dict[str, str]:
-    """Nobody's own settings, and nothing fetched that is not there."""
+    """No user settings, and no fetching of missing objects."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     return kept | {
         "GIT_CONFIG_GLOBAL": os.devnull,

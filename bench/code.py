@@ -1,13 +1,12 @@
-"""What the index of the code costs: making it, keeping it fresh, its memory and its size.
+"""The cost of the code index: building and refreshing it, its memory and its size.
 
-All of it is measured on a copy of the repository's files, in a git repository made for it: files
-are edited here, and nobody's own repository is touched. The floor of a full index is the bare
-parse: reading each file that the index has read and parsing it with the same grammar, in one
-process, keeping nothing. The baseline is `ctags -R` over the whole tree. The floor of a refresh
-that finds nothing changed is `git status` on the same tree. A full index runs in a process of its
-own, as from the command line, and the processes that it starts count with it. It reads every file;
-names are followed when somebody asks where they lead. With all of them followed at once, as `ctx
-code index` does, is another line.
+Everything is measured on a copy of the repository's files, in a temporary git repository, because
+files are edited here. The floor of a full index is the bare parse: read each file that the index
+contains and parse it with the same grammar, in one process, keeping nothing. The baseline is
+`ctags -R` over the whole tree. The floor of a refresh without changes is `git status` on the same
+tree. A full index runs in its own process, as from the command line, and its child processes are
+included. It parses every file and resolves names on demand. A separate line shows a full index with
+all names resolved, as `ctx code index` does.
 
     python -m bench code [REPOSITORY [ROUNDS]]
 """
@@ -67,23 +66,23 @@ BRACES = {
     "typescript": b"\nexport function addedByTheBench(a: number) { return a; }\n",
 }
 ADDED = {"python": b"\n\ndef added_by_the_bench(a: int) -> int:\n    return a\n", **BRACES}
-"""What is put at the end of a file. Files of other languages are not edited."""
+"""Text to append to a file. Files of other languages are not edited."""
 
 
 # The tree
 
 
 def copied(repository: str, root: str) -> SourceTree:
-    """The files that belong to a repository, in a repository of their own."""
+    """The files of a repository, copied into a new repository."""
     source = os.path.realpath(repository)
     for path, *_ in file_listing.list_files(source, checkouts.find_checkout(source), ()).files:
         target = os.path.join(root, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        # With its times: git would look twice at what is as young as its own index.
+        # Keep file times: git rereads files that are as new as its index.
         shutil.copy2(os.path.join(source, path), target)
     for words in (
         ("init", "-q"),
-        # Also what is tracked although it is ignored.
+        # Includes files that are tracked although they are ignored.
         ("-c", "core.safecrlf=false", "add", "-A", "-f"),
         ("-c", "user.name=bench", "-c", "user.email=", "commit", "-q", "--no-verify", "-m", "all"),
         ("status", "--porcelain"),
@@ -93,12 +92,12 @@ def copied(repository: str, root: str) -> SourceTree:
 
 
 def environment() -> dict[str, str]:
-    """Without what somebody has set for their own repositories."""
+    """The environment without git settings of the user."""
     return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 class Tree(NamedTuple):
-    """The files that the index has read."""
+    """The files in the index."""
 
     files: list[tuple[str, str]]
     """Path and language."""
@@ -136,7 +135,7 @@ def forget(place: SourceTree) -> None:
 
 
 def full_index(place: SourceTree) -> Cost:
-    """Of more than a few files, it follows no name."""
+    """With more than a few files, it resolves no names."""
     forget(place)
     return timing.of_child(command(INDEX, place))
 
@@ -149,13 +148,12 @@ def with_every_name(place: SourceTree) -> Cost:
 def ctags(root: str) -> Cost:
     if not shutil.which("ctags"):
         return Cost(0, 0)
-    # It warns of code that it cannot read.
+    # It prints warnings about code that it cannot parse.
     return timing.of_child(["sh", "-c", "exec ctags -R -f - . 2>/dev/null"], folder=root)
 
 
 def peak_memory(command: Sequence[str]) -> tuple[str, int]:
-    """What a process and those that it starts have in memory together, at the worst moment. Pages
-    that several of them share are counted once."""
+    """The peak memory of a process and its children together. Shared pages count once."""
     child = subprocess.Popen(command, start_new_session=True)
     if not os.path.exists("/proc/self/smaps_rollup"):
         _, _, usage = os.wait4(child.pid, 0)
@@ -182,7 +180,7 @@ def group(leader: int) -> Iterator[int]:
     for name in os.listdir("/proc"):
         if name.isdecimal():
             with suppress(OSError):
-                # The name of the program may have spaces and brackets in it.
+                # The program name may contain spaces and brackets.
                 fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
                 if int(fields[2]) == leader:
                     yield int(name)
@@ -202,7 +200,7 @@ def proportional_size(process: int) -> int:
 
 
 def settle(place: SourceTree) -> None:
-    """Wait until every file is old enough to be known by its stamps."""
+    """Wait until every file is old enough to be recognised by its stamps."""
     while True:
         build.refresh(place)
         build.follow(place)
@@ -232,7 +230,7 @@ class Function(NamedTuple):
 
 
 def functions(place: SourceTree, rng: random.Random) -> list[Function]:
-    """One of each of a few files, with a body."""
+    """One function with a body from each of several files."""
     languages = ", ".join(f"'{name}'" for name in ADDED)
     kinds = f"{KINDS.index('function')}, {KINDS.index('method')}"
     sql = (
@@ -260,7 +258,7 @@ def has_body(content: bytes, function: Function) -> bool:
 
 
 def with_another_body(content: bytes, function: Function) -> bytes:
-    """It calls something more."""
+    """It calls one more function."""
     start, stop = function.start, function.stop
     if function.language in BRACES:
         return content[: stop - 1] + b"; edited_by_the_bench(); " + content[stop - 1 :]
@@ -287,7 +285,7 @@ EDITS: dict[str, Edit] = {
 
 
 def after_edits(place: SourceTree, name: str, rng: random.Random) -> Figure:
-    """The time of a refresh after so many files were edited in one way."""
+    """The time of a refresh after this many files were edited in one way."""
     costs: list[Cost] = []
     refreshes: list[build.RefreshCounts] = []
     left: list[int] = []
@@ -300,8 +298,8 @@ def after_edits(place: SourceTree, name: str, rng: random.Random) -> Figure:
         left.append(build.follow(place))
     walls = [cost.wall for cost in costs]
     about = (
-        f"{median(done.resolved for done in refreshes):.0f} files followed,"
-        f" {median(left):.0f} left waiting,"
+        f"{median(done.resolved for done in refreshes):.0f} files resolved,"
+        f" {median(left):.0f} left unresolved,"
         f" CPU {seconds(median(cost.cpu for cost in costs))}, worst {seconds(max(walls))}"
     )
     changed = min(done.changed for done in refreshes)
@@ -341,17 +339,17 @@ def figures(place: SourceTree, rounds: int) -> list[Figure]:
                times(full.cpu_ratio("ours", "floor")), "2.50 ×"),
         Figure("full index, wall", seconds(full.wall("ours")), seconds(full.wall("floor")),
                seconds(full.wall("ctags")), times(full.wall_ratio("ours", "floor"))),
-        Figure("full index with every name followed, CPU", seconds(full.cpu("followed")),
+        Figure("full index with all names resolved, CPU", seconds(full.cpu("followed")),
                seconds(full.cpu("floor")), "", times(full.cpu_ratio("followed", "floor"))),
-        Figure("full index with every name followed, wall", seconds(full.wall("followed")),
+        Figure("full index with all names resolved, wall", seconds(full.wall("followed")),
                seconds(full.wall("floor")), "", times(full.wall_ratio("followed", "floor"))),
         Figure("cores used", cores, "", "", "", f"of {os.cpu_count()}"),
         Figure(memory_name, f"{memory / MB:.0f} MB", "", "", "", "500 MB"),
-        Figure("size, against the sources", f"{size / MB:.1f} MB", f"{of.bytes / MB:.1f} MB", "",
+        Figure("size (floor: the sources)", f"{size / MB:.1f} MB", f"{of.bytes / MB:.1f} MB", "",
                times(size / max(1, of.bytes)), "1.50 ×"),
-        Figure("nothing changed, wall, against git status", ms(same.wall("ours")),
+        Figure("no changes, wall (floor: git status)", ms(same.wall("ours")),
                ms(same.wall("floor")), "", times(same.wall_ratio("ours", "floor")), "5.00 ×"),
-        Figure("nothing changed, CPU", ms(same.cpu("ours")), ms(same.cpu("floor")), "",
+        Figure("no changes, CPU", ms(same.cpu("ours")), ms(same.cpu("floor")), "",
                times(same.cpu_ratio("ours", "floor"))),
         *edited,
     ]  # fmt: skip
@@ -365,7 +363,7 @@ def main() -> None:
     repository = sys.argv[1] if len(sys.argv) > 1 else str(HERE)
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
     with tempfile.TemporaryDirectory() as space:
-        # Each process that is started would compile what it imports, where nobody installed it.
+        # Otherwise each process would compile its imports, if ctx is not installed.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(space, "compiled")
         place = copied(repository, os.path.join(os.path.realpath(space), "tree"))

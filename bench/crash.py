@@ -1,11 +1,11 @@
-"""How many stops a project store survives without losing what was reported as done.
+"""How many crashes a project store survives without losing acknowledged work.
 
-Killed: a process that adds, commits, amends and collects is ended by SIGKILL at a random time,
-each round in a fresh store, where nothing of an earlier round can be mistaken for what is lost.
-Stopped: every command of a scenario is ended at each of its file-system operations, once as by a
-kill and once as by a power failure that takes back whatever was never synced.
+Killed: a process that adds, commits, amends and collects is ended by SIGKILL at a random time. Each
+round uses a fresh store. Stopped: every command of a scenario is ended at each of its file-system
+operations, once as by a kill and once as by a power failure that reverts everything that was not
+synced.
 
-What counts as surviving is what `tests/e2e/test_crash.py` says; this runs more of it.
+`tests/e2e/test_crash.py` defines what counts as surviving; this runs more of it.
 
     python -m bench crash [ROUNDS]
 """
@@ -28,13 +28,13 @@ from ctx.cli.main import main as run_ctx
 from ctx.errors import CtxError
 from tests.e2e.test_crash import Stage, kill_at_random, stop_everywhere
 
-# Where the disk's failures are played, and no disk is needed.
+# Disk failures are simulated here, so no real disk is needed.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a fresh folder
 
 
 @contextlib.contextmanager
 def fresh_folder(base: str | None) -> Iterator[Path]:
-    """A current folder, a home and an environment that no one else's settings reach."""
+    """A current folder, a home and an environment without user settings."""
     with tempfile.TemporaryDirectory(dir=base) as space, pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith(("CTX_", "GIT_", "CLAUDE")):
@@ -69,7 +69,7 @@ def stopped(*, power_loss: bool, in_git: bool) -> Figure:
     cause = "power lost" if power_loss else "killed"
     name = f"{cause} at every operation{', in git' if in_git else ''}"
     with fresh_folder(MEMORY) as folder, pytest.MonkeyPatch.context() as patch:
-        # Time stands still, so that a step does the same operations each time it is run.
+        # The clock is frozen, so that a step does the same operations in each run.
         moment = clock.now_ms() + 60_000
         patch.setattr(clock, "now_ms", lambda: moment)
         if in_git:
@@ -89,7 +89,7 @@ def main() -> None:
     figures = [killed(rounds)]
     for in_git in (False, True):
         figures += [stopped(power_loss=power_loss, in_git=in_git) for power_loss in (False, True)]
-    print("stops survived; none may lose what was reported as done")
+    print("crashes survived without losing acknowledged work")
     timing.print_table(figures)
 
 

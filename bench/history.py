@@ -1,9 +1,9 @@
-"""What the history of a repository costs: reading it, asking whether it is up to date, its size.
+"""The cost of a repository's history: reading it, checking for new commits, and its size.
 
-The floor of a full reading is git listing the same commits with the names of the files that each
-touched, in one process; ours also finds renames, redacts and indexes the messages, and keeps
-several git processes at work. The floor of a refresh without news is the one question that it asks
-of git. Reading after a commit was taken back, and after it came again, is shown too.
+The floor of a full read is one git process that lists the same commits with the files that each
+touched. ctx also detects renames, redacts and indexes the messages, and runs several git processes.
+The floor of a refresh without new commits is the one git call that it makes. Reading after a commit
+was removed, and after it was added again, is shown too.
 
     python -m bench history [REPOSITORY [COMMITS [ROUNDS]]]
 """
@@ -48,7 +48,7 @@ def read_anew(space: str, project: Project, most: int) -> Cost:
 
 
 def one_commit(connection: Connection, clone: Project, most: int) -> Cost:
-    """Take the newest commit back, and read what that leaves; then the same commit as news."""
+    """Remove the newest commit and read the result; then add the same commit again."""
     head = git(clone.root, "rev-parse", "HEAD")
     git(clone.root, "update-ref", "--no-deref", "HEAD", "HEAD~1")
     refresh(connection, clone, most)
@@ -62,7 +62,7 @@ def git(folder: str, *words: str) -> str:
 
 
 def answers(connection: Connection) -> list[Figure]:
-    """The files that changed last are asked about: those are what people work on."""
+    """Queries about the files that changed last, which people work on."""
     newest = connection.execute("SELECT max(time) FROM commits").fetchone()[0] or 0
     month = newest - 30 * 86400
     paths = [found.path for found in commit_queries.recent_files(connection, month, ASKED)]
@@ -73,7 +73,7 @@ def answers(connection: Connection) -> list[Figure]:
     ]
     work: dict[str, Callable[[], object]] = {
         "commits of a file": lambda: [commit_queries.commits_of(connection, p, 10) for p in paths],
-        "what changes together": lambda: [
+        "files that change together": lambda: [
             commit_queries.changed_together(connection, p, 10) for p in paths
         ],
         "search for a subject": lambda: [
@@ -122,11 +122,11 @@ def figures(space: str, project: Project, most: int, rounds: int) -> list[Figure
     beside = still.wall("ours") - still.wall("floor")
     print(f"{count:,} commits, {os.cpu_count()} cores")
     return [
-        Figure("read all, wall", seconds(full.wall("ours")), seconds(full.wall("floor")), "",
+        Figure("full read, wall", seconds(full.wall("ours")), seconds(full.wall("floor")), "",
                times(full.wall_ratio("ours", "floor"))),
-        Figure("read all, CPU", seconds(full.cpu("ours")), seconds(full.cpu("floor")), "",
+        Figure("full read, CPU", seconds(full.cpu("ours")), seconds(full.cpu("floor")), "",
                times(full.cpu_ratio("ours", "floor"))),
-        Figure("nothing new, wall", ms(still.wall("ours")), ms(still.wall("floor")), "",
+        Figure("no new commit, wall", ms(still.wall("ours")), ms(still.wall("floor")), "",
                f"+{ms(beside)}", "+10 ms"),
         Figure("one new commit, wall", ms(news.wall("ours"))),
         Figure("size", f"{size / 1e6:.1f} MB", "", "", f"{each} each"),

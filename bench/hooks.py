@@ -1,13 +1,13 @@
-"""What a hook costs an agent, in CPU time: whole processes, as they are registered.
+"""The cost of a hook in CPU time: whole processes, run as they are registered.
 
-The floor of a hook that only keeps an event is an interpreter that does nothing; that of one that
-answers from the store is an interpreter that loads `json` and `sqlite3`. Each round runs every
-side once. `node -e 0` stands beside them, because most hooks of other programs begin with that.
-There is a worker only where it says that one is *woken*.
+The floor of a hook that only stores an event is an empty interpreter. The floor of a hook that
+answers from the store is an interpreter that imports `json` and `sqlite3`. Each round runs every
+side once. `node -e 0` is shown for comparison, because hooks of many other tools start node. A
+worker runs only for lines that say *woken*.
 
-The store has 10,000 nodes, and so has that of the project where *in a project* says so. A context
-that is *ready* was made before and is only given; one that is *composed* is made while the agent
-waits, because memory has changed since.
+The store has 10,000 nodes, and so has the project's store for lines that say *in a project*. A
+*ready* context was prepared before and is only returned. A *composed* context is made while the
+agent waits, because memory has changed since.
 
     python -m bench hooks [ROUNDS]
 """
@@ -85,7 +85,7 @@ SAID: dict[str, dict[str, Any]] = {
 
 
 class Bench:
-    """A person with a large memory, in a repository."""
+    """A user with a large memory, in a repository."""
 
     def __init__(self, space: str) -> None:
         self.home = f"{space}/.ctx"
@@ -98,8 +98,8 @@ class Bench:
         transcript = f"{space}/transcript.jsonl"
         Path(transcript).write_text(f"{json.dumps({'type': 'user', 'text': 'x' * 400})}\n" * 400)
         for word, said in SAID.items():
-            told = {**COMMON, "transcript_path": transcript, "cwd": self.folder, **said}
-            Path(self.event(word)).write_text(f"{json.dumps(told)}\n")
+            fields = {**COMMON, "transcript_path": transcript, "cwd": self.folder, **said}
+            Path(self.event(word)).write_text(f"{json.dumps(fields)}\n")
 
     def build(self) -> None:
         with closing(user_store.open_for_writing(self.database)) as connection:
@@ -109,7 +109,7 @@ class Bench:
         return f"{self.folder}/{word}.json"
 
     def run(self, command: list[str], word: str) -> Cost:
-        """With nothing in the spool, and as if no session had started just now."""
+        """Run with an empty spool, and as if no session had just started."""
         for pattern in ("spool/*-*", "live/*.start-*"):
             for path in glob.glob(f"{self.home}/{pattern}"):
                 os.unlink(path)
@@ -121,7 +121,7 @@ class Bench:
         return self.run([*PYTHON, ENTRY, word], word)
 
     def wake(self, word: str) -> Cost:
-        """The same where a worker listens."""
+        """The same with a listening worker."""
         bell = WakePipe(f"{self.home}/{spool.WAKE}")
         try:
             return self.run_entry(word)
@@ -129,7 +129,7 @@ class Bench:
             bell.close()
 
     def compose(self) -> Cost:
-        """A session starts after memory was changed, and leaves a context for the next one."""
+        """Start a session after a change, which prepares a context for the next one."""
         with closing(sqlite3.connect(self.database)) as connection, connection:
             connection.execute("DELETE FROM contexts")
         cost = self.run_entry("session-start")
@@ -137,7 +137,7 @@ class Bench:
         return cost
 
     def _wait_until_ready(self) -> None:
-        """Until the process that the hook has started is done: it must not be in anybody's way."""
+        """Wait until the process that the hook started has ended: it would disturb others."""
         deadline = time.monotonic() + PATIENCE_S
         with closing(sqlite3.connect(self.database)) as connection:
             while not connection.execute("SELECT count(*) FROM contexts").fetchone()[0]:
@@ -149,7 +149,7 @@ class Bench:
 
 
 def surroundings(space: str) -> Mapping[str, str]:
-    """This environment, but with a home of its own and no settings for ctx or by an agent."""
+    """This environment with a temporary home, without settings for ctx or from an agent."""
     ours = ("CTX_", "CLAUDE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {
@@ -161,7 +161,7 @@ def surroundings(space: str) -> Mapping[str, str]:
 
 
 class BenchInProject(Bench):
-    """The same in a project with as large a memory of its own."""
+    """The same in a project whose memory is as large."""
 
     def build(self) -> None:
         super().build()
@@ -235,7 +235,7 @@ def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
         in_project.compose,
     ]
     sides |= dict(zip(limits, ours, strict=True))
-    # The first runs find no context, and compile what is not compiled yet.
+    # The first runs find no context, and compile bytecode.
     for side in reversed(sides.values()):
         side()
     cost = timing.alternate(rounds, sides)
@@ -251,7 +251,7 @@ def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     made = partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
-    # Whoever looks after the spool may still be at it.
+    # A process that drains the spool may still be running.
     with made() as space, made() as other:
         bench = Bench(space)
         size = os.path.getsize(bench.database)

@@ -1,10 +1,10 @@
-"""How often Ctrl-C leaves an exit code that says what was stored.
+"""How often the exit code after Ctrl-C is right.
 
-Every command that writes gets SIGINT at many points of its work: at its operations (of the file
-system, and SQL statements), and at random calls of functions. An exit code of 0 must mean that the
-change is stored, and 130 that it is not.
+Every writing command gets SIGINT at many points: at its operations (file system and SQL
+statements), and at random function calls. Exit code 0 must mean that the change is stored, and 130
+that it is not.
 
-What counts is what `tests/e2e/test_interrupts.py` says; this runs more of it.
+`tests/e2e/test_interrupts.py` defines what counts; this runs more of it.
 
     python -m bench interrupts [POINTS OF EACH COMMAND]
 """
@@ -63,7 +63,7 @@ def figure(name: str, run: Callable[[], int]) -> Figure:
 
 def main() -> None:
     points = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    print("interruptions whose exit code was right")
+    print("interruptions with the right exit code")
     timing.print_table(
         [
             figure("in the user store", lambda: in_user_store(points)),

@@ -1,4 +1,4 @@
-"""Asking jedi where calls lead. It evaluates the code in its own way, and runs none of it."""
+"""Ask jedi for the target of calls. Jedi evaluates the code without running it."""
 
 import filecmp
 import multiprocessing
@@ -23,12 +23,12 @@ MOST_SECONDS = 60
 
 
 class Call(NamedTuple):
-    """A place where something is called by its name."""
+    """A place where something is called by name."""
 
     path: str
     line: int
     column: int
-    """From 0, in characters, as jedi counts them: where the last name begins."""
+    """The column of the last name: from 0, in characters, as in jedi."""
     text: str
     mention: NameMention
 
@@ -48,13 +48,13 @@ class Definition(NamedTuple):
 
 class Answer(NamedTuple):
     named: tuple[Definition, ...]
-    """What the name is."""
+    """The definitions of the name."""
     called: tuple[Definition, ...]
-    """The functions and classes among them; where there are none, those that it holds."""
+    """The functions and classes among them; if there are none, those of its value."""
 
 
 class Judge:
-    """Jedi, in a process of its own: it may take long, and it may fail in any way."""
+    """Jedi in its own process, because it may be slow and may fail in any way."""
 
     root: str
     project: "Project"
@@ -85,14 +85,16 @@ class Judge:
             script = jedi.Script(code, path=path, project=cls.project, environment=environment)
             named = script.goto(call.line, call.column, follow_imports=True)
             called = cls._callable(named) or cls._callable(script.infer(call.line, call.column))
-            return Answer(tuple(map(cls._told, named)), tuple(map(cls._told, called)))
+            return Answer(tuple(map(cls._definition, named)), tuple(map(cls._definition, called)))
         finally:
             signal.alarm(0)
 
     @classmethod
     def _callable(cls, names: "Sequence[Name]") -> "list[Name]":
-        """The functions and classes among them, where they are defined: what jedi says of an
-        import that it could not follow is not where that is."""
+        """The functions and classes among them, at their definitions.
+
+        Jedi's answer for an import that it could not follow is not a definition.
+        """
         return [
             each
             for each in names
@@ -101,18 +103,18 @@ class Judge:
         ]
 
     @classmethod
-    def _told(cls, name: "Name") -> Definition:
+    def _definition(cls, name: "Name") -> Definition:
         module, full = name.module_name or "", name.full_name or name.name
         names = tuple(full.removeprefix(module).lstrip(".").split("."))
         path, line = cls._inside(name.module_path), name.line or 0
         if path is None and (name.module_path or Path()).suffix == ".pyi":
-            # Jedi brings stubs of its own for some packages: this may be the package itself.
+            # Jedi has its own stubs for some packages: this may be the package itself.
             path, line = cls._module(module), 0
         return Definition(path, line, names, name.type)
 
     @classmethod
     def _inside(cls, path: Path | None) -> str | None:
-        """The path from the root, also of a copy that is installed somewhere."""
+        """The path relative to the root, also for an installed copy."""
         if path is None:
             return None
         real = Path(os.path.realpath(path))
@@ -130,7 +132,7 @@ class Judge:
 
     @classmethod
     def _own(cls, path: str) -> str | None:
-        """Where a file is that can be imported."""
+        """The location of an importable file."""
         for folder in ("", "src/", "lib/"):
             if os.path.isfile(f"{cls.root}/{folder}{path}"):
                 return folder + path
@@ -143,7 +145,7 @@ def answers(calls: list[Call], root: str, cache: str) -> "Iterator[tuple[Call, F
     ) as judges:
         asked = [(call, judges.submit(Judge.ask, call)) for call in calls]
         for number, (call, future) in enumerate(asked, 1):
-            # Waits for it, and keeps what went wrong.
+            # Wait for it, and keep its error.
             future.exception()
             if sys.stdout.isatty():
                 print(f"\r{number} of {len(asked)}", end="", flush=True)

@@ -1,11 +1,10 @@
-"""What the index finds defined, language by language, beside what universal-ctags finds.
+"""Definitions in the index compared with universal-ctags, for each language.
 
-The golden projects are read, and the repositories that are named. Of the functions, methods and
-types that ctags lists, how many the index has: the same name in the same file, on a line that the
-item has, or on any where something may be declared more than once. And of those of the index, how
-many ctags lists. Broken files are left out: what is defined in them is a matter of opinion. ctags
-has no grammars, so neither is the truth: what they do not agree on is listed, for a person to
-judge.
+The input is the golden projects and the repositories on the command line. For the functions,
+methods and types that ctags lists, the benchmark counts how many the index has: the same name in
+the same file, on a line of the item, or on any line where several declarations are possible. And it
+counts how many definitions of the index ctags lists. Broken files are skipped. ctags has no
+grammars, so neither side is the truth, and differences are listed to check by hand.
 
     python -m bench languages [REPOSITORY ...] [--show N]
 """
@@ -30,7 +29,7 @@ from ctx.code.vocabulary import KINDS, SLOTS
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "code"
 DEFINED = frozenset({"function", "method", "class", "struct", "enum", "trait", "interface"})
-"""The kinds of the index that are looked for in the answers of ctags."""
+"""The item kinds of the index that are compared with ctags."""
 LISTED = frozenset(
     {
         *("function", "func", "method", "singletonMethod", "generator", "getter", "setter"),
@@ -38,31 +37,31 @@ LISTED = frozenset(
         *("class", "struct", "enum", "trait", "interface", "union"),
     }
 )
-"""The kinds of ctags that are looked for in the index."""
+"""The ctags kinds that are compared with the index."""
 LISTED_IN = {
     "python": LISTED | {"member"},
     "ruby": LISTED | {"module"},
-    # Every object is a class to it.
+    # ctags lists every object as a class.
     "javascript": LISTED - {"class"},
 }
 
 
 LAST_NAME = re.compile(r"^.*[.:#](?=.)")
-"""What stands before it: `M:count` is the `count` of something."""
+"""A prefix to remove: `M:count` is the `count` of a module."""
 MADE_UP = re.compile(r"__anon|[Aa]nonymous\w*[0-9a-f]{8}|<")
-"""Where the code gives no name ctags gives one."""
+"""Names that ctags invents for anonymous items."""
 DECLARED_AGAIN = frozenset({"c", "cpp", "typescript", "tsx"})
-"""Here a function may be declared on several lines, and the index has it once."""
+"""In these languages a function may be declared on several lines. The index has it once."""
 CTAGS = (
     *("ctags", "--quiet=yes", "--output-format=json", "--fields=+n"),
-    # What is only declared, and what would be taken for another language.
+    # Include declarations, and read .tsx files as TypeScript.
     *("--kinds-C=+p", "--kinds-C++=+p", "--langmap=TypeScript:+.tsx"),
     *("-L", "-", "-f", "-"),
 )
 
 
 class Defined(NamedTuple):
-    """Something that one of the two says is defined."""
+    """A definition according to one of the two."""
 
     path: str
     line: int
@@ -74,8 +73,8 @@ class Defined(NamedTuple):
         return f"{self.path}:{self.line} {self.kind} {self.name}"
 
 
-class Found(NamedTuple):
-    """What both say about the files of one language."""
+class Definitions(NamedTuple):
+    """The definitions of both sides in the files of one language."""
 
     files: int
     ours: list[Defined]
@@ -107,7 +106,7 @@ def indexed(root: str) -> dict[str, tuple[str, list[Defined]]]:
 
 
 def tagged(root: str, paths: list[str]) -> Iterator[Defined]:
-    """What ctags says about these files."""
+    """The definitions that ctags lists in these files."""
     lines = subprocess.run(
         CTAGS, input="\n".join(paths), cwd=root, capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -118,17 +117,17 @@ def tagged(root: str, paths: list[str]) -> Iterator[Defined]:
             yield Defined(tag["path"], tag["line"], tag["line"], tag["kind"], name)
 
 
-def compared(root: str) -> dict[str, Found]:
+def compared(root: str) -> dict[str, Definitions]:
     known = indexed(root)
     files = Counter(language for language, _ in known.values())
-    found = {language: Found(count, [], []) for language, count in files.items()}
+    found = {language: Definitions(count, [], []) for language, count in files.items()}
     foreign: set[tuple[str, int]] = set()
     for language, items in known.values():
         for item in items:
             if item.name.isascii():
                 found[language].ours.append(item)
             else:
-                # ctags cuts such a name in two.
+                # ctags splits such a name.
                 foreign.add((item.path, item.line))
     for tag in tagged(root, list(known)):
         if (tag.path, tag.line) not in foreign:
@@ -160,7 +159,7 @@ def print_comparison(root: str, shown: int) -> None:
         theirs = [each for each in found.theirs if each.kind in kinds]
         ours = [each for each in found.ours if each.kind in DEFINED]
         if not theirs:
-            print(f"{language:12}{found.files:7,}   ctags knows nothing of it; ours {len(ours):,}")
+            print(f"{language:12}{found.files:7,}   not supported by ctags; ctx {len(ours):,}")
             continue
         anywhere = language in DECLARED_AGAIN
         ours_lacks = missing(theirs, found.ours, anywhere=anywhere)
@@ -172,7 +171,7 @@ def print_comparison(root: str, shown: int) -> None:
         differences.append((language, ours_lacks, ctags_lacks))
     rng = random.Random(1)
     for language, ours_lacks, ctags_lacks in differences:
-        for said, lacking in (("not in ours", ours_lacks), ("not in ctags", ctags_lacks)):
+        for said, lacking in (("not in ctx", ours_lacks), ("not in ctags", ctags_lacks)):
             for each in rng.sample(lacking, min(shown, len(lacking))):
                 print(f"  {language}, {said}: {each}")
 
@@ -184,10 +183,12 @@ def share(lacking: list[Defined], whole: list[Defined]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench languages")
     parser.add_argument("repositories", nargs="*")
-    parser.add_argument("--show", type=int, default=3, metavar="N", help="differences of a kind")
+    parser.add_argument(
+        "--show", type=int, default=3, metavar="N", help="differences to list for each kind"
+    )
     chosen = parser.parse_args()
     if not shutil.which("ctags"):
-        print("universal-ctags is not installed: there is nothing to compare with.")
+        print("universal-ctags is not installed, so there is no reference.")
         return
     for root in (str(GOLDEN), *chosen.repositories):
         print_comparison(os.path.realpath(root), chosen.show)

@@ -1,15 +1,14 @@
-"""What a model costs beside its own work: reading a prompt again, the ledger, and our estimate.
+"""The overhead of using a model: reading a prompt again, the ledger, and the token estimate.
 
-*Fresh*, *kept* and *restored* are one question about a pack, asked of a llama.cpp server that has
-read nothing, that has just read the pack, and that was restarted since. The floor is the same
-completion by plain HTTP, with nothing saved, restored or written down; after a restart that is a
-fresh one.
+*Fresh*, *kept* and *restored* are the same question about a pack, sent to a llama.cpp server that
+has read nothing, that has just read the pack, and that was restarted since. The floor is the same
+completion by plain HTTP, with nothing saved, restored or recorded; after a restart, a fresh one.
 
-A call in the ledger is a reservation and what became of it: two durable writes. The floor is two
-small files, each synced.
+A call in the ledger is a reservation and its settlement: two durable writes. The floor is two small
+files, each synced.
 
-The estimate is compared with the tokens of the model that the server has. It is a small one that
-was taught English; others need fewer for other scripts.
+The estimate is compared with the tokens of the server's model, a small English one. Other models
+need fewer tokens for other scripts.
 
 Needs `make clients`.
 
@@ -53,13 +52,13 @@ CALLER = ModelTarget("llama_cpp", "http://127.0.0.1", "model")
 
 class Took(NamedTuple):
     whole_s: float
-    """As somebody waits for it, with what is saved after the answer."""
+    """The time that a user waits, including what is saved after the answer."""
     prompt_s: float
     evaluated: int
 
 
 class Asking:
-    """The same question in two ways, about a pack."""
+    """The same question about a pack, sent in two ways."""
 
     def __init__(self, server: llama.Server, space: Path) -> None:
         self._server = server
@@ -96,11 +95,11 @@ class Asking:
         return Took(whole, timings["prompt_ms"] / 1000, timings["prompt_n"])
 
     def forget(self) -> None:
-        """The server is as after a restart."""
+        """Bring the server into the state after a restart."""
         self._server.forget()
 
     def forget_all(self) -> None:
-        """Nobody knows anything: neither the server nor what is kept about it."""
+        """Clear the state of the server and what ctx stores about it."""
         self.forget()
         for path in self._states.glob("slots-*.json"):
             path.unlink()
@@ -133,7 +132,7 @@ def reading(server: llama.Server, space: Path, rounds: int) -> list[Figure]:
         for state, pairs in took.items()
         for what, get, show in (
             ("the question", _whole_s, timing.ms),
-            ("reading the prompt", _prompt_s, timing.ms),
+            ("prompt processing", _prompt_s, timing.ms),
             ("tokens read", _evaluated, "{:.0f}".format),
         )
     ]
@@ -156,7 +155,7 @@ def _figure(
 
 
 def call_often(path: str, calls: int) -> float:
-    """Seconds for a reservation that is settled, the median."""
+    """The median time in seconds of a reservation with its settlement."""
     took = []
     with Ledger(path) as ledger:
         meter = ledger.meter(Purpose("llm"), CALLER, Caps(10**12), Prices(()))

@@ -1,14 +1,14 @@
-"""How well the files are found that a task needs: tasks whose real change is known.
+"""How well ctx finds the files for a task, on tasks whose real change is known.
 
 Each task is a text, a repository at the commit before the change, and the source files that the
-change touched. Its working tree is made, its index is brought up to date by the product, and the
-product ranks the files. Beside it in the same run: grep, BM25, and BM25 over split identifiers with
-the words of the path and tests last. `Acc@k` is strict: all files of the change are among the first
-k. `hit@5` asks for one of them. `MRR` is the mean of 1 / the place of the first.
+change touched. The benchmark checks out the commit, refreshes the index and ranks the files with
+ctx. In the same run it ranks them by grep, by BM25, and by BM25 over split identifiers with the
+words of the path and tests last. `Acc@k` is strict: all files of the change are among the first k.
+`hit@5` requires one of them. `MRR` is the mean of 1 / rank of the first.
 
-TASKS is a JSONL with id, set, repo, parent_commit, query, gold_files and lang; MIRRORS a folder
-with git directories `owner+name/repo`. Each answer is added to a file (`--results`); a run that was
-stopped goes on where it was.
+TASKS is a JSONL file with id, set, repo, parent_commit, query, gold_files and lang. MIRRORS is a
+folder with git directories `owner+name/repo`. Each answer is appended to a file (`--results`), and
+an interrupted run continues from it.
 
     python -m bench localisation TASKS MIRRORS [--set S] [--repo R] [--limit N] [--without SIGNAL]
         [--jobs N] [--results FILE] [--packs]
@@ -60,14 +60,14 @@ class Task(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What was found for a task: by each method the place of each gold file, from 0."""
+    """The result for a task: the rank of each gold file by each method, from 0."""
 
     id: str
     places: dict[str, list[int | None]]
     milliseconds: float
-    """That the product took to rank, its index being open."""
+    """Time to rank with an open index."""
     contents: dict[str, packs.Contents] | None = None
-    """Of packs, by their size."""
+    """Packs by size."""
 
 
 def read_tasks(path: str) -> Iterator[Task]:
@@ -80,11 +80,11 @@ def read_tasks(path: str) -> Iterator[Task]:
             )  # fmt: skip
 
 
-# One repository after the other
+# Repository by repository
 
 
 class Run(NamedTuple):
-    """How the tasks are to be answered."""
+    """The options of a run."""
 
     mirrors: str
     without: frozenset[str]
@@ -92,7 +92,7 @@ class Run(NamedTuple):
 
 
 def answers(tasks: Sequence[Task], run: Run) -> Iterator[Answer]:
-    """The tasks of one repository in the order of their commits: each index is made of the last."""
+    """The tasks of one repository in commit order, so that each index is built from the last."""
     mirror = mirror_of(run.mirrors, tasks[0].repository)
     if mirror is None:
         print(f"There is no {tasks[0].repository} in {run.mirrors}.", file=sys.stderr)
@@ -107,7 +107,7 @@ def answers(tasks: Sequence[Task], run: Run) -> Iterator[Answer]:
 
 
 def opened(checkout: Checkout, space: str, run: Run) -> Code:
-    """The product's own index of what is checked out, up to date; for packs with all its edges."""
+    """The refreshed index of the checkout; with all edges if packs are measured."""
     root, found = checkout.root, checkouts.find_checkout(checkout.root)
     codebase = Codebase(
         CodePlace(root, found, f"{space}/code.db", f"{space}/local"), "", (), LARGEST_FILE
@@ -143,20 +143,20 @@ def answer(
 
 
 def ranked(code: Code, text: str, without: frozenset[str]) -> list[str]:
-    """The product's own answer, file by file."""
+    """The ranking by ctx."""
     named = seeds.in_code(code, entities.find(text)).files
     asked = question.read(text)
     return [each.path for each in ranking.rank(code.connection, asked, named, _LISTED, without)]
 
 
-# Many at once, and again
+# Parallel runs, and resuming
 
 
 def done_before(path: str) -> dict[str, Answer]:
     if not os.path.exists(path):
         return {}
     with open(path, encoding="utf-8") as lines:
-        # The last line may have been cut off.
+        # The last line may be truncated.
         rows = [json.loads(line) for line in lines if line.endswith("\n")]
     return {row["id"]: Answer(**row) for row in rows}
 
@@ -164,7 +164,7 @@ def done_before(path: str) -> dict[str, Answer]:
 def answer_all(tasks: Sequence[Task], run: Run, jobs: int, results: str) -> dict[str, Answer]:
     known = done_before(results)
     waiting: defaultdict[str, list[Task]] = defaultdict(list)
-    # One task may be in two sets.
+    # A task may be in two sets.
     for task in {task.id: task for task in tasks if task.id not in known}.values():
         waiting[task.repository].append(task)
     groups = sorted(waiting.values(), key=len, reverse=True)
@@ -180,7 +180,7 @@ def answer_all(tasks: Sequence[Task], run: Run, jobs: int, results: str) -> dict
 
 
 def answer_group(tasks: Sequence[Task], run: Run, results: str) -> None:
-    """Each answer is written down as it comes, in one piece: others write there too."""
+    """Each answer is appended in one write, because several processes write to the file."""
     for number, each in enumerate(answers(tasks, run), 1):
         line = json.dumps(each._asdict()) + "\n"
         with open(results, "ab", buffering=0) as kept:
@@ -224,7 +224,7 @@ def values(found: Iterable[Answer], method: str, measure: Measure) -> list[float
 
 
 def print_sets(tasks: Sequence[Task], found: dict[str, Answer]) -> None:
-    """Every method on every set, in percent; the interval is that of Acc@5."""
+    """Every method on every set, in percent; the interval is for Acc@5."""
     head = "".join(f"{measure.name:>8}" for measure in MEASURES)
     for name, chosen in groups_of(tasks):
         print(f"\n{name}, {len(chosen)} tasks\n{'':32}{head}   Acc@5 between")
@@ -237,14 +237,14 @@ def print_sets(tasks: Sequence[Task], found: dict[str, Answer]) -> None:
         ours, theirs = (values(those, method, STRICT) for method in (OURS, BASELINE))
         gain, apart = paired.gain(ours, theirs), paired.differing(ours, theirs)
         print(
-            f"  ours beside the last of them, Acc@5: {100 * gain.mean:+.1f}"
+            f"  ctx compared with the last of them, Acc@5: {100 * gain.mean:+.1f}"
             f" ({100 * gain.low:+.1f} to {100 * gain.high:+.1f}),"
             f" {apart.won} won, {apart.lost} lost, p = {apart.p:.2g}"
         )
 
 
 def groups_of(tasks: Sequence[Task]) -> list[tuple[str, list[Task]]]:
-    """All of them, by their set, by their language, and those that need several files."""
+    """All tasks; by set, by language, and those that need several files."""
     groups: dict[str, list[Task]] = {"all": list(tasks)}
     for task in tasks:
         groups.setdefault(f"set {task.set}", []).append(task)
@@ -262,7 +262,7 @@ def chosen_tasks(tasks: Iterable[Task], options: argparse.Namespace) -> list[Tas
         and (not options.repo or task.repository in options.repo)
     ]
     count = min(options.limit or len(kept), len(kept))
-    # Spread over all of them, the same ones in every run.
+    # Spread over all tasks, the same ones in every run.
     return [kept[place * len(kept) // count] for place in range(count)]
 
 
@@ -272,11 +272,11 @@ def main() -> None:
     parser.add_argument("mirrors", nargs="?")
     parser.add_argument("--set", action="append", help="only this set; may be repeated")
     parser.add_argument("--repo", action="append", help="only this repository; may be repeated")
-    parser.add_argument("--limit", type=int, help="so many tasks, spread over all")
-    parser.add_argument("--without", action="append", default=[], help="leave a signal out")
+    parser.add_argument("--limit", type=int, help="number of tasks, spread over all")
+    parser.add_argument("--without", action="append", default=[], help="switch off a signal")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--results", help="where answers are kept; a later run goes on from there")
-    parser.add_argument("--packs", action="store_true", help="look into packs too")
+    parser.add_argument("--results", help="file for the answers; a later run continues from it")
+    parser.add_argument("--packs", action="store_true", help="measure packs too")
     options = parser.parse_args()
     if options.mirrors is None:
         print("  needs tasks and git directories: python -m bench localisation TASKS MIRRORS")
@@ -292,7 +292,7 @@ def main() -> None:
         packs.print_figures([(task.set, found[task.id].contents) for task in answered])
     took = sorted(found[task.id].milliseconds for task in answered)
     if took:
-        print(f"\nranking took {took[len(took) // 2]:.0f} ms in the middle, {took[-1]:.0f} at most")
+        print(f"\nranking: {took[len(took) // 2]:.0f} ms median, {took[-1]:.0f} maximum")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
 """The memory graph on a large store: 100,000 nodes, 300,000 edges, 400,000 tags.
 
-Each question is asked in this process, as its command asks it, and the answer is loaded as a
-command shows it. The floor is one plain `SELECT` of the nodes in the answer by their ids: what
-it costs to read them once they are known. The baseline is what a plain reading of the same tables
-does: `LIKE` over the content for words, a join and a sort for filters.
+Each query runs in this process, as its command runs it, and the answer is loaded as a command shows
+it. The floor is one plain `SELECT` of the nodes in the answer by their ids. The baseline is a
+direct query on the same tables: `LIKE` over the content for words, a join and a sort for filters.
 
-Beside it, a whole `ctx list --limit 20` process against `python -c pass`, in CPU time.
+A whole `ctx list --limit 20` process is also compared with `python -c pass`, in CPU time.
 
     python -m bench memory [STORE]
 
-With a path, the store is kept there, and found there the next time.
+With a path, the store is kept there and reused by the next run.
 """
 
 import os
@@ -74,7 +73,7 @@ def build(path: str) -> None:
             for _ in range(2_000):
                 number = len(made)
                 text = " ".join(rng.choices(words, weights, k=rng.randint(8, 60)))
-                # One after the other over two years: what was made lately is a small part.
+                # Spread over two years: recent nodes are a small part.
                 at = now - (NODES - number) * TWO_YEARS_MS // NODES
                 times = clock.iso(at), clock.iso(at)
                 name = NodeId(ids.derived_ulid(at, f"bench {number}"))
@@ -93,7 +92,7 @@ def build(path: str) -> None:
 
 
 def vocabulary(rng: random.Random) -> list[str]:
-    """Words and names as they are in notes about code, the most frequent first."""
+    """Words and names as in notes about code, the most frequent first."""
     parts = [
         first + second
         for first in ("re", "pro", "con", "tra", "lo", "ma", "sto", "que", "fi", "de", "in", "pa")
@@ -110,7 +109,7 @@ def questions(memory: Memory) -> Iterator[Question]:
     common, usual, rare = words[5], words[200], words[2_000]
     anything = Scope()
 
-    def found(text: str, limit: int = 20) -> Callable[[], list[NodeId]]:
+    def query_by_filters(text: str, limit: int = 20) -> Callable[[], list[NodeId]]:
         return lambda: [node.id for node in find(graph, parse(text), anything, limit).nodes]
 
     def searched(text: str) -> Callable[[], list[NodeId]]:
@@ -134,30 +133,30 @@ def questions(memory: Memory) -> Iterator[Question]:
     )
     yield Question(
         "query tag:task:t7 AND type:fact",
-        found("tag:task:t7 AND type:fact"),
+        query_by_filters("tag:task:t7 AND type:fact"),
         joined(tag.format("task:t7") + " AND n.type = 'fact'"),
     )
     yield Question(
         "query tag:topic:9 AND NOT has:summary AND created:>90d",
-        found("tag:topic:9 AND NOT has:summary AND created:>90d"),
+        query_by_filters("tag:topic:9 AND NOT has:summary AND created:>90d"),
         joined(tag.format("topic:9") + " AND n.summary IS NULL"),
     )
-    yield Question("query created:>24h", found("created:>24h"))
-    yield Question("query type:fact AND created:>7d", found("type:fact AND created:>7d"))
+    yield Question("query created:>24h", query_by_filters("created:>24h"))
+    yield Question("query type:fact AND created:>7d", query_by_filters("type:fact AND created:>7d"))
     yield Question(
         "query (type:decision OR type:pattern) AND tag:topic:3",
-        found("(type:decision OR type:pattern) AND tag:topic:3"),
+        query_by_filters("(type:decision OR type:pattern) AND tag:topic:3"),
         joined(tag.format("topic:3") + " AND n.type IN ('decision', 'pattern')"),
     )
-    yield Question(f"query to:{some[:12]}", found(f"to:{some[:12]}"))
+    yield Question(f"query to:{some[:12]}", query_by_filters(f"to:{some[:12]}"))
     yield Question(
         "query type:fact: the first 20 of 30,000",
-        found("type:fact"),
+        query_by_filters("type:fact"),
         joined("WHERE n.type = 'fact'"),
     )
     yield Question(
         "query tag:tier:reference: the first 20 of 30,000",
-        found("tag:tier:reference"),
+        query_by_filters("tag:tier:reference"),
         joined(tag.format("tier:reference")),
     )
     for asked in (
@@ -199,7 +198,7 @@ def _composed(memory: Memory, options: compose.Options) -> list[NodeId]:
 
 
 def floor(connection: Connection, node_ids: list[NodeId]) -> object:
-    """Reading the answer once it is known."""
+    """Read the answer by its ids."""
     part = list(islice(dict.fromkeys(node_ids), 5_000))
     places = ", ".join("?" * len(part))
     sql = f"SELECT * FROM nodes WHERE id IN ({places})"
@@ -231,7 +230,7 @@ def whole_process(path: str) -> Figure:
     }
     cost = timing.alternate(21, sides)
     ours, least = cost.cpu("ours"), cost.cpu("floor")
-    name = "ctx list --limit 20, the whole process, CPU"
+    name = "ctx list --limit 20, whole process, CPU"
     return Figure(name, ms(ours), ms(least), "", f"+{ms(ours - least)}", "+60 ms")
 
 

@@ -1,10 +1,10 @@
-"""How many kills a store of nodes survives, each command done or not done.
+"""How many kills a store of nodes survives, with each command applied completely or not at all.
 
-Every command that writes is ended by SIGKILL at random moments, each time in a fresh copy of the
-same store. Afterwards the store is as before the command or as after it, `ctx store check` finds
-nothing, and the next command can write.
+Every writing command is ended by SIGKILL at random moments, each time in a fresh copy of the same
+store. Afterwards the store must be as before or as after the command, `ctx store check` must find
+nothing, and the next command must be able to write.
 
-What counts as surviving is what `tests/e2e/test_memory_crash.py` says; this runs more of it.
+`tests/e2e/test_memory_crash.py` defines what counts as surviving; this runs more of it.
 
     python -m bench memory_crash [KILLS OF EACH COMMAND]
 """
@@ -34,7 +34,7 @@ def killed(kills: int) -> Figure:
         else:
             total = len(lived.commands()) * kills
             return Figure(
-                f"{name}: {undone} times nothing was done, {done} times everything",
+                f"{name}: {undone} times not applied, {done} times applied",
                 f"{total}",
                 limit=f"{total} of {total}",
             )
@@ -44,7 +44,7 @@ def killed(kills: int) -> Figure:
 
 def main() -> None:
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 25
-    print("kills survived; none may leave half a command")
+    print("kills survived without a half-applied command")
     timing.print_table([killed(kills)])
 
 

@@ -1,10 +1,10 @@
-"""How many merges of branches end without a hand, and with the same memory whichever way they went.
+"""How many merges succeed without manual work, and give the same memory in either order.
 
-A trial is 2 to 5 branches of one base, 1 to 25 random commands on each, and real `git merge` in
-fresh clones that know no settings, in two orders; every other base has no `.gitattributes`. What
-counts as sound is what `tests/e2e/merging.py` says: every merge ends with 0, no marker is left,
-nothing that was added is lost, the graph is the same for both orders, after a second merge, after
-the heads are joined and for an index made anew, and reading leaves `git status` clean.
+A trial has 2 to 5 branches from one base, 1 to 25 random commands on each, and real `git merge` in
+fresh clones without settings, in two orders. Every other base has no `.gitattributes`.
+`tests/e2e/merging.py` defines what counts as sound: every merge exits with 0, no conflict marker is
+left, nothing that was added is lost, and reading leaves `git status` clean. The graph must be the
+same for both orders, after a second merge, after the heads are joined, and for a rebuilt index.
 
     python -m bench merges [TRIALS]
 """
@@ -25,7 +25,7 @@ from bench.timing import Figure
 from ctx import disk
 from tests.e2e import merging
 
-# Nothing here is about power failures.
+# Power failures are not tested here.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a fresh folder
 
 
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
 
 
 def prepare(space: str) -> None:
-    """A home of its own for this process, and git without anybody's settings."""
+    """A temporary home for this process, and git without user settings."""
     patch = pytest.MonkeyPatch()
     for name in list(os.environ):
         if name.startswith(("CTX_", "GIT_", "CLAUDE")):
@@ -53,7 +53,7 @@ def prepare(space: str) -> None:
 
 
 def base_of(seed: int, space: str) -> Path:
-    """Every other project has no attributes for git."""
+    """Every other project has no git attributes."""
     return Path(space, "with attributes" if seed % 2 == 0 else "without attributes")
 
 

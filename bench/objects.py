@@ -1,15 +1,15 @@
-"""Writing and reading objects, beside the bare system calls and beside git.
+"""Writing and reading objects, compared with bare system calls and with git.
 
 Write: 1,000 pieces of source text, 200 to 2,000 bytes each, become durable objects in one step:
-hashed, compressed, sealed, synced, renamed, folders synced. The floor is given the finished
-bytes and the finished folders, and per file does open, write, fsync, close, rename: nothing
-else. The second line is the very first step in a store, where ours makes the 256 folders too.
+hashed, compressed, sealed, synced, renamed, folders synced. The floor gets the finished bytes and
+existing folders, and does open, write, fsync, close and rename for each file. The second line is
+the first step in a new store, where ctx also creates the 256 folders.
 
-Read: 10,000 objects of the same sort from a warm cache. Ours decompresses, checks the hash and
-the seal, and gives a Python value. The baseline is a whole `git cat-file --batch --buffer` over
-the same contents as loose objects, which decompresses, prints to nowhere, and checks no hash
-(git 2.39 opens each of the files three times for it). The floor is open, read, close of our
-files. Ours is shown as a loop in a running process, and as a whole process.
+Read: 10,000 objects of the same sort from a warm cache. ctx decompresses, checks the hash and the
+seal, and returns a Python value. The baseline is a whole `git cat-file --batch --buffer` over the
+same contents as loose objects, which decompresses, discards the output, and checks no hash (git
+2.39 opens each file three times for it). The floor is open, read and close of the ctx files. ctx
+is shown as a loop in a running process, and as a whole process.
 
     python -m bench objects [ROUNDS]
 """
@@ -37,7 +37,7 @@ READ = 10_000
 WRITE_LIMIT = "1.5 ×"
 READ_LIMIT = "2 ×"
 
-# Unlike /tmp it is never in memory, where syncing costs nothing.
+# Unlike /tmp, it is never in memory, where fsync is free.
 DISK = "/var/tmp"  # noqa: S108 - a fresh folder in it
 
 READER = """
@@ -50,7 +50,7 @@ for line in sys.stdin:
 
 
 def pieces() -> Iterator[bytes]:
-    """Runs of lines out of the standard library, all different, the same in every run."""
+    """Different runs of lines from the standard library, the same in every run."""
     sources = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
     lines = [line for source in sources for line in source.read_bytes().splitlines(True)]
     chance = random.Random(1)
@@ -64,11 +64,11 @@ def pieces() -> Iterator[bytes]:
 
 
 class Written:
-    """The two sides of writing, each time in a fresh folder."""
+    """Both sides of writing, each time in a fresh folder."""
 
     def __init__(self, space: str) -> None:
-        # ext4 is slow in making a file where many were deleted in the last minutes, as tests and
-        # benchmarks do. A "top" folder's children are spread over the disk, by their names.
+        # ext4 creates files slowly where many were deleted in the last minutes, as by tests and
+        # benchmarks. The children of a "top" folder are spread over the disk.
         subprocess.run(["chattr", "+T", space], check=False, capture_output=True)
         self._space = space
         self._payloads = list(islice(pieces(), WRITTEN))
@@ -105,7 +105,7 @@ class Written:
 
     def _empty(self) -> str:
         folder = tempfile.mkdtemp(dir=self._space)
-        # What the round before has left for the disk to do is not this one's burden.
+        # Pending disk writes of the previous round must not slow this one.
         os.sync()
         return folder
 
@@ -118,7 +118,7 @@ class Written:
 
 
 class Readable:
-    """The same contents in a store of ours and in one of git's."""
+    """The same contents in a ctx store and in a git repository."""
 
     def __init__(self, space: str) -> None:
         self._store = LooseStore(f"{space}/ours")

@@ -1,13 +1,13 @@
-"""What is in a pack, beside what the real change of a task touched.
+"""What a pack contains, compared with what the real change of a task touched.
 
-Recall: of the files that the change touched, and of the functions, the share that has a chunk in
-the pack; for a function one of its own, or one of what is around it that shows how it begins. A
-function is touched when a line of it was taken away or written beside; where the commit of the
-change is not known, functions are not counted.
+Recall: the share of the files and of the functions that the change touched which have a chunk in
+the pack. A chunk counts for a function if it is the function itself, or an enclosing item that
+shows how the function begins. A function is touched if one of its lines was deleted or a line was
+inserted beside it. Functions are not counted if the commit of the change is unknown.
 
-Precision: of the first five chunks, the share that lies in a file that the change touched, or in
-one directly connected to such a file: an item of the one imports or calls an item of the other, or
-a test of it does, in either direction, and the index is sure of it (confidence medium or high).
+Precision: the share of the first five chunks that are in a file that the change touched, or in a
+file directly connected to one: an item of one imports or calls an item of the other, or a test of
+it does, in either direction, with confidence medium or high.
 """
 
 import json
@@ -31,7 +31,7 @@ FIRST = 5
 _FUNCTIONS = tuple(KINDS.index(kind) for kind in ("function", "method"))
 
 Lines = Mapping[str, Sequence[tuple[int, int]]]
-"""Of each path, which lines: the first and the last of each run."""
+"""For each path, the first and last line of each run."""
 
 
 class Function(NamedTuple):
@@ -42,7 +42,7 @@ class Function(NamedTuple):
     """The text of its first line."""
 
     def is_in(self, chunk: Chunk) -> bool:
-        """Whether a chunk is of it, or of more and shows how it begins."""
+        """Whether a chunk is the function, or encloses it and shows how it begins."""
         if chunk.path != self.path or chunk.first_line is None or chunk.last_line is None:
             return False
         if self.first_line <= chunk.first_line and chunk.last_line <= self.last_line:
@@ -52,18 +52,18 @@ class Function(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What a pack of one size has of what it should have."""
+    """How much of the change a pack of one size contains."""
 
     files: float
     """The share of the files."""
     functions: float | None
-    """The share of the functions; None where nobody knows which were touched."""
+    """The share of the functions; None if the touched functions are unknown."""
     right: int
-    """Of the first chunks, those in the right files."""
+    """The first chunks that are in the right files."""
     connected: int
-    """The same, and those directly connected to them."""
+    """The same, including directly connected files."""
     first: int
-    """How many first chunks there are: five, or all."""
+    """The number of first chunks: five, or all."""
     tokens: int
 
 
@@ -91,7 +91,7 @@ def of_task(
 
 
 def changed_by(task_id: str, parent: str, checkout: Checkout) -> Lines | None:
-    """The lines that the change touched, where the name of the task ends in that of its commit."""
+    """The lines that the change touched, if the name of the task ends in its commit."""
     named = checkout.parent_of(task_id.rpartition("-")[2])
     return checkout.changed_lines(named[0]) if named and named[1] == parent else None
 

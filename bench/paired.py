@@ -1,6 +1,6 @@
-"""How far a figure can be relied on, and whether a difference is more than chance.
+"""How reliable a figure is, and whether a difference is more than chance.
 
-Both sides of a comparison answered the same questions, so what counts is where they differ.
+Both sides of a comparison answered the same questions, so only their differences count.
 """
 
 import random
@@ -14,7 +14,7 @@ _TAIL = 0.025
 
 
 class Interval(NamedTuple):
-    """A mean, and what it lies between in 95 of 100 samples like this one."""
+    """A mean and its 95 % interval."""
 
     mean: float
     low: float
@@ -29,7 +29,7 @@ class Differing(NamedTuple):
 
     @property
     def p(self) -> float:
-        """How likely so uneven a split is if neither is better: the exact test of McNemar."""
+        """The probability of such an uneven split if neither is better: McNemar's exact test."""
         count = self.won + self.lost
         if not count:
             return 1.0
@@ -42,7 +42,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def interval(values: Sequence[float], rounds: int = ROUNDS) -> Interval:
-    """By the bootstrap: drawn again and again, with the same seed in every run."""
+    """A bootstrap interval, with the same seed in every run."""
     if not values:
         return Interval(0.0, 0.0, 0.0)
     chance = random.Random(_SEED)
@@ -51,7 +51,7 @@ def interval(values: Sequence[float], rounds: int = ROUNDS) -> Interval:
 
 
 def gain(ours: Sequence[float], theirs: Sequence[float], rounds: int = ROUNDS) -> Interval:
-    """By how much ours is better, question by question."""
+    """The mean difference over all questions."""
     return interval([our - their for our, their in zip(ours, theirs, strict=True)], rounds)
 
 

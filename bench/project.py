@@ -1,10 +1,10 @@
-"""What memory beside the code costs: staging, replay, switching branches, commands in a project.
+"""The cost of project memory: staging, replay, switching branches, commands in a project.
 
-Staging: a step of five objects, against writing and syncing those five files and nothing else, and
-against all files that a step needs (the objects, the work commit and the session's ref).
-Replay: an index of 50,000 records made from the objects, against inserting the same rows into the
-same tables, read beforehand.
-Switching: to heads whose index is cached, and to heads that are 100 records away from one that is.
+Staging: a step of five objects, compared with writing and syncing only those five files, and with
+all files that a step needs (the objects, the work commit and the session's ref).
+Replay: an index of 50,000 records built from the objects, compared with inserting the same rows
+into the same tables.
+Switching: to heads whose index is cached, and to heads that are 100 records away from a cached one.
 Commands: whole processes in a project of 10,000 nodes, and in one with 1,000 commits.
 
     python -m bench project [ROUNDS]
@@ -39,11 +39,11 @@ from ctx.project import batches, project_index, project_index_state, staging
 from ctx.sqlite.connection import transaction
 from tests.e2e.growing import PROSE, TAGS, grow, opened, size
 
-# Unlike /tmp it is never in memory, where syncing costs nothing.
+# Unlike /tmp, it is never in memory, where fsync is free.
 DISK = "/var/tmp"  # noqa: S108 - a fresh folder in it
 RECORDS = 50_000
 EACH = 5
-"""Records about a node: it, two tags, an edge, and a change of it."""
+"""Records about a node: the node, two tags, an edge, and a change."""
 IN_A_COMMIT = 100
 STEPS = 40
 
@@ -74,7 +74,7 @@ class Staging:
         return timing.of_call(lambda: self._write(data))
 
     def bare_files(self) -> Cost:
-        """With the work commit and the ref, which a step cannot do without."""
+        """Including the work commit and the ref, which every step needs."""
         data = [each.canonical for each in self._objects()]
         return timing.of_call(lambda: self._write([*data, *data[:2]]))
 
@@ -105,7 +105,7 @@ def staging_figures(rounds: int) -> list[Figure]:
             "objects": measured.bare_objects,
             "files": measured.bare_files,
         }
-        # Step by step: a disk is busy for moments.
+        # Alternate step by step, because a disk is busy for short times.
         cost = timing.alternate(rounds * STEPS, sides)
     return [
         Figure(
@@ -118,7 +118,7 @@ def staging_figures(rounds: int) -> list[Figure]:
         )
         for name, side, limit in (
             ("stage a step of 5 objects, wall", "objects", "2 ×"),
-            ("  against all 7 files of a step", "files", ""),
+            ("  compared with all 7 files of a step", "files", ""),
         )
     ]
 
@@ -126,8 +126,8 @@ def staging_figures(rounds: int) -> list[Figure]:
 # Replay
 
 
-def said(number: int) -> Iterator[Record]:
-    """What is recorded about one node."""
+def node_records(number: int) -> Iterator[Record]:
+    """The records about one node."""
     node_id, before = _node_id(number), _node_id(number - 1)
     content = f"{number} {PROSE.format(n=number)}"
     tags = TAGS[number % len(TAGS)], f"ticket:{number % 97}"
@@ -152,7 +152,7 @@ def _node_id(number: int) -> ids.NodeId:
 
 
 class History:
-    """A project with 50,000 records in 500 commits, and branches that go on from there."""
+    """A project with 50,000 records in 500 commits, and branches that continue from it."""
 
     def __init__(self, folder: str) -> None:
         os.makedirs(f"{folder}/.ctx/heads")
@@ -167,7 +167,9 @@ class History:
 
     def commit(self, parent: ObjectId | None) -> ObjectId:
         numbers = [next(self._numbers) for _ in range(IN_A_COMMIT // EACH)]
-        batch = batches.encode_batch([record for number in numbers for record in said(number)])
+        batch = batches.encode_batch(
+            [record for number in numbers for record in node_records(number)]
+        )
         made = typed(
             Commit(
                 parents=(parent,) if parent else (),
@@ -181,7 +183,7 @@ class History:
         return made.id
 
     def go(self, head: ObjectId | None) -> None:
-        """Let a commit be the only head, as a checkout does."""
+        """Make a commit the only head, as a checkout does."""
         assert head is not None
         for name in os.listdir(self.project.heads):
             os.unlink(f"{self.project.heads}/{name}")
@@ -201,7 +203,7 @@ class History:
 
 
 class Replay:
-    """The same rows made from the objects, and inserted as they are."""
+    """The same rows, built from the objects and inserted directly."""
 
     TABLES = ("records", "batches", "commits", "nodes", "tags", "edges", "views")
 
@@ -271,7 +273,7 @@ def replay_figures(rounds: int) -> list[Figure]:
 
 
 def switching_figures(history: History, rounds: int) -> list[Figure]:
-    """Two branches that were seen, and every time a new one of 100 records."""
+    """Switch between two cached branches, and each time to a new one of 100 records."""
     tips = [history.tip, history.commit(history.tip)]
     for tip in tips:
         history.go(tip)
@@ -289,8 +291,8 @@ def switching_figures(history: History, rounds: int) -> list[Figure]:
     seen = timing.alternate(rounds, {"back": back})
     new = timing.alternate(rounds, {"unseen": unseen})
     return [
-        Figure("switch back to heads seen before, wall", ms(seen.wall("back")), limit="150 ms"),
-        Figure("switch to 100 unseen records, wall", ms(new.wall("unseen")), limit="200 ms"),
+        Figure("switch to cached heads, wall", ms(seen.wall("back")), limit="150 ms"),
+        Figure("switch to 100 new records, wall", ms(new.wall("unseen")), limit="200 ms"),
     ]
 
 
@@ -340,7 +342,7 @@ def command_figures(rounds: int) -> list[Figure]:
 def _begin(folder: Path) -> None:
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=folder, check=True)
     if run_ctx(["-q", "init"]):
-        raise SystemExit("There is no project to measure.")
+        raise SystemExit("No project to measure.")
 
 
 def _commands(rounds: int, commands: dict[str, list[str]]) -> timing.Rounds:

@@ -1,10 +1,10 @@
-"""How many stops a session of staged work survives without losing what was reported as done.
+"""How many crashes a session of staged work survives without losing acknowledged work.
 
 Every command from `ctx stage start` over some twenty steps to `ctx stage compact`, and a few after
 it, is ended at each of its file-system operations, once as by a kill and once as by a power failure
-that takes back whatever was never synced.
+that reverts everything that was not synced.
 
-What counts as surviving is what `tests/e2e/test_project_crash.py` says; this runs all of it.
+`tests/e2e/test_project_crash.py` defines what counts as surviving; this runs all of it.
 
     python -m bench project_crash [EVERY]
 """
@@ -26,7 +26,7 @@ from tests.e2e.test_project_crash import Stage, stop_everywhere
 def stopped(*, power_loss: bool, every: int) -> Figure:
     name = f"{'power lost' if power_loss else 'killed'} at every operation of a session"
     with fresh_folder(MEMORY) as folder, pytest.MonkeyPatch.context() as patch:
-        # Time stands still, so that a step does the same operations each time it is run.
+        # The clock is frozen, so that a step does the same operations in each run.
         moment = clock.now_ms() + 60_000
         patch.setattr(clock, "now_ms", lambda: moment)
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -47,7 +47,7 @@ def stopped(*, power_loss: bool, every: int) -> Figure:
 def main() -> None:
     every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     figures = [stopped(power_loss=power_loss, every=every) for power_loss in (False, True)]
-    print("stops survived; none may lose what was reported as done")
+    print("crashes survived without losing acknowledged work")
     timing.print_table(figures)
 
 

@@ -1,14 +1,13 @@
-"""How long an answer takes: `ctx query` as a whole cold process, in process, and without an index.
+"""The time of a query: `ctx query` as a whole cold process, in process, and without an index.
 
-Asked are tasks of the repository itself: subjects of its commits, and what its functions are said
-to do. Ours is the command as a person or an agent runs it, with all that it loads and reads; the
-floor is a bare interpreter, the baseline `git grep` of one rare word in the same files, and all of
-them take turns. In process it is the library, asked again and again. The answer without an index
-comes from a user store that has none, while nobody makes one: the process that would, begins after
-the answer.
+The tasks come from the repository itself: subjects of its commits, and docstrings of its functions.
+ctx is measured as the whole command. The floor is a bare interpreter, the baseline is `git grep` of
+one rare word in the same files, and all of them alternate. In process, the library is called
+repeatedly. For the answer without an index, the user store has none, and the process that builds
+one starts after the answer.
 
-The repository is only read: the index lies in a user store made for this, so a repository with a
-project store of its own is refused.
+The repository is only read. The index is in a temporary user store, so a repository with its own
+project store is refused.
 
     python -m bench query [REPOSITORY [ROUNDS]]
 """
@@ -46,8 +45,8 @@ SHORTEST_TASK = 4
 LONGEST_WORD = 12
 
 
-class Asked(NamedTuple):
-    """A repository with its index, and what is asked of it."""
+class Target(NamedTuple):
+    """A repository with its index, and the queries."""
 
     place: CodePlace
     environment: dict[str, str]
@@ -57,7 +56,7 @@ class Asked(NamedTuple):
 
 
 def environment(home: str) -> dict[str, str]:
-    """This one, with a home of its own and nobody's settings."""
+    """This environment with a temporary home and without user settings."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -67,8 +66,8 @@ def environment(home: str) -> dict[str, str]:
     return {**kept, **quiet, "HOME": home, "CTX_HOME": f"{home}/.ctx"}
 
 
-def indexed(repository: str, home: str) -> Asked:
-    """Make the index, by the command that makes it."""
+def indexed(repository: str, home: str) -> Target:
+    """Build the index with the command."""
     variables = environment(home)
     place = layout.code_at(repository, UserStore(variables["CTX_HOME"]))
     command = [CTX, "-C", place.root, "code", "index"]
@@ -85,7 +84,7 @@ def indexed(repository: str, home: str) -> Asked:
     rng = random.Random(7)
     tasks = [*sampled(subjects(place.root, variables), rng), *sampled(docs, rng)]
     rng.shuffle(tasks)
-    return Asked(place, variables, tasks[:TASKS], rng.choice(names)[0] if names else "def", files)
+    return Target(place, variables, tasks[:TASKS], rng.choice(names)[0] if names else "def", files)
 
 
 def subjects(root: str, variables: Mapping[str, str]) -> list[str]:
@@ -100,7 +99,7 @@ def sampled(texts: Sequence[str], rng: random.Random) -> list[str]:
 
 
 def quiet(place: CodePlace) -> None:
-    """Wait until nobody is at the index: an answer may have had it refreshed behind its back."""
+    """Wait until no background refresh is running."""
     while locks.is_held(place.lock):
         time.sleep(0.05)
 
@@ -108,11 +107,11 @@ def quiet(place: CodePlace) -> None:
 # The command
 
 
-def command(asked: Asked, task: str) -> list[str]:
+def command(asked: Target, task: str) -> list[str]:
     return [CTX, "-C", asked.place.root, "query", "--format", "json", "--as", "pack", task]
 
 
-def cold(asked: Asked, rounds: int) -> timing.Rounds:
+def cold(asked: Target, rounds: int) -> timing.Rounds:
     tasks = cycle(asked.tasks)
     grep = ["git", "grep", "--count", "--fixed-strings", asked.rare_word]
     root, variables = asked.place.root, asked.environment
@@ -121,7 +120,7 @@ def cold(asked: Asked, rounds: int) -> timing.Rounds:
         quiet(asked.place)
         return timing.of_child(command(asked, next(tasks)), environment=variables)
 
-    # Once for the caches of the machine, and for the bytecode.
+    # One run to warm the disk cache and the bytecode.
     ours()
     return timing.alternate(
         rounds,
@@ -136,7 +135,7 @@ def cold(asked: Asked, rounds: int) -> timing.Rounds:
 # In process
 
 
-def in_process(asked: Asked, budget: int) -> list[Cost]:
+def in_process(asked: Target, budget: int) -> list[Cost]:
     variables = {name: asked.environment[name] for name in ("HOME", "CTX_HOME")}
     with open_project(asked.place.root, environment=variables) as project:
         project.query(asked.tasks[0], budget)
@@ -149,18 +148,18 @@ def in_process(asked: Asked, budget: int) -> list[Cost]:
 # Without an index
 
 
-def without(asked: Asked, space: str) -> Iterator[Cost]:
+def without(asked: Target, space: str) -> Iterator[Cost]:
     for number, task in zip(range(WITHOUT_ROUNDS), asked.tasks, strict=False):
         home = os.path.join(space, f"empty{number}")
         os.makedirs(home)
         variables = environment(home)
         place = layout.code_at(asked.place.root, UserStore(variables["CTX_HOME"]))
-        # Who sees it held starts nobody.
+        # A process that finds the lock held starts no background refresh.
         with locks.hold(place.lock, "bench", 1):
             yield timing.of_child(command(asked, task), environment=variables)
 
 
-def figures(asked: Asked, rounds: int, space: str) -> list[Figure]:
+def figures(asked: Target, rounds: int, space: str) -> list[Figure]:
     first = list(without(asked, space))
     process = cold(asked, rounds)
     return [
@@ -176,7 +175,7 @@ def figures(asked: Asked, rounds: int, space: str) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _in_process(asked: Asked, budget: int) -> Figure:
+def _in_process(asked: Target, budget: int) -> Figure:
     calls = in_process(asked, budget)
     walls = [cost.wall for cost in calls]
     cpu, tail = median(cost.cpu for cost in calls), quantiles(walls, n=20)[-1]
@@ -191,9 +190,9 @@ def main() -> int:
         home = os.path.join(os.path.realpath(space), "home")
         os.makedirs(home)
         if layout.find_project(repository, f"{home}/.ctx"):
-            print(f"{repository} has a project store: its index is not ours to touch.")
+            print(f"{repository} has a project store, whose index must not be changed.")
             return 2
-        # Each process that is started would compile what it imports, where nobody installed it.
+        # Otherwise each process would compile its imports, if ctx is not installed.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(space, "compiled")
         asked = indexed(repository, home)

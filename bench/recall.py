@@ -4,16 +4,15 @@
     python -m bench recall beam FILE
     python -m bench recall precision BELIEFS CASES [SESSION CASES]
 
-Each turn of a conversation becomes a node, brought in as `ctx import` does it, and each question is
-asked as `ctx recall` asks it. R@10 is the share of the evidence among the first ten nodes. Beside
-stand BM25 over the same turns (words in lower case, stop words left out, k1 1.2, b 0.75) and our
-own answers without vectors; brackets are 95 % intervals of a bootstrap, of the difference to BM25
-over the same questions. `ctx recall (cut)` is what the command shows: no further than relevance
-goes.
+Each turn of a conversation becomes a node, imported as by `ctx import`, and each question runs as
+in `ctx recall`. R@10 is the share of the evidence among the first ten nodes. The baselines are BM25
+over the same turns (lower-case words without stop words, k1 1.2, b 0.75) and ctx without vectors.
+Brackets are 95 % bootstrap intervals of the difference to BM25 over the same questions.
+`ctx recall (cut)` is what the command shows: it stops where relevance ends.
 
-`precision` takes the files of PrecisionMemBench. What is pinned and what is an open question is
-shown to an agent elsewhere, as the cases expect it; the rest of the answer is compared with what it
-should be. The precision of an empty answer is 1 where nothing should be found, else 0.
+`precision` takes the files of PrecisionMemBench. Pinned nodes and open questions are shown to an
+agent elsewhere, as the cases expect; the rest of the answer is compared with the expected one. The
+precision of an empty answer is 1 if nothing should be found, else 0.
 """
 
 import argparse
@@ -64,7 +63,7 @@ class Case(NamedTuple):
 class History(NamedTuple):
     name: str
     entries: list[dict[str, Any]]
-    """Lines of what `ctx import` reads; each has the name of its turn in `unit`."""
+    """Input lines for `ctx import`; `unit` is the name of the turn."""
     cases: list[Case]
 
 
@@ -112,7 +111,7 @@ def beam(path: str) -> Iterator[History]:
 
 
 def _exchanges(turns: Sequence[Sequence[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
-    """What the user said, with the answers to it."""
+    """The user's messages with their answers."""
     for turn in turns:
         exchange: list[dict[str, Any]] = []
         for message in turn:
@@ -143,7 +142,7 @@ def _entry(unit: str, text: str, session: int, at: int) -> dict[str, Any]:
 
 
 def _time(written: str) -> int:
-    """The day of `1:56 pm on 8 May, 2023` and of `March-15-2024`, in seconds."""
+    """The day of `1:56 pm on 8 May, 2023` or of `March-15-2024`, in seconds."""
     for pattern, form in ((r"\d+ \w+, \d{4}", "%d %B, %Y"), (r"\w+-\d+-\d{4}", "%B-%d-%Y")):
         if found := re.search(pattern, written):
             day = datetime.strptime(found[0], form).replace(tzinfo=UTC)
@@ -152,7 +151,7 @@ def _time(written: str) -> int:
 
 
 def beliefs(seed: str, *paths: str) -> Iterator[History]:
-    """A history for each user: what is known about one is no other's business."""
+    """A separate history for each user."""
     known = _json(seed)
     cases: dict[str, list[Case]] = {}
     for path in paths:
@@ -164,7 +163,7 @@ def beliefs(seed: str, *paths: str) -> Iterator[History]:
                     continue
                 scopes = " OR ".join(f"tag:{scope}" for scope in turn["scope"])
                 beside = (f"({scopes})", "NOT tag:tier:pinned", "NOT type:open-question")
-                # Where room for answers is what a case is about, and none should be left.
+                # Skip cases that limit the answer and expect an empty one.
                 budget = case.get("budget", {}).get("maxBeliefs", FIRST)
                 if budget >= FIRST or expected:
                     named, wanted = case.get("category", "Sessions"), frozenset(expected)
@@ -199,7 +198,7 @@ def _json(path: str) -> Any:
 
 @contextmanager
 def filled(history: History) -> Iterator[Memory]:
-    """A store with the turns of a history in it."""
+    """A store with the turns of a history."""
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder, "turns.jsonl")
         written = (json.dumps(entry, ensure_ascii=False) for entry in history.entries)
@@ -214,7 +213,7 @@ def filled(history: History) -> Iterator[Memory]:
 
 
 def _link(memory: Memory) -> None:
-    """What a belief rests on, and what it replaced."""
+    """The sources of a belief, and what it replaced."""
     nodes = list(memory.graph.nodes(memory.user.newest((), (), None, None)[0]))
     named = {node.metadata["unit"]: node.id for node in nodes}
     for node in nodes:
@@ -267,7 +266,7 @@ def ours(memory: Memory, *, with_vectors: bool, without: Sequence[str] = ()) -> 
 
 
 def shown(memory: Memory, *, with_vectors: bool) -> Answering:
-    """What `ctx recall` answers."""
+    """The answer of `ctx recall`."""
 
     def answer(case: Case) -> list[str]:
         asked = " ".join([*case.beside, case.question])
@@ -280,7 +279,7 @@ def shown(memory: Memory, *, with_vectors: bool) -> Answering:
 
 
 Figures = dict[str, dict[str, list[float]]]
-"""By way of answering and by ability, what each question scored."""
+"""The score of each question, by method and by ability."""
 
 
 def measured(histories: Iterator[History], without: Sequence[str]) -> Figures:
@@ -304,7 +303,7 @@ def measured(histories: Iterator[History], without: Sequence[str]) -> Figures:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Between which bounds 95 of 100 means lie, were the questions drawn anew."""
+    """The 95 % bootstrap interval of the mean."""
     rng = random.Random(7)
     means = sorted(sum(rng.choices(values, k=len(values))) / len(values) for _ in range(ROUNDS))
     return means[ROUNDS // 40], means[-ROUNDS // 40 - 1]
@@ -325,7 +324,7 @@ def print_recall(figures: Figures) -> None:
             gains = [a - b for a, b in zip(values, every["BM25"], strict=True)]
             low, high = interval(gains)
             mean = 100 * sum(gains) / len(gains)
-            line += f"   against BM25 {mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+            line += f"   compared with BM25 {mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
         print(line)
     width = max(map(len, abilities))
     print(f"  {'':<{width}} {'':>5}" + "".join(f" {name:>17}" for name in figures))
@@ -338,7 +337,7 @@ class Precision(NamedTuple):
     ability: str
     precision: float
     recall: float | None
-    """None where nothing should be found."""
+    """None if nothing should be found."""
 
 
 def judged(case: Case, found: Sequence[str]) -> Precision:
@@ -364,13 +363,13 @@ def print_precision(histories: Sequence[History]) -> None:
                     judged(each, answer(each)) for each in history.cases
                 )
     for name, results in ways.items():
-        print(f"  {name:<18} {_told(results)}")
+        print(f"  {name:<18} {_summary(results)}")
     last = list(ways.values())[-1]
     for ability in sorted({each.ability for each in last}):
-        print(f"    {ability:<36} {_told([each for each in last if each.ability == ability])}")
+        print(f"    {ability:<36} {_summary([each for each in last if each.ability == ability])}")
 
 
-def _told(results: Sequence[Precision]) -> str:
+def _summary(results: Sequence[Precision]) -> str:
     precision = sum(each.precision for each in results) / len(results)
     some = [each for each in results if each.recall is not None]
     parts = [f"{len(results):3} cases, precision {precision:.2f}"]

@@ -22,8 +22,8 @@ def main() -> None:
     print(f"{len(texts):,} files, {size / 1e6:.1f} MB, {lines:,} lines of installed Python source")
 
     redact = speed("redact", redaction.redact, texts, size)
-    # What any look at the text costs: a literal that is not there, found by the
-    # C library, and by the simplest pattern that has to look at every character.
+    # The cost of any scan: a missing literal, searched by the C library, and by the
+    # simplest pattern that has to look at every character.
     speed("floor: one str.find", lambda text: text.find("\0\0"), texts, size)
     scan = re.compile(r"[\0\1]{2}").search
     floor = speed("floor: one re.search", scan, texts, size)

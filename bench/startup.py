@@ -1,10 +1,10 @@
-"""What starting `ctx` costs above starting Python, in CPU time.
+"""The cost of starting `ctx` above starting Python, in CPU time.
 
-The floor is `python -c pass` of the same interpreter and environment, run in turn with ours. The
-headline is the installation as it is. Whether our modules lie there as bytecode makes a
-difference, and PYTHONDONTWRITEBYTECODE decides it where ctx is installed from a working copy, so
-everything is shown both ways too: with a cache of all bytecode, and with that cache less our
-part. Some 10 ms are the script that pip makes for a command: it imports `re`.
+The floor is `python -c pass` with the same interpreter and environment, alternating with ctx. The
+first table is the installation as it is. Compiled bytecode makes a difference, and
+PYTHONDONTWRITEBYTECODE controls it if ctx is installed from a working copy. So everything is also
+shown both ways: with a cache of all bytecode, and without the bytecode of ctx. About 10 ms are
+spent in the script that pip generates for a command: it imports `re`.
 
     python -m bench startup [ROUNDS]
 """
@@ -41,14 +41,14 @@ Environment = Mapping[str, str]
 
 
 def surroundings(space: str) -> Environment:
-    """This environment, but with a home of its own and no settings for ctx."""
+    """This environment with a temporary home, without settings for ctx."""
     ours = ("CTX_", "CLAUDE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, "HOME": space, "CTX_HOME": f"{space}/.ctx"}
 
 
 def project(space: str, environment: Environment) -> str:
-    """A project store with one file, staged."""
+    """A project store with one staged file."""
     folder = f"{space}/app"
     os.mkdir(folder)
     shutil.copyfile(__file__, f"{folder}/a.py")
@@ -59,7 +59,7 @@ def project(space: str, environment: Environment) -> str:
 
 
 def caches(space: str, folder: str, environment: Environment) -> dict[str, Environment]:
-    """The same environment with and without our bytecode, Python's own being there."""
+    """The same environment with and without the bytecode of ctx; Python's own is always there."""
     compiled = {**environment, "PYTHONPYCACHEPREFIX": f"{space}/compiled"}
     compiled.pop("PYTHONDONTWRITEBYTECODE", None)
     for command in (FLOOR, *COMMANDS.values()):

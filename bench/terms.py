@@ -1,8 +1,8 @@
-"""How fast text becomes terms, beside the floor that any tokenizer in Python stands on.
+"""How fast text is split into terms, compared with the simplest tokenizer in Python.
 
-Reads the sources of the running interpreter's standard library, about as many megabytes as a
-large repository. Both are timed alternately, so that a busy machine slows them alike, and in CPU
-time. The first round of ours, with nothing remembered, is shown apart.
+Reads the standard library of the running interpreter, about as many megabytes as a large
+repository. Both sides alternate, so that a busy machine slows them equally, and are measured in CPU
+time. The first round of ctx, with empty caches, is shown separately.
 
     python bench/terms.py [ROUNDS]
 """

@@ -1,9 +1,9 @@
-"""Whether anything that was acknowledged is lost to git commands that throw work away.
+"""Whether git commands that discard work lose anything that was acknowledged.
 
-A trial is 8 to 22 random commands between commits of memory and git commits: reset, restore, stash
-and drop, checkout -f, switch, clean, worktree remove, branch -D, reflog expire and gc. It is sound
-where everything that was never in a git commit is visible or named by `ctx status`, and comes back
-with `ctx stage recover` (see `tests/e2e/throwing_away.py`).
+A trial is 8 to 22 random commands between memory commits and git commits: reset, restore, stash and
+drop, checkout -f, switch, clean, worktree remove, branch -D, reflog expire and gc. It is sound if
+everything that was never in a git commit is visible or listed by `ctx status`, and comes back with
+`ctx stage recover` (see `tests/e2e/throwing_away.py`).
 
     python -m bench thrown_away [TRIALS]
 """
@@ -24,7 +24,7 @@ from tests.e2e.throwing_away import Trial
 
 
 def try_out(asked: tuple[int, str]) -> tuple[int, int, str]:
-    """The seed, how many facts were acknowledged, and what is wrong."""
+    """The seed, the number of acknowledged facts, and the problems."""
     seed, space = asked
     folder = Path(tempfile.mkdtemp(dir=space))
     try:
@@ -49,7 +49,7 @@ def main() -> None:
             facts += acknowledged
             if problem:
                 print(f"trial {seed}: {problem}", flush=True)
-    print(f"{facts:,} facts were acknowledged")
+    print(f"{facts:,} facts acknowledged")
     took = f"{time.perf_counter() - started:.0f} s"
     timing.print_table(
         [Figure("sound trials", f"{sound}", limit=f"{trials} of {trials}"), Figure("in", took)]

@@ -1,9 +1,9 @@
-"""What a piece of work costs, and the table that says so.
+"""Measure the cost of a piece of work, and print the table.
 
-The machines are shared, so the sides of a comparison are run alternately: a busy minute slows
-them alike. A time is the median over the rounds. A ratio is the median of the rounds' ratios,
-not the ratio of two medians, which on a disk that is busy half of the time may come from
-different halves. CPU time is preferred; wall-clock time is for work that waits for the disk.
+The machines are shared, so the sides of a comparison alternate: a busy minute slows them equally. A
+time is the median over the rounds. A ratio is the median of the rounds' ratios, not the ratio of
+two medians, which may come from different minutes of a busy disk. CPU time is preferred; wall-clock
+time is for work that waits for the disk.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Cost(NamedTuple):
-    """In seconds. The CPU time is that of the user and of the system together."""
+    """Times in seconds. CPU time is user plus system."""
 
     cpu: float
     wall: float
@@ -28,7 +28,7 @@ def of_call(work: Callable[[], object]) -> Cost:
 
 
 def of_call_and_children(work: Callable[[], object]) -> Cost:
-    """The CPU time of the processes that the work started and waited for counts too."""
+    """CPU time includes child processes that the call waited for."""
     before = os.times()
     cost = of_call(work)
     after = os.times()
@@ -43,7 +43,7 @@ def of_child(
     folder: str | None = None,
     reads: str = os.devnull,
 ) -> Cost:
-    """A whole process, from before it starts until it is gone. What it prints goes nowhere."""
+    """A whole process, from start to exit. Its output is discarded."""
     with open(reads, "rb") as source:
         started = time.perf_counter()
         child = subprocess.Popen(
@@ -58,7 +58,7 @@ def of_child(
 
 
 class Rounds:
-    """What each side of a comparison cost, round by round."""
+    """The cost of each side of a comparison, round by round."""
 
     def __init__(self, costs: Mapping[str, Sequence[Cost]]) -> None:
         self._costs = costs
@@ -79,7 +79,7 @@ class Rounds:
 
 
 def alternate(rounds: int, sides: Mapping[str, Callable[[], Cost]]) -> Rounds:
-    """Each side once per round; every other round backwards, so that no side is always first."""
+    """Each side once per round; every other round in reverse, so that no side is always first."""
     costs: dict[str, list[Cost]] = {name: [] for name in sides}
     order = list(sides)
     for _ in range(rounds):
@@ -90,7 +90,7 @@ def alternate(rounds: int, sides: Mapping[str, Callable[[], Cost]]) -> Rounds:
 
 
 class Figure(NamedTuple):
-    """A line of the table. What does not apply is left empty."""
+    """A line of the table. Cells that do not apply are empty."""
 
     name: str
     ours: str

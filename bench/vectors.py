@@ -1,8 +1,7 @@
-"""What vectors cost: loading the table, embedding a text, and finding the nearest among many.
+"""The cost of vectors: loading the table, embedding a text, and finding the nearest of many.
 
-The floor of loading is numpy itself, in a process of its own. Looking among many rows is shown
-beside the plain product of a matrix of numbers with a vector, which nothing can beat that looks
-at all of them.
+The floor of loading is numpy, in its own process. The search over many rows is compared with the
+plain product of a matrix and a vector, the lower bound for any search that looks at all rows.
 
     python -m bench vectors [ROWS]
 """
@@ -33,7 +32,7 @@ ROUNDS = 9
 
 
 class Random(NamedTuple):
-    """An embedder whose vectors cost nothing, so that the file is what is measured."""
+    """An embedder without cost, so that only the file is measured."""
 
     name: str = "random"
     version: str = "1"
@@ -61,12 +60,14 @@ def loading() -> timing.Figure:
 def embedding() -> list[timing.Figure]:
     long = " ".join(SENTENCES) * 1_000
     return [
-        timing.Figure("one sentence", f"{_each(SENTENCES * 20) * 1000:.3f} ms"),
-        timing.Figure(f"one text of {len(long) // 1000} kB", f"{_each([long]) * 1000:.3f} ms"),
+        timing.Figure("one sentence", f"{_seconds_per_text(SENTENCES * 20) * 1000:.3f} ms"),
+        timing.Figure(
+            f"one text of {len(long) // 1000} kB", f"{_seconds_per_text([long]) * 1000:.3f} ms"
+        ),
     ]
 
 
-def _each(texts: Sequence[str]) -> float:
+def _seconds_per_text(texts: Sequence[str]) -> float:
     table = embedders.default()
     times = [timing.of_call(lambda: table.embed(texts)).cpu for _ in range(ROUNDS)]
     return statistics.median(times) / len(texts)
@@ -83,7 +84,7 @@ def finding(count: int) -> list[timing.Figure]:
         size = os.path.getsize(path) / 1e6
         with closing(Vectors(path)) as vectors:
             first = timing.of_call(lambda: vectors.nearest(Random(), "7"))
-            figures.append(timing.Figure(f"first question ({size:.0f} MB)", timing.ms(first.cpu)))
+            figures.append(timing.Figure(f"first query ({size:.0f} MB)", timing.ms(first.cpu)))
             rows = numpy.random.default_rng(0).standard_normal((count, 256), numpy.float32)
             rounds = timing.alternate(
                 ROUNDS,
@@ -93,7 +94,7 @@ def finding(count: int) -> list[timing.Figure]:
                 },
             )
     ours, product = timing.ms(rounds.cpu("ours")), timing.ms(rounds.cpu("product"))
-    return [*figures, timing.Figure("every further one", ours, product)]
+    return [*figures, timing.Figure("each further query", ours, product)]
 
 
 def main() -> None:

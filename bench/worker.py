@@ -1,13 +1,13 @@
-"""The worker: what it takes while nothing happens, how fast it is, and that it loses nothing.
+"""The worker: its idle memory, its speed, and that it loses nothing.
 
-*Idle* is a worker that has done everything and has no vectors loaded. *Searchable* is from the end
-of a Stop hook, which nobody has to wait for, until `ctx search` finds what was decided in that
-answer. *Drained* is from the start of a worker until all that lies in the spool is in the store and
-has become steps.
+*Idle* is a worker that has finished all work and has no vectors loaded. *Searchable* is the time
+from the end of a Stop hook, which nobody waits for, until `ctx search` finds what was decided in
+that answer. *Drained* is the time from the start of a worker until everything in the spool is in
+the store and has become steps.
 
 The last line is `tests/e2e/test_nothing_lost.py` with ten times as many events: eight processes
-report, workers are killed 0 to 1 s after their first event, a quarter of them have no room on the
-disk.
+report events, workers are killed 0 to 1 s after their first event, and a quarter of them have no
+disk space.
 
     python -m bench worker [EVENTS]
 """
@@ -42,7 +42,7 @@ CTX = str(Path(sys.executable).with_name("ctx"))
 
 @contextmanager
 def fresh(**environment: str) -> Iterator[tuple[Workers, Path]]:
-    """A person with a repository and no memory."""
+    """A user with a repository and an empty memory."""
     with tempfile.TemporaryDirectory() as space:
         folder = Path(space, "shop")
         folder.mkdir()
@@ -54,9 +54,9 @@ def fresh(**environment: str) -> Iterator[tuple[Workers, Path]]:
             workers.close()
 
 
-def said(folder: Path, name: str, **told: object) -> bytes:
+def payload(folder: Path, name: str, **fields: object) -> bytes:
     common = {"session_id": "bench", "cwd": str(folder), "hook_event_name": name}
-    return json.dumps({**common, **told}).encode()
+    return json.dumps({**common, **fields}).encode()
 
 
 def idle() -> Figure:
@@ -64,10 +64,10 @@ def idle() -> Figure:
         began = time.monotonic()
         workers.start()
         started = time.monotonic() - began
-        hook(workers, "stop", said(folder, "Stop", last_assistant_message="Done."))
+        hook(workers, "stop", payload(folder, "Stop", last_assistant_message="Done."))
         until(lambda: (workers.health() or {}).get("last_stored"))
         health = workers.health() or {}
-    print(f"a worker answers {started:.2f} s after its start")
+    print(f"the worker answers {started:.2f} s after its start")
     return Figure("idle, resident", f"{health['memory_mb']:.0f} MB", limit="80 MB")
 
 
@@ -75,7 +75,7 @@ def drained() -> Figure:
     with fresh() as (workers, folder):
         workers.start().kill()
         for number in range(DRAINED):
-            told = said(
+            fields = payload(
                 folder,
                 "PostToolUse",
                 tool_name="Bash",
@@ -83,15 +83,15 @@ def drained() -> Figure:
                 tool_input={"command": f"make part-{number}"},
                 tool_response={"stdout": f"part {number} is made\n" * 20, "stderr": ""},
             )
-            spool.put(str(workers.home), spool.new_id(clock.now_ms()), "post-tool-use", told)
+            spool.put(str(workers.home), spool.new_id(clock.now_ms()), "post-tool-use", fields)
         until(lambda: workers.pid is None)
         began = time.monotonic()
         workers.spawn()
-        # Whoever asks the worker itself keeps it from its work.
+        # Asking the worker itself would slow it down.
         with closing(sqlite3.connect(workers.store.database)) as connection:
             until(lambda: _taken(connection) == DRAINED)
         seconds = time.monotonic() - began
-    print(f"{DRAINED / seconds:,.0f} events a second, with the start of the worker")
+    print(f"{DRAINED / seconds:,.0f} events a second, including the start of the worker")
     return Figure(f"{DRAINED:,} events drained", f"{seconds:.2f} s", limit="3 s")
 
 
@@ -104,16 +104,16 @@ def _taken(connection: sqlite3.Connection) -> int:
 def searchable() -> Figure:
     with fresh() as (workers, folder):
         workers.start()
-        hook(workers, "session-start", said(folder, "SessionStart", source="startup"))
-        took = [_found(workers, folder, f"wxyz{number}") for number in range(TURNS)]
+        hook(workers, "session-start", payload(folder, "SessionStart", source="startup"))
+        took = [_seconds_until_found(workers, folder, f"wxyz{number}") for number in range(TURNS)]
     return Figure("from Stop to search", f"{statistics.median(took):.2f} s", limit="2 s")
 
 
-def _found(workers: Workers, folder: Path, word: str) -> float:
+def _seconds_until_found(workers: Workers, folder: Path, word: str) -> float:
     answer = f"We decided to use {word} because nothing else keeps its promises."
-    prompt = said(folder, "UserPromptSubmit", prompt=f"What do we use instead of {word[::-1]}?")
+    prompt = payload(folder, "UserPromptSubmit", prompt=f"What do we use instead of {word[::-1]}?")
     hook(workers, "prompt-submit", prompt)
-    hook(workers, "stop", said(folder, "Stop", last_assistant_message=answer))
+    hook(workers, "stop", payload(folder, "Stop", last_assistant_message=answer))
     began = time.monotonic()
     until(lambda: word in _searched(workers, folder, word))
     return time.monotonic() - began
@@ -127,10 +127,10 @@ def _searched(workers: Workers, folder: Path, word: str) -> str:
     return str([node["content"] for node in json.loads(ran.stdout)["nodes"]])
 
 
-def hook(workers: Workers, word: str, told: bytes) -> None:
+def hook(workers: Workers, word: str, fields: bytes) -> None:
     environment = {**workers.environment, "CLAUDE_PID": str(os.getpid())}
     subprocess.run(
-        command(word), input=told, env=environment, stdout=subprocess.DEVNULL, check=True
+        command(word), input=fields, env=environment, stdout=subprocess.DEVNULL, check=True
     )
 
 
@@ -148,8 +148,8 @@ def nothing_lost(events: int) -> Figure:
         f"{events:,} events from {PROCESSES} processes, {done.kills} workers killed,"
         f" {done.full} of them on a full disk, {done.seconds:.0f} s"
     )
-    told = f"{once:,}" if is_whole else f"{once:,}, and not all that follows from them"
-    return Figure("events with their effect, once", told, limit=f"{len(wanted):,}")
+    count = f"{once:,}" if is_whole else f"{once:,}, and their effects are incomplete"
+    return Figure("events stored exactly once, with their effects", count, limit=f"{len(wanted):,}")
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""A year of use: what the store weighs afterwards, and whether a session still starts as fast.
+"""A year of use: the size of the store, and whether a session still starts as fast.
 
 250 days with 8 sessions of 150 events each, in four repositories, go through the spool, policy,
-synthesis and learnings by the same rounds that the worker runs; only the clock is moved. Then a
-session is started in turns in the store of the year and in an empty one.
+synthesis and learnings, in the same rounds that the worker runs. Only the clock is simulated. Then
+a session is started alternately in the store of the year and in an empty one.
 
     python -m bench year [DAYS [ROUNDS]]
 """
@@ -57,7 +57,7 @@ THINGS = (
 
 
 class Year:
-    """Somebody who works with an agent every day."""
+    """A user who works with an agent every day."""
 
     def __init__(self, space: str, rng: random.Random) -> None:
         self.home = f"{space}/.ctx"
@@ -103,7 +103,7 @@ class Year:
         self.says(session, folder, "session-end", {"reason": "other"})
 
     def used_tool(self, folder: str, thing: str) -> tuple[str, dict[str, Any]]:
-        """The word of a hook, and what a tool did."""
+        """The name of a hook, and what a tool did."""
         path = f"{folder}/src/{thing}_{self.rng.randrange(40)}.py"
         name = f"{thing}_{self.count % 9}"
         command = {"command": f"pytest tests/test_{thing}.py"}
@@ -125,12 +125,12 @@ class Year:
         output = {"stdout": "." * 70 + "\n12 passed in 0.31s\n", "stderr": ""}
         return "post-tool-use", {**used, "tool_response": output}
 
-    def says(self, session: str, folder: str, word: str, told: Mapping[str, Any]) -> None:
+    def says(self, session: str, folder: str, word: str, fields: Mapping[str, Any]) -> None:
         self.now_ms += 20_000
         self.count += 1
         common = {"session_id": session, "cwd": folder, "hook_event_name": spool.EVENTS[word]}
         event_id = f"{self.now_ms:013d}-1-{self.count:08x}"
-        spool.put(self.home, event_id, word, json.dumps({**common, **told}).encode())
+        spool.put(self.home, event_id, word, json.dumps({**common, **fields}).encode())
 
 
 def source(name: str, lines: int) -> str:
@@ -158,7 +158,7 @@ def _raises(_part: str) -> Iterator[None]:
 
 @contextmanager
 def moved_clock(now_ms: Callable[[], int]) -> Iterator[None]:
-    """The one place that asks the time is asked for another one."""
+    """Replace the clock by a simulated one."""
     real = clock.now_ms, clock.now_s, clock.wall_ms, clock.wall_s, clock.wall_ns
     clock.now_ms = clock.wall_ms = now_ms
     clock.now_s = clock.wall_s = lambda: now_ms() // 1000
@@ -170,12 +170,12 @@ def moved_clock(now_ms: Callable[[], int]) -> Iterator[None]:
 
 
 def starts(home: str, folder: str, environment: Mapping[str, str]) -> Cost:
-    """A session starts, in a process as it is registered."""
+    """Start a session in a process, as it is registered."""
     for path in Path(home, "live").glob("*.start-*"):
         path.unlink()
-    told = {"session_id": "new", "cwd": folder, "hook_event_name": "SessionStart"}
+    fields = {"session_id": "new", "cwd": folder, "hook_event_name": "SessionStart"}
     event = f"{folder}/../event.json"
-    Path(event).write_text(json.dumps({**told, "source": "startup"}))
+    Path(event).write_text(json.dumps({**fields, "source": "startup"}))
     return timing.of_child(
         [*PYTHON, ENTRY, "session-start"], environment=environment, folder=folder, reads=event
     )
@@ -198,7 +198,7 @@ def main() -> None:
             pass
         sides = {"year": year, "empty": empty}
         for each in sides.values():
-            # The context is made by whoever looks after the spool, and lies ready afterwards.
+            # The process that drains the spool also prepares the context.
             environment = {**each.environment, **quiet}
             starts(each.home, each.folders[0], environment)
             apply = [str(Path(sys.executable).with_name("ctx")), "hook", "apply"]

@@ -12,6 +12,8 @@ import pytest
 from ctx import __version__, errors
 from ctx.cli import options
 from ctx.cli.commands import COMMANDS, module_of
+from tests import page_examples
+from tests.conftest import Ctx, git
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -35,36 +37,33 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-TOUR = (ROOT / "README.md").read_text().partition("## Five minutes")[2].partition("\n## More")[0]
+DOCS = ROOT / "docs"
 
 
-def tour() -> list[tuple[str, str]]:
-    """Every command of the README's tour, and what it prints."""
-    found: list[tuple[str, str]] = []
-    for block in re.findall(r"```console\n(.*?)```", TOUR, re.DOTALL):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, printed = part.partition("\n")
-            found.append((command, printed))
-    return found
+def test_the_index_links_to_every_page() -> None:
+    pages = {page.relative_to(DOCS) for page in DOCS.rglob("*.md")}
+    written = {str(page) for page in pages if page.parts[0] != "reference"} - {"index.md"}
+    links = re.findall(r"\]\(([^)#]+)", (DOCS / "index.md").read_text())
+    assert written - set(links) == set()
 
 
-NODE_ID = re.compile(r"\b01[0-9A-Z]{10,24}\b")
+@pytest.mark.parametrize(
+    "page",
+    [*ROOT.glob("[AC]*.md"), *sorted((DOCS / "decisions").glob("*.md"))],
+    ids=lambda page: page.stem,
+)
+def test_source_files_that_a_page_names_exist(page: Path) -> None:
+    names = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|sql|scm))`", page.read_text())
+    folders = (ROOT, ROOT / "src" / "ctx")
+    missing = [name for name in names if not any((folder / name).exists() for folder in folders)]
+    assert missing == []
 
 
-def without_ids(text: str) -> str:
-    """Ids, and the folder this test runs in, differ from run to run."""
-    text = re.sub(r"\b[0-9a-f]{12,64}\b", "ID", NODE_ID.sub("ID", text))
-    text = re.sub(r"\d\d\d\d-\d\d-\d\dT[\d:]+Z", "TIME", text)
-    # What makes the names of files and sessions their own.
-    text = re.sub(r"log/\d{4}-\d\d-\d\d-\d{4}-", "log/TIME-", text)
-    text = re.sub(r"-[0-9a-z]{4}\.md\b", "-END.md", text)
-    text = re.sub(r"\btask-0001-[0-9a-f]{6}\b", "task-0001-END", text)
-    # How long ago something was, and how wide that makes a column.
-    text = re.sub(r" +\d+ (s|min)\b *", " AGE ", text)
-    return re.sub(r"\S*/shop\b", "SHOP", text)
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_bytes()) <= 8192
 
 
-def test_the_tour_in_the_readme_is_true(tmp_path: Path) -> None:
+def test_page_examples_of_the_tutorial(tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     shop.mkdir()
     binaries = tmp_path / "bin"
@@ -73,22 +72,29 @@ def test_the_tour_in_the_readme_is_true(tmp_path: Path) -> None:
     (binaries / "ctx").chmod(0o755)
     environment = {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}"}
     environment.pop("CTX_HOME")
-    commands = tour()
-    assert len(commands) > 30
-    ids: dict[str, str] = {}
-    for command, printed in commands:
-        # The page's ids are those of the run it was made from.
-        typed = NODE_ID.sub(lambda found: ids[found[0]], command)
+
+    def run(command: str) -> str:
         done = subprocess.run(
-            ["bash", "-c", f"{typed} 2>&1"],
+            ["bash", "-c", f"{command} 2>&1"],
             cwd=shop,
             env=environment,
             capture_output=True,
             text=True,
             check=False,
         )
-        assert without_ids(done.stdout) == without_ids(printed), command
-        ids.update(zip(NODE_ID.findall(printed), NODE_ID.findall(done.stdout), strict=True))
+        return done.stdout
+
+    assert page_examples.check_console(DOCS / "tutorial.md", shop, run) > 30
+
+
+def test_page_examples_of_the_trust_warning(repo: Path, ctx: Ctx) -> None:
+    (repo / "README.md").write_text("# Shop\n")
+    git("add", "-A")
+    git("commit", "-qm", "Start")
+    git("remote", "add", "origin", "https://example.org/ada/shop")
+    assert ctx("init").code == 0
+    git("remote", "set-url", "origin", "https://example.org/eve/shop")
+    page_examples.check_excerpt(DOCS / "claude-code.md", "trust warning", ctx("list").err)
 
 
 def examples() -> list[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from ctx.library import Kept, NotKept, Project, Relation, open_project
 from ctx.objects import refs
 from ctx.objects.work_chain import chain
 from ctx.workspace import open_project as workspace_of
+from tests import page_examples
 from tests.conftest import Ctx, git
 
 PAGE = Path(__file__).parent.parent / "docs" / "library.md"
@@ -57,20 +57,18 @@ def observed(ctx: Ctx) -> set[str]:
     return {node["content"].partition("\n")[0] for node in found["nodes"]}
 
 
-def test_what_the_page_shows_is_so(
+def test_page_examples_of_the_library(
     shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("CTX_HOME")
-    blocks = re.findall(r"```(python|text)\n(.*?)```", PAGE.read_text(), re.DOTALL)
     names: dict[str, object] = {}
-    shown = [told for kind, told in blocks if kind == "text"]
-    for code in (told for kind, told in blocks if kind == "python"):
+
+    def run(code: str) -> str:
         capsys.readouterr()
         exec(code, names)
-        # How large a chunk is counts for nothing here.
-        printed = re.sub(r" \d+$", "", capsys.readouterr().out, flags=re.MULTILINE)
-        expected = re.sub(r" \d+$", "", shown.pop(0), flags=re.MULTILINE)
-        assert printed.startswith(expected)
+        return capsys.readouterr().out
+
+    page_examples.check_python(PAGE, run)
 
 
 def test_a_pack_comes_from_the_code_and_from_memory(shop: Path, ctx: Ctx) -> None:

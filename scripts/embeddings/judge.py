@@ -32,7 +32,7 @@ class History(NamedTuple):
     answers: Sequence[set[int]]
 
 
-class Asked(NamedTuple):
+class Questions(NamedTuple):
     """A history, read once; only the rows differ from table to table."""
 
     bm25: Tensor
@@ -64,7 +64,7 @@ class Judge:
         }
         self.sets = {
             name: [
-                Asked(
+                Questions(
                     bm25(each.units, each.questions).to(teacher.device),
                     read(vocabulary, each.units, teacher.device),
                     read(vocabulary, each.questions, teacher.device),
@@ -104,7 +104,7 @@ class Judge:
         return mean([score(name, near(h, rows), h.answers) for h in self.sets[name]])
 
 
-def near(asked: Asked, rows: Tensor) -> Tensor:
+def near(asked: Questions, rows: Tensor) -> Tensor:
     every = [torch.arange(each.size, device=rows.device) for each in (asked.questions, asked.units)]
     return asked.questions.pooled(rows, every[0]) @ asked.units.pooled(rows, every[1]).T
 

@@ -153,7 +153,7 @@ def train(start: Tensor, data: Data, plan: Plan, judge: Judge | None) -> Tensor:
         about_taught = data.about_taught[chosen].float()
         text_taught = data.text_taught[chosen].float()
         taught = plan.taught_code if kind in CODE else plan.taught
-        loss = _found(about @ text.T, about_taught @ text_taught.T, taught, plan)
+        loss = _retrieval_loss(about @ text.T, about_taught @ text_taught.T, taught, plan)
         if kind not in CODE:
             alike = _alike(about, about_taught, plan) + _alike(text, text_taught, plan)
             loss = loss + plan.kin * alike / 2
@@ -162,11 +162,11 @@ def train(start: Tensor, data: Data, plan: Plan, judge: Judge | None) -> Tensor:
         optimizer.step()
         schedule.step()
         if judge and (step % 500 == 0 or step == plan.steps):
-            told(f"step {step}, loss {loss.item():.3f}: {judge.verdict(rows.detach())}")
+            log(f"step {step}, loss {loss.item():.3f}: {judge.verdict(rows.detach())}")
     return rows.detach()
 
 
-def _found(near: Tensor, taught: Tensor, share: float, plan: Plan) -> Tensor:
+def _retrieval_loss(near: Tensor, taught: Tensor, share: float, plan: Plan) -> Tensor:
     total = near.new_zeros(())
     for ours, theirs in ((near, taught), (near.T, taught.T)):
         own = torch.eye(len(ours), device=ours.device)
@@ -229,7 +229,7 @@ def prepare(pairs: Sequence[Pair], teacher: Teacher) -> tuple[list[str], Tensor,
     vocabulary = static_embedder.PieceVocabulary(pieces)
     common = frequencies(vocabulary, (code, prose), len(pieces))
     start = distilled(teacher, pieces, common).to(teacher.device)
-    told("rows:", len(pieces))
+    log("rows:", len(pieces))
     abouts, texts = [pair.about for pair in pairs], [pair.text for pair in pairs]
     data = Data(
         read(vocabulary, abouts, teacher.device),
@@ -238,11 +238,11 @@ def prepare(pairs: Sequence[Pair], teacher: Teacher) -> tuple[list[str], Tensor,
         teacher.embed(texts).to(teacher.device, torch.float16),
         blocks_of(pairs),
     )
-    told("texts:", 2 * len(pairs))
+    log("texts:", 2 * len(pairs))
     return pieces, start, data
 
 
-def told(*words: object, started: float = time.monotonic()) -> None:
+def log(*words: object, started: float = time.monotonic()) -> None:
     print(f"{time.monotonic() - started:6.0f} s", *words, file=sys.stderr, flush=True)
 
 
@@ -265,13 +265,13 @@ def main() -> None:
         for pair in pairs
         if pair.kind != "function" or not is_held_out(pair.group)
     ]
-    told("pairs:", dict(Counter(pair.kind for pair in pairs)), "held out:", len(held_out))
+    log("pairs:", dict(Counter(pair.kind for pair in pairs)), "held out:", len(held_out))
     pieces, start, data = prepare(pairs, teacher)
     judge = None
     if options.judge:
         judge = Judge(options.judge, static_embedder.PieceVocabulary(pieces), held_out, teacher)
-        told(judge.bounds())
-        told("distilled alone:", judge.verdict(start))
+        log(judge.bounds())
+        log("distilled alone:", judge.verdict(start))
     rows = train(start, data, Plan(steps=options.steps), judge)
     options.output.write_bytes(static_embedder.packed("static", pieces, rows.cpu().numpy()))
 

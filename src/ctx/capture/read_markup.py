@@ -7,7 +7,7 @@ quotation, whatever it looks like.
 
 Two elements say the same if their content begins with the same letters and digits: white space,
 punctuation, entities, case, attributes and the kind of quotes make no difference. Of a command
-without content, its attributes count instead. `docs/decisions/0018` says what this protects from,
+without content, its attributes count instead. `docs/decisions/0019` says what this protects from,
 and what not.
 """
 

@@ -3,7 +3,7 @@
 The vector of a text is the weighted sum of its words, so no model runs: it takes a lookup, an
 addition, and a tenth of a millisecond. The table knows that `login` is near `authenticate`, but it
 ignores word order. `scripts/embeddings` builds it; see
-docs/decisions/0013-a-table-instead-of-a-model.md.
+docs/decisions/0013-static-embeddings-instead-of-a-model.md.
 
 The file begins with one line of JSON with the lengths of its parts: the words, one per line, then a
 scale for each (which includes the word's weight), then the rows as signed bytes.

@@ -2,8 +2,8 @@
 
 A hook starts it if none is running, and wakes it through a pipe. The worker drains the spool before
 it loads anything heavy, then serves `server.app` on a Unix socket, and exits when no session is
-live. `operations.worker_round` defines a round; this package decides when rounds run and keeps errors from
-ending the process.
+live. `operations.worker_round` defines a round; this package decides when rounds run and keeps
+errors from ending the process.
 
 Nothing depends on the worker. Without it, events wait in the spool and `ctx hook apply` processes
 them. A worker can be killed at any time without loss, because all its state is on disk.
