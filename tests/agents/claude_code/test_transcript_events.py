@@ -112,6 +112,56 @@ def test_a_tool_that_was_refused_was_not_used(transcript: Transcript) -> None:
     assert (event.tool_use, event.payload["is_interrupt"]) == (stopped, True)
 
 
+def test_what_the_user_says_when_rejecting_a_call_is_a_prompt(transcript: Transcript) -> None:
+    refused = transcript.call("Bash", {"command": "npm install"})
+    words = (
+        "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell"
+        " you how to proceed, the user said:\nWe use pnpm here"
+    )
+    transcript.result(refused, words, is_error=True)
+    assert told(read(str(transcript.path), 0)) == [("UserPromptSubmit", "", "We use pnpm here")]
+
+
+def queue(transcript: Transcript, operation: str, content: str | None = None) -> None:
+    more = {} if content is None else {"content": content}
+    transcript.entry("queue-operation", operation=operation, **more)
+
+
+def test_a_prompt_that_was_typed_while_the_agent_worked(transcript: Transcript) -> None:
+    queue(transcript, "enqueue", "Keep the old name")
+    queue(transcript, "enqueue", '{"type": "task_notice"}')
+    queue(transcript, "enqueue", "/exit")
+    queue(transcript, "remove")
+    queue(transcript, "remove")
+    queue(transcript, "remove")
+    queue(transcript, "remove")
+    assert told(read(str(transcript.path), 0)) == [
+        ("UserPromptSubmit", "", "Keep the old name"),
+        ("UserPromptSubmit", "", "/exit"),
+    ]
+
+
+def test_a_queued_prompt_that_begins_a_turn_is_read_there(transcript: Transcript) -> None:
+    queue(transcript, "enqueue", "Add a test")
+    queue(transcript, "dequeue")
+    transcript.prompt("Add a test")
+    queue(transcript, "enqueue", "Never mind")
+    queue(transcript, "popAll", "Never mind")
+    queue(transcript, "remove")
+    assert told(read(str(transcript.path), 0)) == [("UserPromptSubmit", "", "Add a test")]
+
+
+def test_a_queued_prompt_is_waited_for(transcript: Transcript) -> None:
+    transcript.say("Working on it.")
+    queue(transcript, "enqueue", "Use tabs")
+    first = read(str(transcript.path), 0)
+    assert told(first) == [("AssistantMessage", "", "Working on it.")]
+    queue(transcript, "remove")
+    second = read(str(transcript.path), first.seen)
+    assert told(second) == [("UserPromptSubmit", "", "Use tabs")]
+    assert second.seen == transcript.path.stat().st_size
+
+
 def test_older_shapes(transcript: Transcript) -> None:
     calls = [
         {"type": "text", "text": "Two at once."},
@@ -289,8 +339,10 @@ _block = st.fixed_dictionaries(
     },
 )
 _line: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {"type": st.sampled_from(["user", "assistant"])},
+    {"type": st.sampled_from(["user", "assistant", "queue-operation"])},
     optional={
+        "operation": st.sampled_from(["enqueue", "dequeue", "remove", "popAll"]) | _json,
+        "content": _json,
         "message": st.fixed_dictionaries(
             {"content": st.lists(_block | _json, max_size=3) | st.text() | _json},
             optional={"id": _json, "model": _json},

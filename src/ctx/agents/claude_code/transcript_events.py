@@ -34,11 +34,13 @@ from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
 _CHUNK = 1024 * 1024
 # Most bytes are something else: attachments, and copies of what was sent.
-_MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant)"')
+_MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|queue-operation)"')
 _LATEST_MS = 9_999_999_999_999
 
 _INTERRUPTED = "[Request interrupted by user"
 _REJECTED = ("The user doesn't want to ", "User rejected tool use")
+# What the user says when rejecting a call follows these words.
+_BECAUSE = "the user said:"
 _ERROR = re.compile(r"\s*<tool_use_error>(.*?)(?:</tool_use_error>\s*)?", re.DOTALL)
 # What the client does by itself when it is told to, rather than asking the model.
 _OWN_COMMANDS = frozenset(
@@ -84,6 +86,14 @@ class _Call(NamedTuple):
     input: Any
 
 
+class _Queued(NamedTuple):
+    """A prompt in the client's queue."""
+
+    offset: int
+    entry: "_Entry"
+    prompt: str
+
+
 class _Entry(NamedTuple):
     """What every line says about itself."""
 
@@ -106,6 +116,7 @@ class _Reading:
         self._most = most
         self._deadline = deadline
         self._calls: dict[str, _Call] = {}
+        self._queue: list[_Queued] = []
         self._at_ms = 0
 
     def read(self, start: int, end: int | None) -> None:
@@ -142,7 +153,9 @@ class _Reading:
             is_cut = behind - start >= self._most or clock.monotonic() >= self._deadline
             if is_cut:
                 break
-        waiting = min((call.offset for call in self._calls.values()), default=behind)
+        calls = (call.offset for call in self._calls.values())
+        queued = (each.offset for each in self._queue if behind - each.offset < _CHUNK)
+        waiting = min((*calls, *queued), default=behind)
         # A call whose result is further away than is read at once is not waited for.
         self.seen = behind if is_cut and waiting == start else waiting
 
@@ -151,6 +164,9 @@ class _Reading:
             said = json.loads(line, parse_constant=lambda _: None)
         except (ValueError, RecursionError):
             self._note("A line of the transcript is damaged.")
+            return
+        if isinstance(said, dict) and said.get("type") == "queue-operation":
+            self._queued(offset, said, line)
             return
         if not isinstance(said, dict) or not isinstance(message := said.get("message"), dict):
             return
@@ -169,6 +185,28 @@ class _Reading:
                 self._result(entry, block, whole)
             if not results:
                 self._typed(entry, said, blocks)
+
+    def _queued(self, offset: int, said: dict[str, Any], line: bytes) -> None:
+        """A prompt that was typed while the agent worked.
+
+        One that is dequeued begins a turn, and stands in the transcript once more. One that is
+        removed was given to the agent in the middle of a turn, and stands nowhere else.
+        """
+        entry = self._entry(said, line)
+        operation = said.get("operation")
+        if entry is None or entry.agent:
+            return
+        if operation == "enqueue":
+            text = _text(said, "content").strip()
+            # The client queues notices of its own as JSON.
+            self._queue.append(_Queued(offset, entry, "" if text[:1] == "{" else _prompt(text)))
+        elif operation == "popAll":
+            # The user took all of them back to edit them.
+            self._queue.clear()
+        elif operation in ("dequeue", "remove") and self._queue:
+            queued = self._queue.pop(0)
+            if operation == "remove" and queued.prompt:
+                self._give(queued.entry, state.PROMPT, queued.entry.name, {"prompt": queued.prompt})
 
     def _entry(self, said: dict[str, Any], line: bytes) -> _Entry | None:
         session = _text(said, "sessionId") or transcript_files.session_of(self._path)
@@ -223,7 +261,12 @@ class _Reading:
         content = block.get("content")
         shown = content if isinstance(content, list) else [{"type": "text", "text": content}]
         text = "\n".join(filter(None, map(_text_of, shown)))
-        if call is None or text.startswith(_REJECTED):
+        if text.startswith(_REJECTED):
+            _, because, words = text.partition(_BECAUSE)
+            if because and words.strip() and not entry.agent:
+                self._give(entry, state.PROMPT, tool_use, {"prompt": words.strip()})
+            return
+        if call is None:
             return
         said = {"tool_name": call.name, "tool_input": call.input, "tool_use_id": tool_use}
         if block.get("is_error") is True:
