@@ -14,7 +14,7 @@ NOT_BENCHMARKS = {
     *("baselines", "checkouts", "packs", "paired"),
 }
 
-NEED_DATA = {"localisation", "recall"}
+NEED_DATA = {"localisation", "recall", "sessions"}
 """They need external data, so they run only if they are named."""
 
 

@@ -1,0 +1,115 @@
+"""Is what memory gives worth its tokens? Labelled sessions of public repositories.
+
+    python -m bench sessions KIT MIRRORS OUT [--json FILE] [--next]
+
+KIT is the folder of the measuring kit (`gold.py`, `next_session.py` and its gold labels), MIRRORS
+the git directories of the labelled projects, OUT a folder for indexes and HOMEs. The kit imports
+the transcripts up to each labelled moment, asks this ctx what a session would be given, and
+compares that with the labels. It prints its baselines from the same run: final messages that fit
+into the same tokens, and BM25 over old messages with the first prompt. The table at the end shows
+our figures beside their limits.
+
+`--next` also runs the measure without labels, which takes several times as long.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+USER_KINDS = ("correction", "preference", "constraint")
+
+
+class Row(NamedTuple):
+    name: str
+    figure: float
+    limit: float
+    at_least: bool
+    unit: str = "%"
+
+    @property
+    def holds(self) -> bool:
+        return self.figure >= self.limit if self.at_least else self.figure <= self.limit
+
+
+def rows(results: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """The figures that have a limit."""
+    found = list(results)
+    sessions = [each for result in found for each in result["sessions"]]
+    starts = [each for result in found for each in result["starts"]]
+    keep = [label for each in sessions for label in each["keep"]]
+    said_by_user = [label for label in keep if label["kind"] in USER_KINDS]
+    wrong = [label for each in sessions for label in each["must_not"]]
+    needed = [label for each in starts for label in each["needed"]]
+    wrong_given = [label for each in starts for label in each["must_not"]]
+    made = [each["made"].get("observation", 0) for each in sessions]
+    both = "context + first prompt"
+
+    def given(labels: list[Mapping[str, Any]], system: str) -> int:
+        return sum(label["by"][system] is not None for label in labels)
+
+    def mean_tokens(system: str) -> float:
+        return float(sum(each["tokens"][system] for each in starts)) / max(1, len(starts))
+
+    return [
+        Row("kept, within one piece", _share(sum(k["piece"] for k in keep), keep), 75, True),
+        Row(
+            "kept of what users correct and prefer",
+            _share(sum(k["piece"] for k in said_by_user), said_by_user),
+            80,
+            True,
+        ),
+        Row("must-not stored", sum(m["piece"] for m in wrong), 3, False, f" of {len(wrong)}"),
+        Row("observations a session, on average", sum(made) / max(1, len(made)), 15, False, ""),
+        Row("needed given at the start", _share(given(needed, "context"), needed), 38, True),
+        Row("tokens of the start", mean_tokens("context"), 800, False, ""),
+        Row("needed given with the first prompt", _share(given(needed, both), needed), 70, True),
+        Row("tokens of both", mean_tokens(both), 1_600, False, ""),
+        Row("must-not given", given(wrong_given, both), 0, False, f" of {len(wrong_given)}"),
+    ]
+
+
+def _share(count: int, of: list[Any]) -> float:
+    return 100 * count / max(1, len(of))
+
+
+def _run(kit: Path, *words: str) -> None:
+    subprocess.run([sys.executable, *words], cwd=kit, check=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench sessions", description=__doc__)
+    parser.add_argument("kit", type=Path)
+    parser.add_argument("mirrors", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--json", type=Path, help="keep the kit's results there")
+    parser.add_argument("--next", action="store_true", help="also measure without labels")
+    options = parser.parse_args()
+    kit, mirrors, out = (each.resolve() for each in (options.kit, options.mirrors, options.out))
+    if not (kit / "gold.py").is_file():
+        print(f"There is no gold.py in {kit}: name the folder of the measuring kit.")
+        return 2
+    out.mkdir(parents=True, exist_ok=True)
+    command = str(Path(sys.executable).with_name("ctx"))
+    with tempfile.TemporaryDirectory() as folder:
+        result = (options.json or Path(folder, "gold.json")).resolve()
+        _run(kit, "prepare.py", str(mirrors), str(out))
+        arguments = (str(mirrors), str(out), str(kit / "gold"))
+        _run(kit, "gold.py", *arguments, "--ctx", command, "--json", str(result))
+        if options.next:
+            _run(kit, "next_session.py", str(mirrors), str(out), "--ctx", command)
+        results = json.loads(result.read_text())
+    print(f"\n{'':<42}{'ours':>12}{'limit':>12}")
+    for row in rows(results):
+        limit = f"{'≥' if row.at_least else '≤'} {row.limit:g}"
+        missed = "" if row.holds else "   missed"
+        print(f"{row.name:<42}{row.figure:>8.1f}{row.unit:<7}{limit:>9}{missed}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
