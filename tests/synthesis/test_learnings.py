@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ctx.synthesis import learnings
 from ctx.synthesis.learnings import Told, Worked, candidates, confidence
-from ctx.synthesis.meaning import contradicts
+from ctx.synthesis.sentence_similarity import contradicts
 
 
 def day(number: int) -> str:

@@ -18,7 +18,7 @@ from ctx.memory.graph import USER
 from ctx.memory.lookups import ObservationRow
 from ctx.memory.model import OFF_CONTEXT, Node
 from ctx.synthesis import learnings as recurring
-from ctx.synthesis import meaning
+from ctx.synthesis import sentence_similarity
 from ctx.synthesis.learnings import CERTAIN, HUMAN, INFERRED, Candidate, Told, Worked
 from ctx.workspace import Memory
 
@@ -209,7 +209,7 @@ def _same_statements(memory: Memory, node: Node) -> list[NodeId]:
     return [
         each.id
         for each in _observations(memory, tag)
-        if meaning.alike(_observation(each).text, node.content)
+        if sentence_similarity.alike(_observation(each).text, node.content)
     ]
 
 
@@ -239,7 +239,7 @@ def _against(node: Node, told: Iterable[Told]) -> list[Told]:
         for each in told
         if each.kind == "decision"
         and each.at > since
-        and meaning.contradicts(each.text, node.content)
+        and sentence_similarity.contradicts(each.text, node.content)
     ]
 
 
@@ -316,7 +316,7 @@ def _same(known: Mapping[NodeId, Node], candidate: Candidate) -> Node | None:
     """The learning that there is of it: by its key, else what says the same in other words."""
     nodes = known.values()
     by_key = (node for node in nodes if node.metadata.get("key") == candidate.key)
-    alike = (node for node in nodes if meaning.alike(node.content, candidate.text))
+    alike = (node for node in nodes if sentence_similarity.alike(node.content, candidate.text))
     return next(by_key, None) or next(alike, None)
 
 

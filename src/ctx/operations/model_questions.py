@@ -23,10 +23,16 @@ from ctx.memory import event_log
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import synthesise as extractive
-from ctx.synthesis.by_model import answers, merging, questions, reading, stretches
-from ctx.synthesis.by_model.answers import Kept
+from ctx.synthesis.by_model import (
+    merge_answers,
+    model_answers,
+    parse_answer,
+    questions,
+    step_batches,
+)
+from ctx.synthesis.by_model.model_answers import Kept
+from ctx.synthesis.by_model.parse_answer import Read
 from ctx.synthesis.by_model.questions import Question, Voice
-from ctx.synthesis.by_model.reading import Read
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
@@ -107,7 +113,7 @@ class SynthesisModel:
         problem = f"The answer could not be used: {found.complaint}" if found.complaint else ""
         at = clock.iso(clock.now_ms())
         model = said.model or self.backend.model
-        return answers.kept(question, at, model, found.body, problem)
+        return model_answers.kept(question, at, model, found.body, problem)
 
     def left(self, session: str) -> TokensLeft:
         today = clock.iso(clock.now_ms())[:10]
@@ -179,7 +185,7 @@ def progress_key(connection: Connection, session: Session) -> tuple[str, ...]:
     `synthesised` as it was, so nothing would differ when its step is there.
     """
     steps = event_table.count_steps(connection, session.id)
-    answered = answers.standing(connection, session.id)
+    answered = model_answers.standing(connection, session.id)
     return session.status, session.synthesised, str(steps), *map(str, answered)
 
 
@@ -196,13 +202,15 @@ def due(
         return []
     if not is_over and not extractive.is_at_rest(steps):
         return []
-    known = answers.of_session(connection, session.id)
-    asked = set() if again else answers.asked_about(known)
+    known = model_answers.of_session(connection, session.id)
+    asked = set() if again else model_answers.asked_about(known)
     found = [
         questions.of_stretch(session.id, stretch, _last_request(steps, stretch.first), voice)
-        for stretch in stretches.due(steps, asked, is_over=is_over, most_tokens=voice.most_tokens)
+        for stretch in step_batches.due(
+            steps, asked, is_over=is_over, most_tokens=voice.most_tokens
+        )
     ]
-    before = answers.summary_of(known)
+    before = model_answers.summary_of(known)
     is_new = again or before is None or _last(before) < questions.last_of(steps)
     summary = _summary(session, steps, known, voice) if is_over and is_new else None
     return [*found, summary] if summary else found
@@ -223,7 +231,7 @@ def _summary(
         return None
     # The model does not read again what it said of the whole.
     of_steps = [each for each in known if each.kind == "steps"]
-    told = merging.merged(found, steps, of_steps, is_whole=True)
+    told = merge_answers.merged(found, steps, of_steps, is_whole=True)
     return questions.of_session(session.id, steps, told, voice)
 
 
@@ -248,7 +256,7 @@ def keep(memory: Memory, answer: Kept, scrub: int) -> bool:
         is_there = state.find(connection, answer.session) is not None
         if not is_there or last_scrub(connection) != scrub:
             return False
-        answers.put(connection, answer)
+        model_answers.put(connection, answer)
         session_table.expect_again(connection, answer.session)
     return True
 
@@ -264,14 +272,14 @@ def note(connection: Connection, session: str, error: CtxError) -> None:
 def forget(connection: Connection) -> None:
     """What was said of steps goes with the last of them."""
     with transaction(connection):
-        for session in answers.sessions(connection):
+        for session in model_answers.sessions(connection):
             if not event_table.last(connection, session):
-                answers.forget_session(connection, session)
+                model_answers.forget_session(connection, session)
 
 
 def last_problem(connection: Connection) -> event_log.EventLogEntry | None:
     """Why a model could not be asked, if that is the last that was heard of one."""
-    answered = answers.last_at(connection)
+    answered = model_answers.last_at(connection)
     found = event_log.since(connection, "", event_log.MODEL_FAILED, limit=1)
     return found[0] if found and found[0].at > answered else None
 
@@ -290,7 +298,7 @@ def _whole(said: Answer) -> Answer:
 
 
 def _read(said: Answer, question: Question) -> Read:
-    found = reading.read(said.text, question)
+    found = parse_answer.read(said.text, question)
     if found.complaint and said.stop == "length":
         return found._replace(complaint="it is too long, and was cut off.")
     if found.complaint and said.stop == "refused":

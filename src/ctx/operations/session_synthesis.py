@@ -8,11 +8,11 @@ from ctx.capture.state import Session
 from ctx.llm.ledger import SessionCapReached
 from ctx.operations import apply, model_questions, worker_round
 from ctx.operations.model_questions import SynthesisModel, TokensLeft
-from ctx.synthesis import writing
+from ctx.synthesis import session_writer
 from ctx.synthesis.by_model import questions
-from ctx.synthesis.by_model.answers import Kept
+from ctx.synthesis.by_model.model_answers import Kept
 from ctx.synthesis.by_model.questions import Question, Voice
-from ctx.synthesis.writing import Written
+from ctx.synthesis.session_writer import Written
 from ctx.workspace import Memory
 
 _MEANWHILE = (
@@ -136,7 +136,7 @@ def _synthesise_again(memory: Memory, session: Session) -> Written | None:
         if not held:
             return None
         is_over = session.status != state.ACTIVE
-        written = writing.synthesise(memory, session.id, is_over=is_over)
+        written = session_writer.synthesise(memory, session.id, is_over=is_over)
     apply.refresh(memory, [session.folder], home)
     return written
 

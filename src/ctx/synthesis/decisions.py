@@ -8,10 +8,10 @@ import re
 from typing import NamedTuple
 
 from ctx.hosts import tool_calls
-from ctx.synthesis import cues, junk, proposals, sentences, wording
-from ctx.synthesis.course import Course, Said, agrees
+from ctx.synthesis import cue_phrases, dedupe, one_line_text, proposals, sentences
 from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
 from ctx.synthesis.sentences import Sentence
+from ctx.synthesis.timeline import Course, Said, agrees
 
 _MOST = 8
 _MOST_AT_ONCE = 3
@@ -115,7 +115,7 @@ def decisions(course: Course) -> list[Observation]:
     for each in best:
         if len(kept) == _MOST:
             break
-        if not junk.is_told(each.title, (other.title for other in kept)):
+        if not dedupe.is_told(each.title, (other.title for other in kept)):
             kept.append(each)
     kept.sort(key=lambda each: (each.said.at, each.said.text.find(each.title[-20:])))
     return [
@@ -140,7 +140,7 @@ def _answers(course: Course) -> list[_Candidate]:
             question, mark, answer = line.rpartition("? ")
             title = f"{question.strip()}: {answer.strip()}" if mark else line.strip()
             if answer.strip() and _says_enough(title):
-                found.append(_Candidate(title, "", cues.ENOUGH, _BY_USER, said, (step.id,)))
+                found.append(_Candidate(title, "", cue_phrases.ENOUGH, _BY_USER, said, (step.id,)))
     return found
 
 
@@ -165,16 +165,16 @@ def _of_a_plan(plan: Said, place: int, sentence: Sentence) -> _Candidate | None:
     # Who agrees to it says it.
     weight = _weight_of_a_person(sentence)
     if sentence.is_item and _DECIDED_BELOW.search(sentence.heading):
-        weight += cues.ENOUGH
+        weight += cue_phrases.ENOUGH
     title = _cleaned(sentence.text)
     if (
-        weight < cues.ENOUGH
+        weight < cue_phrases.ENOUGH
         or _is_task(sentence.text)
         or _is_against(sentence)
         or _WORKING.search(sentence.text)
         or proposals.points(title)
         or not _says_enough(title)
-        or junk.is_printed(title)
+        or dedupe.is_printed(title)
     ):
         return None
     evidence = (plan.step.id,)
@@ -189,7 +189,7 @@ def choice(text: str) -> Choice:
 def contradicts(later: str, earlier: str) -> bool:
     """Whether a decision says outright that what an earlier one chose is not to be used, or says
     the contrary in the same words."""
-    if junk.is_opposite(later, earlier):
+    if dedupe.is_opposite(later, earlier):
         return True
     rejected, before, now = choice(later).rejected, choice(earlier).chosen, choice(later).chosen
     return (
@@ -199,7 +199,7 @@ def contradicts(later: str, earlier: str) -> bool:
 
 def _named(pattern: re.Pattern[str], text: str) -> frozenset[str]:
     found = pattern.search(text[:600])
-    return junk.words(found["what"]) if found else frozenset()
+    return dedupe.words(found["what"]) if found else frozenset()
 
 
 def _of_a_person(course: Course, prompt: Said) -> list[_Candidate]:
@@ -219,7 +219,7 @@ def _of_a_person(course: Course, prompt: Said) -> list[_Candidate]:
                 found.append(proposal)
             continue
         weight = _weight_of_a_person(sentence)
-        if weight < cues.ENOUGH or (index == 0 and _is_task(sentence.text)):
+        if weight < cue_phrases.ENOUGH or (index == 0 and _is_task(sentence.text)):
             continue
         if correct := _what_is_right(prompt, index):
             title = f"{title}; {correct}"
@@ -233,20 +233,21 @@ def _of_a_person(course: Course, prompt: Said) -> list[_Candidate]:
 
 def settles(prompt: Said) -> bool:
     """Whether a prompt begins with what is to be so, rather than with what is to be done."""
-    first = next((each for each in prompt.sentences if len(junk.words(each.text)) > 1), None)
+    first = next((each for each in prompt.sentences if len(dedupe.words(each.text)) > 1), None)
     return first is not None and (
-        _weight_of_a_person(first) >= cues.ENOUGH or proposals.points(_cleaned(first.text))
+        _weight_of_a_person(first) >= cue_phrases.ENOUGH or proposals.points(_cleaned(first.text))
     )
 
 
 def _weight_of_a_person(sentence: Sentence) -> int:
     text = sentence.text
-    if _is_against(sentence) or cues.tells_a_symptom(text) or junk.is_printed(text):
+    if _is_against(sentence) or cue_phrases.tells_a_symptom(text) or dedupe.is_printed(text):
         return 0
-    every = cues.RULES, cues.CHOICES, cues.CORRECTIONS
+    every = cue_phrases.RULES, cue_phrases.CHOICES, cue_phrases.CORRECTIONS
     # What leads to a sentence hides how it begins.
     return max(
-        sum(cues.weight(each, words) for each in every) for words in {text, _without_lead(text)}
+        sum(cue_phrases.weight(each, words) for each in every)
+        for words in {text, _without_lead(text)}
     )
 
 
@@ -254,7 +255,10 @@ def _is_task(text: str) -> bool:
     """`Make it take a path instead of a text` is done, and then it is so."""
     if _ONLY_TASK.match(text):
         return True
-    return _TASK.match(text) is not None and cues.weight(cues.RULES, text) < cues.ENOUGH
+    return (
+        _TASK.match(text) is not None
+        and cue_phrases.weight(cue_phrases.RULES, text) < cue_phrases.ENOUGH
+    )
 
 
 def _what_is_right(prompt: Said, index: int) -> str:
@@ -272,24 +276,24 @@ def _of_the_agent(course: Course, message: Said) -> list[_Candidate]:
     found = []
     for index, sentence in enumerate(message.sentences):
         text = sentence.text
-        weight = cues.weight(cues.CHOICES, text)
+        weight = cue_phrases.weight(cue_phrases.CHOICES, text)
         is_listed = sentence.is_item and _DECIDED_BELOW.search(sentence.heading) is not None
         if is_listed:
-            weight += cues.ENOUGH
+            weight += cue_phrases.ENOUGH
         elif weight:
             # A rule alone, out of the mouth of an agent, tells how something works.
-            weight += cues.weight(cues.RULES, text) // 2
-        if weight < cues.ENOUGH or _is_against(sentence) or junk.is_narration(text):
+            weight += cue_phrases.weight(cue_phrases.RULES, text) // 2
+        if weight < cue_phrases.ENOUGH or _is_against(sentence) or dedupe.is_narration(text):
             continue
         title = _cleaned(text)
-        if proposals.points(title) or not _says_enough(title) or junk.is_printed(title):
+        if proposals.points(title) or not _says_enough(title) or dedupe.is_printed(title):
             continue
         if not (is_listed or _DECIDES.search(text)) or _WORKING.search(text):
             # It tells how something is, or how the agent goes about it.
             continue
-        if _THIS.match(title) and not cues.names_something(title):
+        if _THIS.match(title) and not cue_phrases.names_something(title):
             continue
-        if junk.is_told(title, course.prompt_texts):
+        if dedupe.is_told(title, course.prompt_texts):
             # The person said it first, and that is where it is taken from.
             continue
         reason = _reason(message, index)
@@ -299,11 +303,11 @@ def _of_the_agent(course: Course, message: Said) -> list[_Candidate]:
 
 def _is_against(sentence: Sentence) -> bool:
     text = sentence.text
-    return sentence.is_question or cues.is_open(text) or cues.passes_by(text)
+    return sentence.is_question or cue_phrases.is_open(text) or cue_phrases.passes_by(text)
 
 
 def _says_enough(title: str) -> bool:
-    return len(junk.words(title)) >= 2 and (len(title.split()) >= 2 or not title.isascii())
+    return len(dedupe.words(title)) >= 2 and (len(title.split()) >= 2 or not title.isascii())
 
 
 def _cleaned(text: str) -> str:
@@ -312,7 +316,7 @@ def _cleaned(text: str) -> str:
     subject = _SUBJECT.match(words)
     if subject:
         words = words[subject.end() :]
-    return wording.impersonal(words.strip().rstrip(".!").removesuffix(" then"))
+    return one_line_text.impersonal(words.strip().rstrip(".!").removesuffix(" then"))
 
 
 def _without_lead(text: str) -> str:
@@ -347,28 +351,28 @@ def _pick(course: Course, prompt: Said) -> _Candidate | None:
     if message is None or not prompt.sentences:
         return None
     title, rest = proposals.picked(message, _without_lead(prompt.sentences[0].text))
-    return _agreed(message, prompt, title, wording.sentence(rest))
+    return _agreed(message, prompt, title, one_line_text.sentence(rest))
 
 
 def _agreed(message: Said, prompt: Said, proposed: str, reason: str) -> _Candidate | None:
-    title = wording.capital(proposed.strip().rstrip(".?! "))
-    if not _says_enough(title) or junk.is_printed(title):
+    title = one_line_text.capital(proposed.strip().rstrip(".?! "))
+    if not _says_enough(title) or dedupe.is_printed(title):
         return None
     evidence = (message.step.id, prompt.step.id)
-    return _Candidate(title, reason, cues.ENOUGH, _AGREED, prompt, evidence)
+    return _Candidate(title, reason, cue_phrases.ENOUGH, _AGREED, prompt, evidence)
 
 
 def _observation(course: Course, found: _Candidate) -> Observation:
-    title = wording.shortened(found.title, LONGEST_TITLE)
-    whole = wording.sentence(found.title) if title != found.title else ""
+    title = one_line_text.shortened(found.title, LONGEST_TITLE)
+    whole = one_line_text.sentence(found.title) if title != found.title else ""
     who = {_BY_USER: "Said by the user.", _AGREED: "Proposed by the agent, agreed to by the user."}
     text = " ".join(filter(None, (whole, found.reason, who.get(found.confidence, ""))))
     files = course.files_in(f"{found.title} {found.reason}")
     return Observation(
-        junk.key("decision", found.title),
+        dedupe.key("decision", found.title),
         "decision",
         title,
-        wording.shortened(text or "Said by the agent.", LONGEST_TEXT),
+        one_line_text.shortened(text or "Said by the agent.", LONGEST_TEXT),
         files,
         (),
         found.evidence,

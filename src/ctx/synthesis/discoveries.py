@@ -3,11 +3,11 @@
 import re
 from typing import NamedTuple
 
-from ctx.synthesis import cues, junk, wording
-from ctx.synthesis.closing import is_done
-from ctx.synthesis.course import Course, Said
+from ctx.synthesis import cue_phrases, dedupe, one_line_text
+from ctx.synthesis.final_message import is_done
 from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
 from ctx.synthesis.sentences import Sentence
+from ctx.synthesis.timeline import Course, Said
 
 _MOST = 5
 _FEWEST_WORDS = 6
@@ -66,14 +66,14 @@ def discoveries(course: Course) -> list[Observation]:
             is_listed = message.at in closings and _stands_below(listed, sentence)
             is_reported = is_listed or message.at in reports
             weight = _weight(course, sentence, is_listed=is_listed, is_reported=is_reported)
-            if weight >= cues.ENOUGH:
-                text = _THEN.sub("", wording.without_lead(sentence.text))
-                if not _POINTS.match(text) or cues.names_something(text[3:]):
+            if weight >= cue_phrases.ENOUGH:
+                text = _THEN.sub("", one_line_text.without_lead(sentence.text))
+                if not _POINTS.match(text) or cue_phrases.names_something(text[3:]):
                     found.append(_Candidate(text, weight, message, (looked, message.step.id)))
     found.sort(key=lambda each: (-each.weight, each.said.at))
     kept: list[_Candidate] = []
     for each in found:
-        if len(kept) < _MOST and not junk.is_told(each.text, (other.text for other in kept)):
+        if len(kept) < _MOST and not dedupe.is_told(each.text, (other.text for other in kept)):
             kept.append(each)
     kept.sort(key=lambda each: (each.said.at, each.text))
     return [_observation(course, each) for each in kept]
@@ -82,23 +82,23 @@ def discoveries(course: Course) -> list[Observation]:
 def _weight(course: Course, sentence: Sentence, *, is_listed: bool, is_reported: bool) -> int:
     """How much speaks for it. What only was looked into ends with what was found out."""
     text = sentence.text
-    found = cues.weight(cues.DISCOVERIES, text)
+    found = cue_phrases.weight(cue_phrases.DISCOVERIES, text)
     if is_reported and found:
         found += _REPORTED
     if is_listed:
-        found = max(found, cues.ENOUGH)
+        found = max(found, cue_phrases.ENOUGH)
     if (
-        found < cues.ENOUGH
+        found < cue_phrases.ENOUGH
         or sentence.is_question
-        or cues.is_open(text)
-        or not (is_listed or cues.names_something(text))
+        or cue_phrases.is_open(text)
+        or not (is_listed or cue_phrases.names_something(text))
         or len(text.split()) < (_FEWEST_REPORTED if is_reported else _FEWEST_WORDS)
         or is_done(text)
-        or _TRIVIAL.match(wording.without_lead(text))
+        or _TRIVIAL.match(one_line_text.without_lead(text))
         or _TRIVIAL_ANYWHERE.search(text)
-        or junk.is_narration(text)
-        or junk.is_junk(text)
-        or junk.is_told(text, course.prompt_texts)
+        or dedupe.is_narration(text)
+        or dedupe.is_junk(text)
+        or dedupe.is_told(text, course.prompt_texts)
     ):
         return 0
     return found
@@ -112,17 +112,17 @@ def _stands_below(heading: re.Pattern[str], sentence: Sentence) -> bool:
 
 
 def _observation(course: Course, found: _Candidate) -> Observation:
-    title = wording.shortened(found.text, LONGEST_TITLE)
-    text = wording.sentence(found.text) if title != found.text else ""
+    title = one_line_text.shortened(found.text, LONGEST_TITLE)
+    text = one_line_text.sentence(found.text) if title != found.text else ""
     return Observation(
-        junk.key("discovery", found.text),
+        dedupe.key("discovery", found.text),
         "discovery",
         title,
-        wording.shortened(text, LONGEST_TEXT),
+        one_line_text.shortened(text, LONGEST_TEXT),
         course.files_in(found.text),
         (),
         found.evidence,
         found.said.step.at,
-        _SURE if found.weight > cues.ENOUGH else _LIKELY,
+        _SURE if found.weight > cue_phrases.ENOUGH else _LIKELY,
         "agent",
     )

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step
-from ctx.synthesis import cues, junk, wording
-from ctx.synthesis.changes import changed_in_words, symbols_of
-from ctx.synthesis.checks import checks
-from ctx.synthesis.complaints import Complaint, complaints, is_failing, name_of_test
-from ctx.synthesis.course import Course
+from ctx.synthesis import cue_phrases, dedupe, one_line_text
+from ctx.synthesis.check_commands import checks
+from ctx.synthesis.code_changes import changed_in_words, symbols_of
+from ctx.synthesis.failed_attempts import changed_lines, in_vain
+from ctx.synthesis.failure_edits import is_of_tests, settling, worth
+from ctx.synthesis.failures import Complaint, complaints, is_failing, name_of_test
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_TEXT,
@@ -18,8 +19,7 @@ from ctx.synthesis.observations import (
     MOST_SYMBOLS,
     Observation,
 )
-from ctx.synthesis.settling import is_of_tests, settling, worth
-from ctx.synthesis.vain import changed_lines, in_vain
+from ctx.synthesis.timeline import Course
 
 _FLAKY = 500
 _MOST_FILES = 5
@@ -66,7 +66,7 @@ def fixes(course: Course) -> Fixes:
     return Fixes(
         tuple(told),
         tuple(flaky[:_MOST_NAMED]),
-        wording.distinct(causes),
+        one_line_text.distinct(causes),
         frozenset(edits),
         in_vain(course, found),
         _failing(course, found),
@@ -118,27 +118,27 @@ def _observation(course: Course, fix: _Fix, cause: str) -> Observation:
     named = _named(fix)
     only_tests = all(map(is_of_tests, edits))
     verb = _done_to_tests(edits) if only_tests else "Fixed"
-    title = f"{verb} {named} in {wording.listed(files, 1) or 'the project'}"
+    title = f"{verb} {named} in {one_line_text.listed(files, 1) or 'the project'}"
     failed = ", which failed" if only_tests else ""
     passing = first.passing or first.check
     parts = [
         _what_failed(first, said),
         "Only tests were changed, not what they test." if only_tests else "",
         _also(fix),
-        wording.sentence(f"Cause: {cause}") if cause else "",
+        one_line_text.sentence(f"Cause: {cause}") if cause else "",
         changed_in_words(edits, files) or _ran(edits),
-        f"{wording.code(passing.shown)} passed afterwards.",
+        f"{one_line_text.code(passing.shown)} passed afterwards.",
     ]
     failing = [index for complaint in fix.complaints for index in complaint.fails[:1]]
     gone = [each.gone for each in fix.complaints if each.gone is not None]
     places = sorted({*failing, *fix.edits, *gone})
     return Observation(
-        junk.key("bugfix", f"{_subject(first, files)} {name_of_test(first.test)} {said}"),
+        dedupe.key("bugfix", f"{_subject(first, files)} {name_of_test(first.test)} {said}"),
         "refactor" if only_tests else "bugfix",
-        wording.shortened(
+        one_line_text.shortened(
             f"{title}{failed}: {_without_code(said, named)}" if said else title, LONGEST_TITLE
         ),
-        wording.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
+        one_line_text.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
         tuple(files),
         symbols_of(edits)[:MOST_SYMBOLS],
         tuple(steps[index].id for index in _some(places)),
@@ -156,7 +156,7 @@ def _done_to_tests(edits: Sequence[Step]) -> str:
 
 def _ran(edits: Sequence[Step]) -> str:
     """What helped, where it was no edit."""
-    return f"Ran {wording.listed([wording.code(step.text) for step in edits], 2)}."
+    return f"Ran {one_line_text.listed([one_line_text.code(step.text) for step in edits], 2)}."
 
 
 def _subject(first: Complaint, files: Sequence[str]) -> str:
@@ -166,14 +166,14 @@ def _subject(first: Complaint, files: Sequence[str]) -> str:
 
 def _named(fix: _Fix) -> str:
     """What was broken: the tests that failed, else the error, else the command."""
-    tests = wording.distinct(name_of_test(each.test) for each in fix.complaints)
+    tests = one_line_text.distinct(name_of_test(each.test) for each in fix.complaints)
     if tests:
-        return wording.listed([wording.code(test) for test in tests], _MOST_NAMED)
+        return one_line_text.listed([one_line_text.code(test) for test in tests], _MOST_NAMED)
     first = fix.complaints[0]
     if first.finding and first.finding.code:
         more = len(fix.complaints) - 1
         return f"{first.finding.code} and {more} more" if more else first.finding.code
-    return wording.code(first.check.shown)
+    return one_line_text.code(first.check.shown)
 
 
 def _without_code(said: str, named: str) -> str:
@@ -187,22 +187,24 @@ def _what_failed(complaint: Complaint, said: str) -> str:
     if finding and finding.path:
         where = f" at {finding.path}:{finding.line}" if finding.line else f" at {finding.path}"
     told = f": {said}" if said else ""
-    return wording.sentence(f"{wording.code(complaint.check.shown)} failed{where}{told}")
+    return one_line_text.sentence(
+        f"{one_line_text.code(complaint.check.shown)} failed{where}{told}"
+    )
 
 
 def _also(fix: _Fix) -> str:
-    tests = wording.distinct(name_of_test(each.test) for each in fix.complaints[1:])
-    return f"Also failing: {wording.listed(tests, 4)}." if tests else ""
+    tests = one_line_text.distinct(name_of_test(each.test) for each in fix.complaints[1:])
+    return f"Also failing: {one_line_text.listed(tests, 4)}." if tests else ""
 
 
 def _cause_files(fix: _Fix, edits: Sequence[Step]) -> list[str]:
     """The edited files: those in the trace of the failure first, then code, then tests."""
     traced = {each.path for each in fix.complaints}
-    paths = wording.distinct(step.path for step in edits)
+    paths = one_line_text.distinct(step.path for step in edits)
     ordered = sorted(
         paths,
         key=lambda path: (
-            wording.is_test(path) or wording.is_document(path),
+            one_line_text.is_test(path) or one_line_text.is_document(path),
             path not in traced,
             paths.index(path),
         ),
@@ -219,15 +221,15 @@ def _cause(course: Course, fix: _Fix) -> str:
         for message in course.messages_between(first, last)
         for sentence in message.sentences
         if not sentence.is_question
-        and not cues.is_open(sentence.text)
-        and cues.weight(cues.CHOICES, sentence.text) < cues.ENOUGH
-        and not junk.is_narration(sentence.text)
-        and not junk.is_junk(sentence.text)
+        and not cue_phrases.is_open(sentence.text)
+        and cue_phrases.weight(cue_phrases.CHOICES, sentence.text) < cue_phrases.ENOUGH
+        and not dedupe.is_narration(sentence.text)
+        and not dedupe.is_junk(sentence.text)
     ]
-    best = cues.strongest(said, cues.CAUSES)
-    if junk.is_told(best, course.prompt_texts):
+    best = cue_phrases.strongest(said, cue_phrases.CAUSES)
+    if dedupe.is_told(best, course.prompt_texts):
         return ""
-    return wording.shortened(wording.without_lead(best), LONGEST_LINE)
+    return one_line_text.shortened(one_line_text.without_lead(best), LONGEST_LINE)
 
 
 def _edits_for(course: Course, fix: _Fix) -> set[int]:
@@ -268,19 +270,19 @@ def _setting(complaint: Complaint) -> str:
 
 def _flaky(course: Course, complaint: Complaint) -> Observation:
     last = course.steps[complaint.gone or 0]
-    name = wording.code(name_of_test(complaint.test))
+    name = one_line_text.code(name_of_test(complaint.test))
     setting = _setting(complaint)
     if setting:
-        title = f"{name} needs {wording.code(setting)}: it failed without and passed with it"
+        title = f"{name} needs {one_line_text.code(setting)}: it failed without and passed with it"
     else:
         title = f"{name} is flaky: it failed and passed without a change"
     text = _what_failed(complaint, complaint.said)
     return Observation(
-        junk.key("discovery", f"{setting or 'flaky'} {complaint.test}"),
+        dedupe.key("discovery", f"{setting or 'flaky'} {complaint.test}"),
         "discovery",
-        wording.shortened(title, LONGEST_TITLE),
-        wording.shortened(text, LONGEST_TEXT),
-        wording.distinct([complaint.path]),
+        one_line_text.shortened(title, LONGEST_TITLE),
+        one_line_text.shortened(text, LONGEST_TEXT),
+        one_line_text.distinct([complaint.path]),
         (),
         (course.steps[complaint.fails[-1]].id, last.id),
         last.at,
@@ -298,11 +300,11 @@ def _failing(course: Course, found: Sequence[Complaint]) -> tuple[str, ...]:
         if is_check:
             said = complaint.messages[-1]
             test = name_of_test(complaint.test)
-            what = ": ".join(filter(None, (wording.code(test) if test else "", said)))
-            line = f"{wording.code(complaint.check.shown)} still failed" + (
+            what = ": ".join(filter(None, (one_line_text.code(test) if test else "", said)))
+            line = f"{one_line_text.code(complaint.check.shown)} still failed" + (
                 f": {what}" if what else ""
             )
-            told.setdefault(complaint.check.shown, wording.shortened(line, LONGEST_LINE))
+            told.setdefault(complaint.check.shown, one_line_text.shortened(line, LONGEST_LINE))
     return tuple(told.values())[-_MOST_FAILING:]
 
 

@@ -21,9 +21,9 @@ from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 from ctx import terms
-from ctx.synthesis import meaning
-from ctx.synthesis.checks import Check, checks, covers
-from ctx.synthesis.wording import is_test
+from ctx.synthesis import sentence_similarity
+from ctx.synthesis.check_commands import Check, checks, covers
+from ctx.synthesis.one_line_text import is_test
 
 _Shown = TypeVar("_Shown")
 
@@ -140,7 +140,7 @@ def confidence(sessions: int, silent_days: float, contradicted: int = 0) -> int:
 
 def category_of(text: str) -> str:
     """What kind of learning a sentence is."""
-    words = meaning.of(text).subject
+    words = sentence_similarity.of(text).subject
     if words & _DEPENDENCY:
         return "dependency"
     return "architecture" if words & _ARCHITECTURE else "convention"
@@ -289,11 +289,11 @@ def _repeated(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate
     groups: list[list[Told]] = []
     for each in told:
         fewest = _FEWEST_OF_A_PERSON if each.human else _FEWEST_TERMS
-        is_enough = len(meaning.of(each.text).subject) >= fewest
+        is_enough = len(sentence_similarity.of(each.text).subject) >= fewest
         if each.kind not in ("decision", "discovery") or not is_enough:
             continue
         for group in groups:
-            if meaning.alike(group[0].text, each.text):
+            if sentence_similarity.alike(group[0].text, each.text):
                 group.append(each)
                 break
         else:
@@ -305,7 +305,7 @@ def _repeated(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate
         # What a person said, and said last, is how it is worded.
         best = max(group, key=lambda each: (each.human, each.at))
         category = "gotcha" if best.kind == "discovery" else category_of(best.text)
-        first = meaning.of(group[0].text)
+        first = sentence_similarity.of(group[0].text)
         key = f"said{' not' * first.says_no} {' '.join(sorted(first.subject)[:12])}"
         yield Candidate(key, category, _line(best.text), tuple(sessions), _last(group, dates))
 

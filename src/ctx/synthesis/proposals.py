@@ -2,7 +2,7 @@
 
 import re
 
-from ctx.synthesis.course import Said
+from ctx.synthesis.timeline import Said
 
 _POINTING = re.compile(
     r"(?:go with|use|do|keep|take|stick (?:with|to)|choose|pick|(?:decided|chose|agreed)(?: on"

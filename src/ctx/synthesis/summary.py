@@ -5,18 +5,18 @@ from collections.abc import Iterable, Sequence
 
 from ctx.capture.steps import Step
 from ctx.hosts import tool_calls
-from ctx.synthesis import asked, closing, junk, wording
-from ctx.synthesis.checks import checks
-from ctx.synthesis.complaints import is_failing
-from ctx.synthesis.course import Course
+from ctx.synthesis import dedupe, final_message, one_line_text, request_line
+from ctx.synthesis.check_commands import checks
+from ctx.synthesis.failures import is_failing
 from ctx.synthesis.fixes import Fixes
-from ctx.synthesis.items import taken_back
+from ctx.synthesis.net_changes import taken_back
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     MOST_FILES,
     Observation,
     Summary,
 )
+from ctx.synthesis.timeline import Course
 
 _MOST_LEARNED = 5
 _MOST_COMPLETED = 6
@@ -37,18 +37,18 @@ def summarise(
     done: Sequence[str],
 ) -> Summary | None:
     """The summary; None where nothing was asked, or nothing done."""
-    is_asked = any(junk.words(said.text) for said in asked.prompts(course))
+    is_asked = any(dedupe.words(said.text) for said in request_line.prompts(course))
     if not is_asked or not any(map(_has_substance, course.steps)):
         return None
     completed = _completed(told, done)
     found_out = learned or [
-        *map(wording.without_lead, () if completed else closing.answered(course))
+        *map(one_line_text.without_lead, () if completed else final_message.answered(course))
     ]
     read, more_read = _files(_read_paths(course))
     edited, more_edited = _files(_by_importance(course))
     return Summary(
-        asked.title(course, completed),
-        asked.request(course),
+        request_line.title(course, completed),
+        request_line.request(course),
         _investigated(course),
         tuple(_lines(found_out, _MOST_LEARNED)),
         completed,
@@ -70,36 +70,41 @@ def _investigated(course: Course) -> tuple[str, ...]:
     """What was looked at before anything was changed."""
     until = course.edits[0] if course.edits else len(course.steps)
     before = course.steps[:until]
-    read = wording.distinct(step.path for step in before if step.kind == "read")
-    searched = wording.distinct(
-        wording.code(step.text) for step in before if step.kind == "search" and step.text.strip()
+    read = one_line_text.distinct(step.path for step in before if step.kind == "read")
+    searched = one_line_text.distinct(
+        one_line_text.code(step.text)
+        for step in before
+        if step.kind == "search" and step.text.strip()
     )
     found = []
     if read:
-        found.append(f"Read {wording.listed(read, _MOST_READ)}")
+        found.append(f"Read {one_line_text.listed(read, _MOST_READ)}")
     if searched:
-        found.append(f"Searched for {wording.listed(searched, _MOST_SEARCHES)}")
-    return tuple(wording.shortened(each, LONGEST_LINE) for each in found)
+        found.append(f"Searched for {one_line_text.listed(searched, _MOST_SEARCHES)}")
+    return tuple(one_line_text.shortened(each, LONGEST_LINE) for each in found)
 
 
 def _completed(told: Sequence[Observation], done: Sequence[str]) -> tuple[str, ...]:
     kinds = ("bugfix", "feature", "refactor")
     titles = [each.title for each in told if each.kind in kinds]
-    return tuple(_lines([*titles, *map(wording.impersonal, done)], _MOST_COMPLETED))
+    return tuple(_lines([*titles, *map(one_line_text.impersonal, done)], _MOST_COMPLETED))
 
 
 def _lines(texts: Iterable[str], most: int) -> list[str]:
     """Each thing once, in one line."""
     found: list[str] = []
     for text in texts:
-        line = wording.shortened(text, LONGEST_LINE).rstrip(".!")
-        if line and len(found) < most and not junk.is_told(line, found):
+        line = one_line_text.shortened(text, LONGEST_LINE).rstrip(".!")
+        if line and len(found) < most and not dedupe.is_told(line, found):
             found.append(line)
     return found
 
 
 def _next_steps(course: Course, fixes: Fixes) -> tuple[str, ...]:
-    left = [wording.impersonal(wording.without_lead(each)) for each in closing.left(course)]
+    left = [
+        one_line_text.impersonal(one_line_text.without_lead(each))
+        for each in final_message.left(course)
+    ]
     return tuple(_lines([*fixes.failing, *left, *_todos(course)], _MOST_NEXT))
 
 
@@ -141,7 +146,7 @@ def _by_importance(course: Course) -> list[str]:
     for index in course.edits:
         step = course.steps[index]
         size[step.path] = size.get(step.path, 0) + step.added + step.removed
-    return sorted(size, key=lambda path: (wording.is_test(path), -size[path]))
+    return sorted(size, key=lambda path: (one_line_text.is_test(path), -size[path]))
 
 
 def _files(paths: Sequence[str]) -> tuple[tuple[str, ...], int]:
@@ -150,18 +155,18 @@ def _files(paths: Sequence[str]) -> tuple[tuple[str, ...], int]:
 
 def _notes(course: Course, told: Sequence[Observation], fixes: Fixes) -> tuple[str, ...]:
     decided = [_decided(each.title) for each in told if each.kind == "decision"]
-    used = wording.distinct(
-        wording.code(check.shown)
+    used = one_line_text.distinct(
+        one_line_text.code(check.shown)
         for step in course.steps
         if step.kind == "command" and not is_failing(step)
         for check in checks(step.text)
         if check.goal in ("test", "build", "lint")
     )
-    checked = [f"Checked with {wording.listed(used, 3)}"] if used else []
-    gone = wording.distinct(wording.code(each.name) for each in taken_back(course))
-    undone = [f"Added and taken out again: {wording.listed(gone, 3)}"] if gone else []
+    checked = [f"Checked with {one_line_text.listed(used, 3)}"] if used else []
+    gone = one_line_text.distinct(one_line_text.code(each.name) for each in taken_back(course))
+    undone = [f"Added and taken out again: {one_line_text.listed(gone, 3)}"] if gone else []
     notes = [*decided[:4], *fixes.in_vain, *undone, *checked]
-    return tuple(wording.shortened(note, LONGEST_LINE) for note in notes[:_MOST_NOTES])
+    return tuple(one_line_text.shortened(note, LONGEST_LINE) for note in notes[:_MOST_NOTES])
 
 
 def _decided(title: str) -> str:

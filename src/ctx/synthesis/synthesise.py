@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from ctx.capture.state import Session
 from ctx.capture.steps import Step
-from ctx.synthesis import junk
-from ctx.synthesis.changes import changes
-from ctx.synthesis.course import Course
+from ctx.synthesis import dedupe
+from ctx.synthesis.code_changes import changes
 from ctx.synthesis.decisions import decisions
 from ctx.synthesis.discoveries import discoveries
 from ctx.synthesis.fixes import fixes
 from ctx.synthesis.observations import NOTHING, Observation, Synthesis
 from ctx.synthesis.summary import summarise
+from ctx.synthesis.timeline import Course
 
 MOST_STEPS = 20_000
 """Of a session that is longer, the last ones count."""
@@ -32,7 +32,7 @@ def synthesise(session: Session, steps: Sequence[Step], *, is_over: bool) -> Syn
     # What was found out may be told already, as the cause of a fix or as a decision.
     learned = [*fixed.causes, *(each.title for each in found_out)]
     texts = [*fixed.causes, *(f"{each.title} {each.text}" for each in told)]
-    told += [each for each in found_out if not junk.is_told(each.title, texts)]
+    told += [each for each in found_out if not dedupe.is_told(each.title, texts)]
     if not (is_over or is_at_rest(course.steps)):
         return Synthesis(_in_order(told), None)
     built, done = changes(course, fixed.edits, fixed.failing)

@@ -13,10 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 from ctx.capture.steps import Step
 from ctx.llm.protocol import Request
-from ctx.synthesis import junk, wording
-from ctx.synthesis.by_model.showing import indented
-from ctx.synthesis.by_model.stretches import MOST_TOKENS, Stretch
-from ctx.synthesis.course import Course
+from ctx.synthesis import dedupe, one_line_text
+from ctx.synthesis.by_model.step_batches import MOST_TOKENS, Stretch
+from ctx.synthesis.by_model.step_text import indented
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     Observation,
@@ -24,6 +23,7 @@ from ctx.synthesis.observations import (
     Summary,
     Synthesis,
 )
+from ctx.synthesis.timeline import Course
 from ctx.tokens import estimate
 
 Kind = Literal["steps", "summary"]
@@ -159,7 +159,7 @@ def most_more(stretches: int) -> int:
 
 def is_of_prompt(text: str) -> bool:
     """Whether a model says again what we said to it, as an example or of its form."""
-    return any(junk.is_same(text, ours) for ours in _own_phrases())
+    return any(dedupe.is_same(text, ours) for ours in _own_phrases())
 
 
 def last_of(steps: Sequence[Step]) -> str:
@@ -189,11 +189,11 @@ def _asked(course: Course) -> list[str]:
     texts = [said.text for said in course.requests]
     if len(texts) > _MOST_ASKED:
         texts = texts[: _MOST_ASKED // 2] + texts[-_MOST_ASKED // 2 :]
-    return [wording.shortened(text, _LONGEST_ASKED) for text in texts]
+    return [one_line_text.shortened(text, _LONGEST_ASKED) for text in texts]
 
 
 def _in_words(told: Observation) -> str:
-    return wording.shortened(f"{told.kind}: {told.title}. {told.text}", _LONGEST_TOLD)
+    return one_line_text.shortened(f"{told.kind}: {told.title}. {told.text}", _LONGEST_TOLD)
 
 
 def _found_by_itself(summary: Summary) -> list[str]:
@@ -208,7 +208,9 @@ def _found_by_itself(summary: Summary) -> list[str]:
 
 
 def _part(heading: str, lines: Sequence[str]) -> str:
-    told = [indented(wording.shortened(line, _LONGEST_ASKED), LONGEST_LINE * 3) for line in lines]
+    told = [
+        indented(one_line_text.shortened(line, _LONGEST_ASKED), LONGEST_LINE * 3) for line in lines
+    ]
     return "\n".join([f"{heading}:", *told]) if told else ""
 
 
@@ -233,10 +235,12 @@ def _own_words() -> int:
 @cache
 def _own_phrases() -> tuple[str, ...]:
     """What we say ourselves, in sentences and in the parts of them."""
-    every = wording.line(" ".join(_prompt(name).template for name in ("begin", "steps", "end")))
+    every = one_line_text.line(
+        " ".join(_prompt(name).template for name in ("begin", "steps", "end"))
+    )
     sentences = _END_OF_SENTENCE.split(every)
     parts = [part for sentence in sentences for part in sentence.split(", ")]
-    return wording.distinct(text for text in (*sentences, *parts) if junk.words(text))
+    return one_line_text.distinct(text for text in (*sentences, *parts) if dedupe.words(text))
 
 
 @cache

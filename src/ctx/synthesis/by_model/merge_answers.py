@@ -15,12 +15,12 @@ from hashlib import blake2b
 from typing import Any
 
 from ctx.capture.steps import Step
-from ctx.synthesis import closing, junk, wording
-from ctx.synthesis.by_model import answers as stored
-from ctx.synthesis.by_model.answers import Kept
+from ctx.synthesis import dedupe, final_message, one_line_text
+from ctx.synthesis.by_model import model_answers as stored
+from ctx.synthesis.by_model.model_answers import Kept
+from ctx.synthesis.by_model.parse_answer import in_one_line
 from ctx.synthesis.by_model.questions import KINDS, SECTIONS, last_of
-from ctx.synthesis.by_model.reading import in_one_line
-from ctx.synthesis.complaints import is_failing
+from ctx.synthesis.failures import is_failing
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,
@@ -130,11 +130,13 @@ def _files(said: Mapping[str, Any], shown_by: Sequence[Step]) -> tuple[str, ...]
     """Those that the model named; else those that its steps have written."""
     named = [path for path in _texts(said, "files") if path]
     written = [step.path for step in shown_by if step.kind == "write"]
-    return wording.distinct(named or written)[:MOST_FILES]
+    return one_line_text.distinct(named or written)[:MOST_FILES]
 
 
 def _symbols(shown_by: Sequence[Step]) -> tuple[str, ...]:
-    return wording.distinct(each.name for step in shown_by for each in step.changes)[:MOST_SYMBOLS]
+    return one_line_text.distinct(each.name for step in shown_by for each in step.changes)[
+        :MOST_SYMBOLS
+    ]
 
 
 def _lent(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str, int]:
@@ -165,7 +167,7 @@ def _speaks_of(told: Observation, found: Observation) -> bool:
     if told.kind != found.kind and not {told.kind, found.kind} <= set(_LATE):
         return False
     known = " ".join([found.title, found.text, *found.symbols, *found.files])
-    return not junk.words(f"{told.title} {told.text}").isdisjoint(junk.words(known))
+    return not dedupe.words(f"{told.title} {told.text}").isdisjoint(dedupe.words(known))
 
 
 def _in_words_of(found: Observation, told: Observation) -> Observation:
@@ -187,15 +189,19 @@ def _marked(told: Observation) -> Observation:
 def _before(text: str, rest: str) -> str:
     """A text, as far as there is room for it, before another that is kept whole."""
     room = LONGEST_TEXT - len(rest) - 1
-    shown = wording.sentence(wording.shortened(text, room - 1)) if room > _LEAST_ROOM else ""
+    shown = (
+        one_line_text.sentence(one_line_text.shortened(text, room - 1))
+        if room > _LEAST_ROOM
+        else ""
+    )
     return f"{shown} {rest}".strip()
 
 
 def _is_told(told: Observation, standing: Sequence[Observation]) -> bool:
     """Whether it is said already, in almost the same words."""
     return any(
-        junk.is_same(told.title, other.title)
-        or (other.said_by == "user" and junk.is_told(told.title, [f"{other.title} {other.text}"]))
+        dedupe.is_same(told.title, other.title)
+        or (other.said_by == "user" and dedupe.is_told(told.title, [f"{other.title} {other.text}"]))
         for other in standing
         if other.kind == told.kind
     )
@@ -218,8 +224,8 @@ def _summary(
     if last_of(steps) > answer.steps[-1] or not any(said.values()):
         return found
     title = _text(answer.body, "title", LONGEST_NAME)
-    done = tuple(line for line in said["completed"] if not closing.is_all_well(line))
-    if any(map(closing.fails_still, found.next_steps)):
+    done = tuple(line for line in said["completed"] if not final_message.is_all_well(line))
+    if any(map(final_message.fails_still, found.next_steps)):
         title = ""
         done = done if any(step.kind == "write" and step.ok for step in steps) else ()
     known = [found.request, *(f"{each.title} {each.text}" for each in told)]
@@ -243,17 +249,17 @@ def _reworded(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
 
 def _with_more(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
     """What was found, and whatever a model said that it does not say."""
-    more = [line for line in said if not junk.is_told(line, found)]
-    return wording.distinct((*found, *more))[: max(_MOST_LINES, len(found))]
+    more = [line for line in said if not dedupe.is_told(line, found)]
+    return one_line_text.distinct((*found, *more))[: max(_MOST_LINES, len(found))]
 
 
 def _shared(one: str, other: str) -> int:
-    return len(junk.words(one) & junk.words(other))
+    return len(dedupe.words(one) & dedupe.words(other))
 
 
 def _lines(said: Mapping[str, Any], name: str) -> tuple[str, ...]:
     lines = [in_one_line(line, LONGEST_LINE) for line in _texts(said, name)]
-    return wording.distinct(lines)[:_MOST_LINES]
+    return one_line_text.distinct(lines)[:_MOST_LINES]
 
 
 def _texts(said: object, name: str) -> list[str]:

@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 
 from ctx.capture.steps import Step
-from ctx.synthesis import wording
-from ctx.synthesis.changes import changed_in_words
-from ctx.synthesis.complaints import Complaint
-from ctx.synthesis.course import Course
+from ctx.synthesis import one_line_text
+from ctx.synthesis.code_changes import changed_in_words
+from ctx.synthesis.failures import Complaint
 from ctx.synthesis.observations import LONGEST_LINE
+from ctx.synthesis.timeline import Course
 
 _MOST_IN_VAIN = 3
 _SOME = 50
@@ -38,17 +38,19 @@ def in_vain(course: Course, found: Sequence[Complaint]) -> tuple[str, ...]:
 def _vain(
     course: Course, complaint: Complaint, steps: Sequence[Step], before: int, after: int
 ) -> str:
-    files = wording.distinct(step.path for step in steps)
-    what = changed_in_words(steps, files).rstrip(".") or f"Edited {wording.listed(files, 2)}"
+    files = one_line_text.distinct(step.path for step in steps)
+    what = changed_in_words(steps, files).rstrip(".") or f"Edited {one_line_text.listed(files, 2)}"
     for message in course.messages_between(before, after):
         idea = next((each.text for each in message.sentences if _TRIES.search(each.text)), "")
         if idea:
-            what = f"{what} ({wording.shortened(idea.rstrip('.'), 100)})"
+            what = f"{what} ({one_line_text.shortened(idea.rstrip('.'), 100)})"
             break
     undone = ", and undone" if _is_undone(course, steps, after) else ""
     said = complaint.messages[complaint.fails.index(after)]
-    failed = f"{wording.code(complaint.check.shown)} still failed" + (f": {said}" if said else "")
-    return wording.shortened(f"Tried in vain{undone}: {what}; {failed}", LONGEST_LINE)
+    failed = f"{one_line_text.code(complaint.check.shown)} still failed" + (
+        f": {said}" if said else ""
+    )
+    return one_line_text.shortened(f"Tried in vain{undone}: {what}; {failed}", LONGEST_LINE)
 
 
 def _is_undone(course: Course, edits: Sequence[Step], after: int) -> bool:

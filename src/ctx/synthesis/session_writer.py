@@ -30,9 +30,10 @@ from ctx.memory.model import Evidence
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import junk, previous, unwanted
+from ctx.synthesis import dedupe, deleted_by_user, existing_observations
 from ctx.synthesis import synthesise as extractive
 from ctx.synthesis.decisions import contradicts
+from ctx.synthesis.existing_observations import Told
 from ctx.synthesis.observations import (
     MODEL,
     MOST_EVIDENCE,
@@ -40,7 +41,6 @@ from ctx.synthesis.observations import (
     Observation,
     Summary,
 )
-from ctx.synthesis.previous import Told
 from ctx.synthesis.summary import markdown
 from ctx.workspace import Memory, for_agents
 
@@ -75,9 +75,9 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
     if session is None or not steps:
         return Written(session_id, (), (), (), (), None)
     found = extractive.synthesise(session, steps, is_over=is_over)
-    said = previous.by_models(connection, session_id)
+    said = existing_observations.by_models(connection, session_id)
     is_whole = is_over or extractive.is_at_rest(steps)
-    found = previous.with_models(found, steps, said, is_whole=is_whole)
+    found = existing_observations.with_models(found, steps, said, is_whole=is_whole)
     with _there(memory, session) as there:
         observed, summarised = _scopes(there)
         with there.transaction(_ACTION, observed, summarised) as change:
@@ -88,7 +88,7 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
             writing.summary(found.summary)
     with transaction(connection):
         # What a model said meanwhile is told the next time.
-        is_all = previous.by_models(connection, session_id) == said
+        is_all = existing_observations.by_models(connection, session_id) == said
         upto = steps[-1].id if is_all else ""
         session_table.made_memory(connection, session_id, upto, writing.node)
     return writing.written()
@@ -118,7 +118,9 @@ class _Writing:
         self._session = session
         self._steps = steps
         self._tag = "" if change.graph.scope == PROJECT else _project_tag(session.project)
-        self._known = {each.key: each for each in previous.of_session(change.graph, session.id)}
+        self._known = {
+            each.key: each for each in existing_observations.of_session(change.graph, session.id)
+        }
         self._new: list[NodeId] = []
         self._changed: list[NodeId] = []
         self._again: list[NodeId] = []
@@ -150,18 +152,20 @@ class _Writing:
         others = self._others([each.key for each in fresh]) if fresh else []
         is_by_model = any(each.said_by == MODEL for each in fresh)
         settled = (
-            previous.settled(self._change.graph, self._session.id, AUTHOR) if is_by_model else []
+            existing_observations.settled(self._change.graph, self._session.id, AUTHOR)
+            if is_by_model
+            else []
         )
         for each in found:
             known = self._known.get(each.key)
             if known is not None:
                 self._keep(known, each)
-            elif each.said_by == MODEL and any(junk.is_same(each.title, it) for it in settled):
+            elif each.said_by == MODEL and any(dedupe.is_same(each.title, it) for it in settled):
                 # A model says it in other words the next time. What a person did to it holds.
                 self._unwanted.append(each)
-            elif same := previous.same(each, others):
+            elif same := existing_observations.same(each, others):
                 self._see_again(same, each)
-            elif not previous.is_stated(each, others):
+            elif not existing_observations.is_stated(each, others):
                 self._add(each)
         if fresh:
             self._supersede([each for each in fresh if each.kind == "decision"], others)
@@ -173,7 +177,7 @@ class _Writing:
         self.node = known.id if known else None
         if found is None:
             return
-        found = unwanted.without(found, self._unwanted)
+        found = deleted_by_user.without(found, self._unwanted)
         first = self._steps[0].id
         if known and str(known.metadata.get("first", "")) < first:
             # The beginning of the session is forgotten. What was told of it is not.
@@ -349,7 +353,9 @@ class _Writing:
 
     def _others(self, keys: Sequence[str]) -> list[Told]:
         """What the project knows beside this session: the newest, and what has the same key."""
-        return previous.of_project(self._change.graph, self._tag, keys, set(self._known))
+        return existing_observations.of_project(
+            self._change.graph, self._tag, keys, set(self._known)
+        )
 
 
 def _content(found: Observation) -> str:

@@ -8,10 +8,10 @@ which the session did not make itself.
 from collections.abc import Sequence
 
 from ctx.capture.steps import Step
-from ctx.synthesis import wording
-from ctx.synthesis.complaints import Complaint, name_of_test
-from ctx.synthesis.course import Course
-from ctx.synthesis.items import net
+from ctx.synthesis import one_line_text
+from ctx.synthesis.failures import Complaint, name_of_test
+from ctx.synthesis.net_changes import net
+from ctx.synthesis.timeline import Course
 
 _FOUND_BROKEN, _ASKED_FOR, _BROKE_IT = 900, 800, 700
 
@@ -28,13 +28,13 @@ def settling(course: Course, complaint: Complaint, gone: int) -> tuple[int, ...]
     able = [index for index in edits if _can_settle(course.steps[index].path, complaint)]
     if not able:
         return () if edits else tuple(course.remedies_between(last, gone + 1))
-    code = [index for index in able if not wording.is_test(course.steps[index].path)]
+    code = [index for index in able if not one_line_text.is_test(course.steps[index].path)]
     older = [index for index in code if not _only_adds(course.steps[index], complaint)]
     return tuple(index for index in able if not older or index in older or index not in code)
 
 
 def _can_settle(path: str, complaint: Complaint) -> bool:
-    return not wording.is_document(path) or _is_named(path, complaint)
+    return not one_line_text.is_document(path) or _is_named(path, complaint)
 
 
 def _only_adds(step: Step, complaint: Complaint) -> bool:
@@ -94,4 +94,4 @@ def _touched(course: Course, path: str, before: int) -> bool:
 def is_of_tests(step: Step) -> bool:
     """Whether an edit is of tests alone; some languages have them beside the code."""
     items = net([step])
-    return wording.is_test(step.path) or (bool(items) and all(each.is_test for each in items))
+    return one_line_text.is_test(step.path) or (bool(items) and all(each.is_test for each in items))

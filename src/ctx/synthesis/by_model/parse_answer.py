@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ctx.capture.injected import without_injected
 from ctx.capture.private import without_private
 from ctx.redaction import redact
-from ctx.synthesis import junk, wording
+from ctx.synthesis import dedupe, one_line_text
 from ctx.synthesis.by_model import questions
 from ctx.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, Question
 from ctx.synthesis.observations import (
@@ -90,9 +90,9 @@ def _observations(found: dict[str, Any], question: Question) -> Read:
 
 def _is_worth_keeping(title: str) -> bool:
     return not (
-        junk.is_junk(title)
-        or junk.is_narration(title)
-        or junk.is_report(title)
+        dedupe.is_junk(title)
+        or dedupe.is_narration(title)
+        or dedupe.is_report(title)
         or questions.is_of_prompt(title)
     )
 
@@ -141,7 +141,7 @@ def _summary(found: dict[str, Any]) -> Read:
         body[name] = [
             line
             for line in dict.fromkeys(cleaned)
-            if junk.words(line) and not questions.is_of_prompt(line)
+            if dedupe.words(line) and not questions.is_of_prompt(line)
         ]
     if not any(body[name] for name in SECTIONS):
         return Read({}, "all of its lists are empty.")
@@ -152,7 +152,7 @@ def in_one_line(text: str, longest: int) -> str:
     """A model's words without markup of ours, and without what cannot be seen."""
     told = without_injected(without_private(text[:_LONGEST_FIELD]))
     visible = "".join(each if each.isprintable() else " " for each in told)
-    return wording.shortened(visible, longest)
+    return one_line_text.shortened(visible, longest)
 
 
 def _clean(text: str, longest: int) -> str:

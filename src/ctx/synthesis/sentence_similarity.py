@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ctx import terms
-from ctx.synthesis import junk
+from ctx.synthesis import dedupe
 
 _ALIKE = 0.6
 _LONGEST = 960
@@ -39,7 +39,7 @@ def of(text: str) -> Meaning:
         frozenset(terms.extract(head)) - _COMMON,
         _OPPOSITE.search(head) is not None,
         frozenset(_CODE.findall(text)),
-        junk.sense(text).numbers,
+        dedupe.sense(text).numbers,
     )
 
 
@@ -51,12 +51,12 @@ def alike(one: str, other: str) -> bool:
     if first.names and second.names and first.names.isdisjoint(second.names):
         # That the query in `report` is slow says nothing of `export`.
         return False
-    return _overlap(first.subject, second.subject) >= _ALIKE and not junk.is_opposite(one, other)
+    return _overlap(first.subject, second.subject) >= _ALIKE and not dedupe.is_opposite(one, other)
 
 
 def contradicts(said: str, learning: str) -> bool:
     """Whether a sentence takes back what was learned: it is about the same, and says no to it."""
-    if junk.is_opposite(said, learning):
+    if dedupe.is_opposite(said, learning):
         return True
     known, now = of(learning), of(said)
     if now.says_no == known.says_no or not known.subject:

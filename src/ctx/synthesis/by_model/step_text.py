@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ctx.capture.injected import without_injected
 from ctx.capture.private import without_private
 from ctx.capture.steps import Finding, Step
-from ctx.synthesis import wording
+from ctx.synthesis import one_line_text
 
 _LONGEST_TEXT = 60_000
 _LONGEST_SAID = 900
@@ -98,7 +98,7 @@ def _lines(text: str, longest: int) -> list[str]:
 
 
 def _line(text: str, longest: int) -> str:
-    return wording.shortened(_plain(text[: 4 * longest]), longest)
+    return one_line_text.shortened(_plain(text[: 4 * longest]), longest)
 
 
 def _plain(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ctx.capture.injected import without_injected
 from ctx.capture.private import without_private
 from ctx.capture.steps import Step
-from ctx.synthesis import cues, junk, sentences
+from ctx.synthesis import cue_phrases, dedupe, sentences
 from ctx.synthesis.sentences import Sentence
 from ctx.synthesis.shell_edits import shell_edit
 
@@ -156,7 +156,7 @@ class Course:
     def files_in(self, text: str) -> tuple[str, ...]:
         """The files of the session that a text names, by their path or their name."""
         found = []
-        named = junk.words(" ".join(_CODE.findall(text)))
+        named = dedupe.words(" ".join(_CODE.findall(text)))
         for path in self.paths:
             name = path.rpartition("/")[2]
             stem = name.partition(".")[0].lower()
@@ -277,8 +277,8 @@ def _is_inside(path: str) -> bool:
 def _is_goal(said: Said) -> bool:
     first = said.sentences[0].text if said.sentences else said.text[:400]
     return (
-        len(junk.words(said.text)) >= _FEWEST_WORDS
-        and cues.weight(cues.CORRECTIONS, first) < cues.ENOUGH
+        len(dedupe.words(said.text)) >= _FEWEST_WORDS
+        and cue_phrases.weight(cue_phrases.CORRECTIONS, first) < cue_phrases.ENOUGH
     )
 
 

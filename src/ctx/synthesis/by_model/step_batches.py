@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step
-from ctx.synthesis.by_model.showing import shown
-from ctx.synthesis.complaints import is_failing
+from ctx.synthesis.by_model.step_text import shown
+from ctx.synthesis.failures import is_failing
 from ctx.tokens import estimate
 
 MOST_TOKENS = 3_000

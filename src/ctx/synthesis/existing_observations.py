@@ -15,8 +15,8 @@ from ctx.memory import lookups, records
 from ctx.memory.graph import Graph
 from ctx.memory.lookups import NodeStatement
 from ctx.memory.model import from_json
-from ctx.synthesis import junk
-from ctx.synthesis.by_model import answers, merging
+from ctx.synthesis import dedupe
+from ctx.synthesis.by_model import merge_answers, model_answers
 from ctx.synthesis.decisions import contradicts
 from ctx.synthesis.observations import Observation, Synthesis
 
@@ -71,7 +71,7 @@ def same(found: Observation, others: Sequence[Told]) -> Told | None:
             continue
         if other.key == found.key:
             return other
-        if found.kind != "bugfix" and junk.is_same(found.title, other.title):
+        if found.kind != "bugfix" and dedupe.is_same(found.title, other.title):
             return other
     return None
 
@@ -79,7 +79,7 @@ def same(found: Observation, others: Sequence[Told]) -> Told | None:
 def is_stated(found: Observation, others: Sequence[Told]) -> bool:
     """Whether somebody has said it to memory themselves, or memory said it and it was repeated."""
     return found.kind in ("decision", "discovery") and any(
-        (not other.key and junk.is_same(found.title, other.title)) or _repeats(found, other.title)
+        (not other.key and dedupe.is_same(found.title, other.title)) or _repeats(found, other.title)
         for other in others
     )
 
@@ -113,7 +113,7 @@ def with_models(
     """
     if not said:
         return found
-    return merging.merged(found, steps, [*map(answers.read, said)], is_whole=is_whole)
+    return merge_answers.merged(found, steps, [*map(model_answers.read, said)], is_whole=is_whole)
 
 
 def _repeats(found: Observation, known: str) -> bool:

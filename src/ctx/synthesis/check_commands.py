@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ctx.capture import shell
-from ctx.synthesis import options
+from ctx.synthesis import check_options
 
 _LONGEST = 2_000
 _MOST_PARTS = 12
@@ -221,17 +221,19 @@ def _check(words: list[str], exported: Sequence[str]) -> Check | None:
             return None
     tool = "pytest" if program == "py.test" else program
     if tool not in _INTERPRETERS:
-        rest = options.without_values(tool, rest)
+        rest = check_options.without_values(tool, rest)
     goal, asked = _goal(program, rest)
     if not goal:
         return None
     if tool == "cargo" and goal != "test" and "--" in asked:
         asked = asked[: asked.index("--")]
-    targets = options.targets(asked, keeps_all=goal == "run")
+    targets = check_options.targets(asked, keeps_all=goal == "run")
     stops_early = any(word in _STOPS_EARLY or word.startswith("--maxfail") for word in rest)
     is_known = goal != "run" and program in _TESTS | _LINTERS | _BUILDERS
-    shown = options.as_typed(program, words) if is_known else " ".join(words)
-    return Check(tool, goal, targets, shown, stops_early, options.left_out(words), tuple(settings))
+    shown = check_options.as_typed(program, words) if is_known else " ".join(words)
+    return Check(
+        tool, goal, targets, shown, stops_early, check_options.left_out(words), tuple(settings)
+    )
 
 
 def _variable(word: str) -> str:

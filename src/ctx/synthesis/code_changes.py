@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step
-from ctx.synthesis import closing, junk, wording
-from ctx.synthesis.course import Course, Goal, last_name
-from ctx.synthesis.items import Net, moved, net, net_of, taken_back
+from ctx.synthesis import dedupe, final_message, one_line_text
+from ctx.synthesis.net_changes import Net, moved, net, net_of, taken_back
 from ctx.synthesis.observations import (
     LONGEST_TEXT,
     LONGEST_TITLE,
@@ -21,6 +20,7 @@ from ctx.synthesis.observations import (
     Observation,
     ObservationKind,
 )
+from ctx.synthesis.timeline import Course, Goal, last_name
 
 _MOST_TOGETHER = 6
 _MOST_GROUPS = 5
@@ -89,7 +89,7 @@ def changes(
         last = [each for each in course.closings(goal) if not edits or each.at > edits[0]]
         said = [
             each
-            for each in closing.done(last, _names(course, edits))
+            for each in final_message.done(last, _names(course, edits))
             if gone.isdisjoint(re.findall(r"\w+", each))
         ]
         done += said
@@ -123,7 +123,7 @@ def symbols_of(edits: Iterable[Step]) -> tuple[str, ...]:
     """The items of code that edits have changed, those outside of tests first."""
     items = net(edits)
     ordered = sorted(items, key=lambda each: each.is_test)
-    return wording.distinct(each.name for each in ordered)
+    return one_line_text.distinct(each.name for each in ordered)
 
 
 def changed_in_words(edits: Sequence[Step], files: Sequence[str]) -> str:
@@ -131,11 +131,11 @@ def changed_in_words(edits: Sequence[Step], files: Sequence[str]) -> str:
     items = net(edits)
     # What a test is made of, nobody asks when there is code too.
     code = [each for each in items if not each.is_test] or list(items)
-    where = f" in {wording.listed(files, 2)}" if files else ""
+    where = f" in {one_line_text.listed(files, 2)}" if files else ""
     told = _told(code)
     if told:
-        return wording.sentence(f"{told}{where}")
-    return f"Edited {wording.listed(files, 2)}." if files else ""
+        return one_line_text.sentence(f"{told}{where}")
+    return f"Edited {one_line_text.listed(files, 2)}." if files else ""
 
 
 def _names(course: Course, edits: Sequence[int]) -> set[str]:
@@ -160,7 +160,7 @@ def _groups(
     for index in edits:
         if index not in told and course.steps[index].path in course.changed_paths:
             by_path.setdefault(course.steps[index].path, []).append(index)
-    code = [path for path in by_path if not wording.is_test(path)]
+    code = [path for path in by_path if not one_line_text.is_test(path)]
     if not code:
         return []
     parts: dict[str, list[str]] = {}
@@ -183,7 +183,11 @@ def _without_code(course: Course, edits: Sequence[int], told: frozenset[int]) ->
     by_path: dict[str, list[int]] = {}
     for index in edits:
         path = course.steps[index].path
-        if index not in told and not path.lower().endswith(_PROSE) and not wording.is_test(path):
+        if (
+            index not in told
+            and not path.lower().endswith(_PROSE)
+            and not one_line_text.is_test(path)
+        ):
             by_path.setdefault(path, []).append(index)
     return [_group(course, list(by_path), by_path, ())] if by_path else []
 
@@ -210,7 +214,7 @@ def _group(
     steps = [course.steps[index] for index in places]
     added = sum(step.added for step in steps)
     removed = sum(step.removed for step in steps)
-    ordered = sorted(paths, key=lambda path: (wording.is_test(path), by_path[path][0]))
+    ordered = sorted(paths, key=lambda path: (one_line_text.is_test(path), by_path[path][0]))
     gone = {(each.path, each.name) for each in undone}
     items = tuple(each for each in net(steps) if (each.path, each.name) not in gone)
     return Group(tuple(ordered), items, places, added, removed)
@@ -253,9 +257,9 @@ def _sentence_about(group: Group, closing: Sequence[str]) -> str:
 
 def _sentence_like(group: Group, closing: Sequence[str]) -> str:
     """The sentence that speaks of what was changed without naming it, where nothing else was."""
-    about = junk.words(" ".join([*group.paths, *(each.name for each in group.items)]))
-    best = max(closing, key=lambda text: len(junk.words(text) & about), default="")
-    return best if junk.words(best) & about else ""
+    about = dedupe.words(" ".join([*group.paths, *(each.name for each in group.items)]))
+    best = max(closing, key=lambda text: len(dedupe.words(text) & about), default="")
+    return best if dedupe.words(best) & about else ""
 
 
 def _observation(
@@ -267,31 +271,33 @@ def _observation(
     failing: Sequence[str],
 ) -> Observation:
     code = [each for each in group.items if not each.is_test]
-    files = [path for path in group.paths if not wording.is_test(path)]
-    tests = [path for path in group.paths if wording.is_test(path)]
+    files = [path for path in group.paths if not one_line_text.is_test(path)]
+    tests = [path for path in group.paths if one_line_text.is_test(path)]
     moves = moved(code)
     elsewhere = {each for pair in moves for each in pair}
     others = [each for each in code if each not in elsewhere]
     told = _told(others)
     touched = {each.path for each in others}
     where = [path for path in files if path in touched]
-    title = wording.impersonal(sentence.rstrip(".")) or wording.capital(_brief(code, files))
-    edited = f"Edited {wording.listed(files, 3)}." if files and not code else ""
+    title = one_line_text.impersonal(sentence.rstrip(".")) or one_line_text.capital(
+        _brief(code, files)
+    )
+    edited = f"Edited {one_line_text.listed(files, 3)}." if files and not code else ""
     parts = [
-        wording.sentence(f"{told} in {wording.listed(where, 3)}") if told else edited,
+        one_line_text.sentence(f"{told} in {one_line_text.listed(where, 3)}") if told else edited,
         _renamed(moves),
-        f"Tests in {wording.listed(tests, 2)}." if tests else "",
-        wording.sentence(f"Not finished: {failing[0]}") if failing else "",
+        f"Tests in {one_line_text.listed(tests, 2)}." if tests else "",
+        one_line_text.sentence(f"Not finished: {failing[0]}") if failing else "",
     ]
     sure = _CLAIMED if kind == "bugfix" else _SURE if sentence else _LIKELY
     steps = [course.steps[index] for index in group.places]
     return Observation(
         f"changes:{goal.name}:{steps[0].path}",
         kind,
-        wording.shortened(title, LONGEST_TITLE),
-        wording.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
+        one_line_text.shortened(title, LONGEST_TITLE),
+        one_line_text.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
         tuple(group.paths[:5]),
-        wording.distinct(each.name for each in code)[:MOST_SYMBOLS],
+        one_line_text.distinct(each.name for each in code)[:MOST_SYMBOLS],
         tuple(step.id for step in steps[:MOST_EVIDENCE]),
         steps[-1].at,
         _UNFINISHED if failing else sure,
@@ -302,9 +308,9 @@ def _told(items: Sequence[Net]) -> str:
     """`added `a` and `b`, modified `c``."""
     parts = []
     for change, verb in _VERBS:
-        named = wording.distinct(_code(each) for each in items if each.change == change)
+        named = one_line_text.distinct(_code(each) for each in items if each.change == change)
         if named:
-            parts.append(f"{verb} {wording.listed(named, _MOST_NAMED)}")
+            parts.append(f"{verb} {one_line_text.listed(named, _MOST_NAMED)}")
     return ", ".join(parts)
 
 
@@ -312,11 +318,11 @@ def _brief(items: Sequence[Net], files: Sequence[str]) -> str:
     """The most telling of it, and where: what is new, else what changed."""
     for change, verb in _VERBS:
         public = [each for each in items if each.change == change and each.is_public]
-        named = wording.distinct(_code(each) for each in public)
+        named = one_line_text.distinct(_code(each) for each in public)
         if named:
-            where = wording.distinct(each.path for each in public)
-            return f"{verb} {wording.listed(named, 1)} in {wording.listed(where, 1)}"
-    return f"{_told(items) or 'edited code'} in {wording.listed(files, 1)}"
+            where = one_line_text.distinct(each.path for each in public)
+            return f"{verb} {one_line_text.listed(named, 1)} in {one_line_text.listed(where, 1)}"
+    return f"{_told(items) or 'edited code'} in {one_line_text.listed(files, 1)}"
 
 
 def _renamed(moves: Sequence[tuple[Net, Net]]) -> str:
@@ -327,8 +333,8 @@ def _renamed(moves: Sequence[tuple[Net, Net]]) -> str:
         else:
             where = f" in {after.path}" if before.path != after.path else ""
             told.append(f"{_code(before)} became {_code(after)}{where}")
-    return wording.sentence(wording.listed(told, _MOST_NAMED)) if told else ""
+    return one_line_text.sentence(one_line_text.listed(told, _MOST_NAMED)) if told else ""
 
 
 def _code(item: Net) -> str:
-    return wording.code(item.name)
+    return one_line_text.code(item.name)

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence, Set
 
 from ctx.capture.steps import Step
-from ctx.synthesis import cues, junk
-from ctx.synthesis.course import Course, Said
+from ctx.synthesis import cue_phrases, dedupe
 from ctx.synthesis.sentences import Sentence
+from ctx.synthesis.timeline import Course, Said
 
 _MOST = 6
 _MOST_LOOKED_AT = 3
@@ -152,7 +152,7 @@ def _put_off(course: Course) -> tuple[Sentence, ...]:
     said = course.prompts[-1]
     if not puts_off(said):
         return ()
-    return tuple(each for each in said.sentences if len(junk.words(each.text)) > 1)
+    return tuple(each for each in said.sentences if len(dedupe.words(each.text)) > 1)
 
 
 def puts_off(prompt: Said) -> bool:
@@ -170,8 +170,8 @@ def answered(course: Course) -> tuple[str, ...]:
             for each in said.sentences
             if _is_told(each)
             and not _is_left(each)
-            and cues.names_something(each.text)
-            and not junk.is_told(each.text, course.prompt_texts)
+            and cue_phrases.names_something(each.text)
+            and not dedupe.is_told(each.text, course.prompt_texts)
         ]
         if found:
             return tuple(found[:_MOST_ANSWERED])
@@ -202,8 +202,8 @@ def _tells_what_was_done(sentence: Sentence) -> bool:
     if _DOUBTFUL.search(text):
         return False
     if sentence.is_item and sentence.heading and _DONE_HEADING.search(sentence.heading):
-        return cues.names_something(text)
-    is_telling = cues.names_something(text) or len(text.split()) >= _TELLING
+        return cue_phrases.names_something(text)
+    is_telling = cue_phrases.names_something(text) or len(text.split()) >= _TELLING
     return _IS_NOW.search(text) is not None and is_telling and not _ALL_IS_WELL.search(text)
 
 
@@ -211,11 +211,11 @@ def _tells_of(names: Set[str], sentence: Sentence) -> bool:
     return (
         _is_told(sentence)
         and not _is_left(sentence)
-        and not cues.is_open(sentence.text)
+        and not cue_phrases.is_open(sentence.text)
         and not _DOUBTFUL.search(sentence.text)
         and not _NEGATED.search(sentence.text)
-        and cues.weight(cues.DISCOVERIES, sentence.text) < cues.ENOUGH
-        and cues.weight(cues.CHOICES, sentence.text) < cues.ENOUGH
+        and cue_phrases.weight(cue_phrases.DISCOVERIES, sentence.text) < cue_phrases.ENOUGH
+        and cue_phrases.weight(cue_phrases.CHOICES, sentence.text) < cue_phrases.ENOUGH
         and not names.isdisjoint(_WORD.findall(sentence.text))
     )
 
@@ -254,7 +254,7 @@ def _is_told(sentence: Sentence) -> bool:
         sentence.is_question
         or _OFFER.match(text)
         or _PASSES.match(text)
-        or junk.is_narration(text)
-        or junk.is_junk(text)
+        or dedupe.is_narration(text)
+        or dedupe.is_junk(text)
         or text.endswith(":")
     )

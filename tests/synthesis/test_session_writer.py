@@ -15,7 +15,7 @@ from ctx.layout import UserStore
 from ctx.memory.graph import PROJECT, USER
 from ctx.operations import context, sessions, update
 from ctx.sqlite.connection import transaction
-from ctx.synthesis.writing import Written, synthesise
+from ctx.synthesis.session_writer import Written, synthesise
 from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import Ctx
 from tests.synthesis import session_scripts

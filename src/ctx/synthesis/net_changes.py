@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step, SymbolChange
-from ctx.synthesis import wording
-from ctx.synthesis.course import Course, last_name
+from ctx.synthesis import one_line_text
+from ctx.synthesis.timeline import Course, last_name
 
 
 class Net(NamedTuple):
@@ -28,7 +28,7 @@ class Net(NamedTuple):
     def is_test(self) -> bool:
         """Some languages have their tests beside the code."""
         first = self.name.partition("::")[0]
-        return wording.is_test(self.path) or first == "tests" or "::tests::" in self.name
+        return one_line_text.is_test(self.path) or first == "tests" or "::tests::" in self.name
 
 
 def net(edits: Iterable[Step]) -> tuple[Net, ...]:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Finding, Step
-from ctx.synthesis import wording
-from ctx.synthesis.checks import Check, checks, covers, is_run_by, looks_at
+from ctx.synthesis import one_line_text
+from ctx.synthesis.check_commands import Check, checks, covers, is_run_by, looks_at
 
 _MOST_FINDINGS = 20
 _MOST_OPEN = 100
@@ -86,7 +86,7 @@ def message(finding: Finding | None, step: Step) -> str:
         said = _telling(step.output)
         if not said and step.exit_code == _TIMED_OUT:
             said = "timed out"
-        return wording.shortened(said, _LONGEST_MESSAGE)
+        return one_line_text.shortened(said, _LONGEST_MESSAGE)
     lines = [line.strip() for line in finding.message[:2_000].splitlines() if line.strip()]
     first = lines[0] if lines else ""
     if first.endswith(":"):
@@ -99,7 +99,7 @@ def message(finding: Finding | None, step: Step) -> str:
         first = ", ".join(values).replace(", Received", ", received") or first
     if finding.code and finding.code not in first:
         first = f"{finding.code}: {first}" if first else finding.code
-    return wording.shortened(first, _LONGEST_MESSAGE)
+    return one_line_text.shortened(first, _LONGEST_MESSAGE)
 
 
 def name_of_test(test: str) -> str:

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from ctx.synthesis import closing, junk, wording
-from ctx.synthesis.course import Course, Said, agrees, is_about_fixing
+from ctx.synthesis import dedupe, final_message, one_line_text
 from ctx.synthesis.decisions import settles
 from ctx.synthesis.observations import LONGEST_LINE, LONGEST_NAME
 from ctx.synthesis.sentences import Sentence
+from ctx.synthesis.timeline import Course, Said, agrees, is_about_fixing
 
 _MOST_GOALS = 3
 _MOST_SENTENCES = 4
@@ -52,52 +52,54 @@ def prompts(course: Course) -> tuple[Said, ...]:
 def _is_given_up(course: Course, said: Said) -> bool:
     """Whether the next thing that happened is that something else was asked for."""
     after = course.steps[said.at + 1 : said.at + 2]
-    is_short = len(junk.words(said.text)) < _FEWEST_WORDS
+    is_short = len(dedupe.words(said.text)) < _FEWEST_WORDS
     return is_short and any(step.kind == "prompt" for step in after)
 
 
 def request(course: Course) -> str:
     """What was asked for first, and where the goal changed, that too."""
     every = prompts(course)
-    asked = [said for said in every if len(junk.words(_in_words(said))) >= _FEWEST_AT_FIRST]
+    asked = [said for said in every if len(dedupe.words(_in_words(said))) >= _FEWEST_AT_FIRST]
     first, *later = asked or every
-    told = [wording.shortened(_in_words(first), LONGEST_LINE)]
+    told = [one_line_text.shortened(_in_words(first), LONGEST_LINE)]
     for said in later:
-        goal = wording.shortened(_in_words(said), _LONGEST_GOAL)
+        goal = one_line_text.shortened(_in_words(said), _LONGEST_GOAL)
         is_goal = (
-            len(junk.words(goal)) >= _FEWEST_WORDS
-            and not junk.is_told(goal, told)
+            len(dedupe.words(goal)) >= _FEWEST_WORDS
+            and not dedupe.is_told(goal, told)
             and not settles(said)
-            and not closing.puts_off(said)
+            and not final_message.puts_off(said)
             and not _only_states(said)
         )
         if is_goal and len(told) <= _MOST_GOALS:
             told.append(goal)
-    whole = wording.sentence(told[0])
+    whole = one_line_text.sentence(told[0])
     if len(told) > 1:
-        whole += f" Then: {wording.sentence('; '.join(goal.rstrip('.') for goal in told[1:]))}"
-    return wording.shortened(whole, 2 * LONGEST_LINE)
+        whole += (
+            f" Then: {one_line_text.sentence('; '.join(goal.rstrip('.') for goal in told[1:]))}"
+        )
+    return one_line_text.shortened(whole, 2 * LONGEST_LINE)
 
 
 def title(course: Course, completed: Sequence[str]) -> str:
     """The first thing that was asked for; what was done, where that says more."""
     for said in prompts(course)[:_MOST_GOALS]:
         plan = _PLAN.match(said.text)
-        if plan and len(junk.words(plan["title"])) >= _FEWEST_AT_FIRST:
-            return wording.shortened(plan["title"].rstrip(".?! "), LONGEST_NAME)
+        if plan and len(dedupe.words(plan["title"])) >= _FEWEST_AT_FIRST:
+            return one_line_text.shortened(plan["title"].rstrip(".?! "), LONGEST_NAME)
         each = [_of_one(sentence) for sentence in said.sentences[:_MOST_SENTENCES]]
         each.append(_in_words(said))
         for fewest in (_FEWEST_WORDS, _FEWEST_AT_FIRST):
-            telling = (asked for asked in each if len(junk.words(asked)) >= fewest)
+            telling = (asked for asked in each if len(dedupe.words(asked)) >= fewest)
             best = next(telling, "")
             if best and not agrees(said.text):
-                return wording.shortened(best.rstrip(".?! "), LONGEST_NAME)
+                return one_line_text.shortened(best.rstrip(".?! "), LONGEST_NAME)
     best = completed[0] if completed else _in_words(prompts(course)[0])
-    return wording.shortened(best.rstrip(".?! ") or best, LONGEST_NAME)
+    return one_line_text.shortened(best.rstrip(".?! ") or best, LONGEST_NAME)
 
 
 def _of_one(sentence: Sentence) -> str:
-    is_lead = sentence.text.endswith(":") or not junk.words(sentence.text)
+    is_lead = sentence.text.endswith(":") or not dedupe.words(sentence.text)
     return "" if is_lead else _BY_THE_WAY.sub("", _plainly(sentence.text))
 
 
@@ -105,15 +107,15 @@ def _in_words(said: Said) -> str:
     """A prompt without its pasted parts and without its manners."""
     words, is_listed = "", False
     for each in said.sentences[:_MOST_SENTENCES]:
-        if junk.words(each.text) and not each.text.endswith(":"):
+        if dedupe.words(each.text) and not each.text.endswith(":"):
             words += f"{'; ' if is_listed and each.is_item else ' '}{each.text}"
             is_listed = each.is_item
     words = _plainly(words.strip() or said.text[:_LONGEST])
     error = _ERROR.search(said.text[:_LONGEST])
-    if error and len(junk.words(words)) < _FEWEST_AT_FIRST:
+    if error and len(dedupe.words(words)) < _FEWEST_AT_FIRST:
         # `fix`, and what was printed below it.
         words = f"{words.rstrip('.!: ')}: {error[1]}"
-    return wording.line(words)
+    return one_line_text.line(words)
 
 
 def _plainly(text: str) -> str:
@@ -124,13 +126,13 @@ def _plainly(text: str) -> str:
             break
         words = words[polite.end() :]
     words = _TRACE.sub("", words) or words
-    return wording.capital(wording.line(words).removesuffix(" please"))
+    return one_line_text.capital(one_line_text.line(words).removesuffix(" please"))
 
 
 def _without_command(words: str) -> str:
     """`/review src/a.py` says what is to be done with its name alone."""
     behind = _COMMAND_NAME.sub("", words, count=1) if words.startswith("/") else words
-    return behind if len(junk.words(behind)) >= _FEWEST_WORDS else words
+    return behind if len(dedupe.words(behind)) >= _FEWEST_WORDS else words
 
 
 def _only_states(said: Said) -> bool:
