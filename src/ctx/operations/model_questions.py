@@ -30,9 +30,9 @@ from ctx.synthesis.by_model import (
     questions,
     step_batches,
 )
-from ctx.synthesis.by_model.model_answers import Kept
-from ctx.synthesis.by_model.parse_answer import Read
-from ctx.synthesis.by_model.questions import Question, Voice
+from ctx.synthesis.by_model.model_answers import ModelAnswer
+from ctx.synthesis.by_model.parse_answer import ParsedAnswer
+from ctx.synthesis.by_model.questions import ModelQuestion, QuestionOptions
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class SynthesisModel:
         self._session = config.integer("llm.session_token_cap")
         self._voice = voice(config)
 
-    def voice(self) -> Voice:
+    def voice(self) -> QuestionOptions:
         """How the model is asked: what it is told has to fit into its context.
 
         It is looked at for that, which spends nothing. `ModelFailure` where it is not there, or too
@@ -90,7 +90,7 @@ class SynthesisModel:
             )
         return found
 
-    def ask(self, question: Question, project: str | None) -> Kept:
+    def ask(self, question: ModelQuestion, project: str | None) -> ModelAnswer:
         """What the model answers, in its form; with one more try where it has another.
 
         Nothing is kept by this. `ModelFailure` where there is no answer, `BudgetExceeded` where it
@@ -102,32 +102,32 @@ class SynthesisModel:
         meter = self._meter(question, project)
         said = _whole(send.ask(self.backend, question.request, meter))
         found = _read(said, question)
-        if found.can_be_mended and said.stop != "refused":
-            request = questions.to_mend(question, said.text, found.complaint)
+        if found.can_be_repaired and said.stop != "refused":
+            request = questions.repair_request(question, said.text, found.problem)
             try:
                 said = _whole(send.ask(self.backend, request, meter))
                 found = _read(said, question)
             except (BudgetExceeded, ModelFailure):
                 # The first try is paid for, and a second one is not to be had.
                 pass
-        problem = f"The answer could not be used: {found.complaint}" if found.complaint else ""
+        problem = f"The answer could not be used: {found.problem}" if found.problem else ""
         at = clock.iso(clock.now_ms())
         model = said.model or self.backend.model
-        return model_answers.kept(question, at, model, found.body, problem)
+        return model_answers.new_answer(question, at, model, found.body, problem)
 
     def left(self, session: str) -> TokensLeft:
         today = clock.iso(clock.now_ms())[:10]
         used = self._ledger.counted_in(_purpose(session, None))
         return TokensLeft(self._day - self._ledger.counted_on(today), self._session - used)
 
-    def _meter(self, question: Question, project: str | None) -> Meter:
+    def _meter(self, question: ModelQuestion, project: str | None) -> Meter:
         from ctx.llm.ledger import Caps, ModelTarget
 
         to = ModelTarget(self.backend.name, self.backend.where, self.backend.model)
         purpose = _purpose(question.session, project)
         return self._ledger.meter(purpose, to, Caps(self._day, self._session), self._prices)
 
-    def _leave_room(self, question: Question) -> None:
+    def _leave_room(self, question: ModelQuestion) -> None:
         """The summary comes last, and is worth more than one more stretch of steps."""
         from ctx.llm.ledger import SessionCapReached
 
@@ -161,8 +161,10 @@ def configured(
         yield SynthesisModel(backend, ledger, config)
 
 
-def voice(config: Config) -> Voice:
-    return Voice(config.integer("llm.max_response_tokens"), config.number("llm.temperature"))
+def voice(config: Config) -> QuestionOptions:
+    return QuestionOptions(
+        config.integer("llm.max_response_tokens"), config.number("llm.temperature")
+    )
 
 
 def recent(connection: Connection) -> list[Session]:
@@ -185,13 +187,13 @@ def progress_key(connection: Connection, session: Session) -> tuple[str, ...]:
     `synthesised` as it was, so nothing would differ when its step is there.
     """
     steps = event_table.count_steps(connection, session.id)
-    answered = model_answers.standing(connection, session.id)
+    answered = model_answers.count_and_last(connection, session.id)
     return session.status, session.synthesised, str(steps), *map(str, answered)
 
 
 def due(
-    connection: Connection, session: Session, voice: Voice, *, again: bool = False
-) -> list[Question]:
+    connection: Connection, session: Session, voice: QuestionOptions, *, again: bool = False
+) -> list[ModelQuestion]:
     """What a model is to be asked about a session now, in order; `again`: also what it was.
 
     Stretches of steps when the agent rests or is gone, and the whole when the session is over.
@@ -205,13 +207,11 @@ def due(
     known = model_answers.of_session(connection, session.id)
     asked = set() if again else model_answers.asked_about(known)
     found = [
-        questions.of_stretch(session.id, stretch, _last_request(steps, stretch.first), voice)
-        for stretch in step_batches.due(
-            steps, asked, is_over=is_over, most_tokens=voice.most_tokens
-        )
+        questions.batch_question(session.id, batch, _last_request(steps, batch.first), voice)
+        for batch in step_batches.due(steps, asked, is_over=is_over, most_tokens=voice.most_tokens)
     ]
     before = model_answers.summary_of(known)
-    is_new = again or before is None or _last(before) < questions.last_of(steps)
+    is_new = again or before is None or _last(before) < questions.last_step_id(steps)
     summary = _summary(session, steps, known, voice) if is_over and is_new else None
     return [*found, summary] if summary else found
 
@@ -224,18 +224,18 @@ def _last_request(steps: Sequence[Step], first: str) -> Step | None:
 
 
 def _summary(
-    session: Session, steps: Sequence[Step], known: Sequence[Kept], voice: Voice
-) -> Question | None:
+    session: Session, steps: Sequence[Step], known: Sequence[ModelAnswer], voice: QuestionOptions
+) -> ModelQuestion | None:
     found = extractive.synthesise(session, steps, is_over=True)
     if found.summary is None:
         return None
     # The model does not read again what it said of the whole.
     of_steps = [each for each in known if each.kind == "steps"]
     told = merge_answers.merged(found, steps, of_steps, is_whole=True)
-    return questions.of_session(session.id, steps, told, voice)
+    return questions.summary_question(session.id, steps, told, voice)
 
 
-def _last(summary: Kept) -> str:
+def _last(summary: ModelAnswer) -> str:
     """The last step that a summary is about."""
     return summary.steps[-1] if summary.steps else ""
 
@@ -245,7 +245,7 @@ def last_scrub(connection: Connection) -> int:
     return event_log.last_id(connection, event_log.SCRUBBED)
 
 
-def keep(memory: Memory, answer: Kept, scrub: int) -> bool:
+def keep(memory: Memory, answer: ModelAnswer, scrub: int) -> bool:
     """Keep an answer, and have the session told anew; `scrub` was the last before the question.
 
     False where the session is not there any more, or something was taken out of the store while
@@ -297,10 +297,10 @@ def _whole(said: Answer) -> Answer:
     return said
 
 
-def _read(said: Answer, question: Question) -> Read:
+def _read(said: Answer, question: ModelQuestion) -> ParsedAnswer:
     found = parse_answer.read(said.text, question)
-    if found.complaint and said.stop == "length":
-        return found._replace(complaint="it is too long, and was cut off.")
-    if found.complaint and said.stop == "refused":
-        return Read({}, "the model would not answer.")
+    if found.problem and said.stop == "length":
+        return found._replace(problem="it is too long, and was cut off.")
+    if found.problem and said.stop == "refused":
+        return ParsedAnswer({}, "the model would not answer.")
     return found

@@ -11,7 +11,7 @@ from ctx.hosts import tool_calls
 from ctx.synthesis import cue_phrases, dedupe, one_line_text, proposals, sentences
 from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
 from ctx.synthesis.sentences import Sentence
-from ctx.synthesis.timeline import Course, Said, agrees
+from ctx.synthesis.timeline import ChatMessage, Timeline, agrees
 
 _MOST = 8
 _MOST_AT_ONCE = 3
@@ -99,27 +99,27 @@ class _Candidate(NamedTuple):
     reason: str
     weight: int
     confidence: int
-    said: Said
+    message: ChatMessage
     evidence: tuple[str, ...]
 
 
-def decisions(course: Course) -> list[Observation]:
+def decisions(timeline: Timeline) -> list[Observation]:
     """What was decided, in order; each once."""
-    found = [*_answers(course), *_agreed_plans(course)]
-    for prompt in course.prompts:
-        found += _of_a_person(course, prompt)
-    for message in course.messages:
-        found += _of_the_agent(course, message)
-    best = sorted(found, key=lambda each: (-each.confidence, -each.weight, each.said.at))
+    found = [*_answers(timeline), *_agreed_plans(timeline)]
+    for prompt in timeline.prompts:
+        found += _by_person(timeline, prompt)
+    for message in timeline.messages:
+        found += _by_agent(timeline, message)
+    best = sorted(found, key=lambda each: (-each.confidence, -each.weight, each.message.at))
     kept: list[_Candidate] = []
     for each in best:
         if len(kept) == _MOST:
             break
-        if not dedupe.is_told(each.title, (other.title for other in kept)):
+        if not dedupe.is_repeated(each.title, (other.title for other in kept)):
             kept.append(each)
-    kept.sort(key=lambda each: (each.said.at, each.said.text.find(each.title[-20:])))
+    kept.sort(key=lambda each: (each.message.at, each.message.text.find(each.title[-20:])))
     return [
-        _observation(course, each)
+        _observation(timeline, each)
         for index, each in enumerate(kept)
         if not any(_takes_back(later, each) for later in kept[index + 1 :])
     ]
@@ -129,13 +129,13 @@ def _takes_back(later: _Candidate, earlier: _Candidate) -> bool:
     return later.confidence >= earlier.confidence and contradicts(later.title, earlier.title)
 
 
-def _answers(course: Course) -> list[_Candidate]:
+def _answers(timeline: Timeline) -> list[_Candidate]:
     """What a person chose where the agent let them choose: a question and its answer, in a line."""
     found = []
-    for index, step in enumerate(course.steps):
+    for index, step in enumerate(timeline.steps):
         if step.kind != "plan" or step.tool != tool_calls.QUESTION:
             continue
-        said = Said(index, step, step.text, ())
+        said = ChatMessage(index, step, step.text, ())
         for line in step.text[:4_000].splitlines()[:_MOST]:
             question, mark, answer = line.rpartition("? ")
             title = f"{question.strip()}: {answer.strip()}" if mark else line.strip()
@@ -144,26 +144,26 @@ def _answers(course: Course) -> list[_Candidate]:
     return found
 
 
-def _agreed_plans(course: Course) -> list[_Candidate]:
+def _agreed_plans(timeline: Timeline) -> list[_Candidate]:
     """What a plan chooses. A client tells of one when the person has agreed to it; most of what it
     says is what will be done, which is told when it is done."""
     found = []
-    for index, step in enumerate(course.steps):
+    for index, step in enumerate(timeline.steps):
         if step.kind != "plan" or step.tool != tool_calls.PLAN or not step.ok or step.agent:
             continue
-        said = Said(index, step, step.text, tuple(sentences.of(step.text)))
+        said = ChatMessage(index, step, step.text, tuple(sentences.split_sentences(step.text)))
         chosen = [
             candidate
             for place, sentence in enumerate(said.sentences)
-            if (candidate := _of_a_plan(said, place, sentence))
+            if (candidate := _from_plan(said, place, sentence))
         ]
         found += sorted(chosen, key=lambda each: -each.weight)[:_MOST_AT_ONCE]
     return found
 
 
-def _of_a_plan(plan: Said, place: int, sentence: Sentence) -> _Candidate | None:
+def _from_plan(plan: ChatMessage, place: int, sentence: Sentence) -> _Candidate | None:
     # Who agrees to it says it.
-    weight = _weight_of_a_person(sentence)
+    weight = _person_weight(sentence)
     if sentence.is_item and _DECIDED_BELOW.search(sentence.heading):
         weight += cue_phrases.ENOUGH
     title = _cleaned(sentence.text)
@@ -202,23 +202,23 @@ def _named(pattern: re.Pattern[str], text: str) -> frozenset[str]:
     return dedupe.words(found["what"]) if found else frozenset()
 
 
-def _of_a_person(course: Course, prompt: Said) -> list[_Candidate]:
+def _by_person(timeline: Timeline, prompt: ChatMessage) -> list[_Candidate]:
     found = []
     if agrees(prompt.text):
-        if (proposal := _proposal(course, prompt, "")) and _CHOOSES.search(proposal.title):
+        if (proposal := _proposal(timeline, prompt, "")) and _CHOOSES.search(proposal.title):
             found.append(proposal)
         return found
-    if picked := _pick(course, prompt):
+    if picked := _pick(timeline, prompt):
         found.append(picked)
     for index, sentence in enumerate(prompt.sentences):
         title = _cleaned(sentence.text)
         if picked and index == 0:
             continue
         if proposals.points(title):
-            if proposal := _proposal(course, prompt, title):
+            if proposal := _proposal(timeline, prompt, title):
                 found.append(proposal)
             continue
-        weight = _weight_of_a_person(sentence)
+        weight = _person_weight(sentence)
         if weight < cue_phrases.ENOUGH or (index == 0 and _is_task(sentence.text)):
             continue
         if correct := _what_is_right(prompt, index):
@@ -231,15 +231,15 @@ def _of_a_person(course: Course, prompt: Said) -> list[_Candidate]:
     return sorted(found, key=lambda each: -each.weight)[:_MOST_AT_ONCE]
 
 
-def settles(prompt: Said) -> bool:
+def settles(prompt: ChatMessage) -> bool:
     """Whether a prompt begins with what is to be so, rather than with what is to be done."""
     first = next((each for each in prompt.sentences if len(dedupe.words(each.text)) > 1), None)
     return first is not None and (
-        _weight_of_a_person(first) >= cue_phrases.ENOUGH or proposals.points(_cleaned(first.text))
+        _person_weight(first) >= cue_phrases.ENOUGH or proposals.points(_cleaned(first.text))
     )
 
 
-def _weight_of_a_person(sentence: Sentence) -> int:
+def _person_weight(sentence: Sentence) -> int:
     text = sentence.text
     if _is_against(sentence) or cue_phrases.tells_a_symptom(text) or dedupe.is_printed(text):
         return 0
@@ -261,7 +261,7 @@ def _is_task(text: str) -> bool:
     )
 
 
-def _what_is_right(prompt: Said, index: int) -> str:
+def _what_is_right(prompt: ChatMessage, index: int) -> str:
     """What is to be done instead, where the sentence behind one that forbids says so."""
     after = prompt.sentences[index + 1 : index + 2]
     if not after or not _FORBIDS.match(_cleaned(prompt.sentences[index].text)):
@@ -272,7 +272,7 @@ def _what_is_right(prompt: Said, index: int) -> str:
     return words[:1].lower() + words[1:]
 
 
-def _of_the_agent(course: Course, message: Said) -> list[_Candidate]:
+def _by_agent(timeline: Timeline, message: ChatMessage) -> list[_Candidate]:
     found = []
     for index, sentence in enumerate(message.sentences):
         text = sentence.text
@@ -293,7 +293,7 @@ def _of_the_agent(course: Course, message: Said) -> list[_Candidate]:
             continue
         if _THIS.match(title) and not cue_phrases.names_something(title):
             continue
-        if dedupe.is_told(title, course.prompt_texts):
+        if dedupe.is_repeated(title, timeline.prompt_texts):
             # The person said it first, and that is where it is taken from.
             continue
         reason = _reason(message, index)
@@ -329,7 +329,7 @@ def _without_lead(text: str) -> str:
     return words
 
 
-def _reason(said: Said, index: int) -> str:
+def _reason(said: ChatMessage, index: int) -> str:
     """The sentence behind a decision, where it says why."""
     after = said.sentences[index + 1 : index + 2]
     if after and not after[0].starts and _REASON.match(after[0].text):
@@ -337,24 +337,26 @@ def _reason(said: Said, index: int) -> str:
     return ""
 
 
-def _proposal(course: Course, prompt: Said, pointing: str) -> _Candidate | None:
+def _proposal(timeline: Timeline, prompt: ChatMessage, pointing: str) -> _Candidate | None:
     """What the agent proposed last, where a prompt agrees to it."""
-    message = course.last_before(prompt.at)
+    message = timeline.last_before(prompt.at)
     if message is None:
         return None
     return _agreed(message, prompt, proposals.proposed(message, pointing), "")
 
 
-def _pick(course: Course, prompt: Said) -> _Candidate | None:
+def _pick(timeline: Timeline, prompt: ChatMessage) -> _Candidate | None:
     """The option that a prompt names at its beginning, with what is said about it."""
-    message = course.last_before(prompt.at)
+    message = timeline.last_before(prompt.at)
     if message is None or not prompt.sentences:
         return None
     title, rest = proposals.picked(message, _without_lead(prompt.sentences[0].text))
     return _agreed(message, prompt, title, one_line_text.sentence(rest))
 
 
-def _agreed(message: Said, prompt: Said, proposed: str, reason: str) -> _Candidate | None:
+def _agreed(
+    message: ChatMessage, prompt: ChatMessage, proposed: str, reason: str
+) -> _Candidate | None:
     title = one_line_text.capital(proposed.strip().rstrip(".?! "))
     if not _says_enough(title) or dedupe.is_printed(title):
         return None
@@ -362,12 +364,12 @@ def _agreed(message: Said, prompt: Said, proposed: str, reason: str) -> _Candida
     return _Candidate(title, reason, cue_phrases.ENOUGH, _AGREED, prompt, evidence)
 
 
-def _observation(course: Course, found: _Candidate) -> Observation:
+def _observation(timeline: Timeline, found: _Candidate) -> Observation:
     title = one_line_text.shortened(found.title, LONGEST_TITLE)
     whole = one_line_text.sentence(found.title) if title != found.title else ""
     who = {_BY_USER: "Said by the user.", _AGREED: "Proposed by the agent, agreed to by the user."}
     text = " ".join(filter(None, (whole, found.reason, who.get(found.confidence, ""))))
-    files = course.files_in(f"{found.title} {found.reason}")
+    files = timeline.files_in(f"{found.title} {found.reason}")
     return Observation(
         dedupe.key("decision", found.title),
         "decision",
@@ -376,7 +378,7 @@ def _observation(course: Course, found: _Candidate) -> Observation:
         files,
         (),
         found.evidence,
-        found.said.step.at,
+        found.message.step.at,
         found.confidence,
         "agent" if found.confidence == _BY_AGENT else "user",
     )

@@ -141,7 +141,7 @@ def key(kind: str, text: str) -> str:
     return f"{kind}:{blake2b(told.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 
-def is_told(text: str, others: Iterable[str]) -> bool:
+def is_repeated(text: str, others: Iterable[str]) -> bool:
     """Whether one of some texts says it already, perhaps with more."""
     wanted = words(text)
     return any(

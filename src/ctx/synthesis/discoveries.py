@@ -7,7 +7,7 @@ from ctx.synthesis import cue_phrases, dedupe, one_line_text
 from ctx.synthesis.final_message import is_done
 from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
 from ctx.synthesis.sentences import Sentence
-from ctx.synthesis.timeline import Course, Said
+from ctx.synthesis.timeline import ChatMessage, Timeline
 
 _MOST = 5
 _FEWEST_WORDS = 6
@@ -42,19 +42,19 @@ _POINTS = re.compile(r"(?:this|that|it|they|these|those|he|she|there it is)\b", 
 class _Candidate(NamedTuple):
     text: str
     weight: int
-    said: Said
+    message: ChatMessage
     evidence: tuple[str, ...]
 
 
-def discoveries(course: Course) -> list[Observation]:
+def discoveries(timeline: Timeline) -> list[Observation]:
     """The strongest few, in order."""
     found: list[_Candidate] = []
-    reports = {said.at for said in course.reports}
-    closings = {said.at for said in course.last_words}
+    reports = {said.at for said in timeline.reports}
+    closings = {said.at for said in timeline.last_words}
     looked, place = "", 0
-    for message in course.messages:
+    for message in timeline.messages:
         while place < message.at:
-            step = course.steps[place]
+            step = timeline.steps[place]
             if step.kind in ("read", "search", "command", "agent"):
                 looked = step.id
             place += 1
@@ -65,21 +65,21 @@ def discoveries(course: Course) -> list[Observation]:
             listed = _REPORTS if message.at in reports else _FINDINGS
             is_listed = message.at in closings and _stands_below(listed, sentence)
             is_reported = is_listed or message.at in reports
-            weight = _weight(course, sentence, is_listed=is_listed, is_reported=is_reported)
+            weight = _weight(timeline, sentence, is_listed=is_listed, is_reported=is_reported)
             if weight >= cue_phrases.ENOUGH:
                 text = _THEN.sub("", one_line_text.without_lead(sentence.text))
                 if not _POINTS.match(text) or cue_phrases.names_something(text[3:]):
                     found.append(_Candidate(text, weight, message, (looked, message.step.id)))
-    found.sort(key=lambda each: (-each.weight, each.said.at))
+    found.sort(key=lambda each: (-each.weight, each.message.at))
     kept: list[_Candidate] = []
     for each in found:
-        if len(kept) < _MOST and not dedupe.is_told(each.text, (other.text for other in kept)):
+        if len(kept) < _MOST and not dedupe.is_repeated(each.text, (other.text for other in kept)):
             kept.append(each)
-    kept.sort(key=lambda each: (each.said.at, each.text))
-    return [_observation(course, each) for each in kept]
+    kept.sort(key=lambda each: (each.message.at, each.text))
+    return [_observation(timeline, each) for each in kept]
 
 
-def _weight(course: Course, sentence: Sentence, *, is_listed: bool, is_reported: bool) -> int:
+def _weight(timeline: Timeline, sentence: Sentence, *, is_listed: bool, is_reported: bool) -> int:
     """How much speaks for it. What only was looked into ends with what was found out."""
     text = sentence.text
     found = cue_phrases.weight(cue_phrases.DISCOVERIES, text)
@@ -98,7 +98,7 @@ def _weight(course: Course, sentence: Sentence, *, is_listed: bool, is_reported:
         or _TRIVIAL_ANYWHERE.search(text)
         or dedupe.is_narration(text)
         or dedupe.is_junk(text)
-        or dedupe.is_told(text, course.prompt_texts)
+        or dedupe.is_repeated(text, timeline.prompt_texts)
     ):
         return 0
     return found
@@ -111,7 +111,7 @@ def _stands_below(heading: re.Pattern[str], sentence: Sentence) -> bool:
     return is_item and heading.search(above) is not None and _LEFT.search(above) is None
 
 
-def _observation(course: Course, found: _Candidate) -> Observation:
+def _observation(timeline: Timeline, found: _Candidate) -> Observation:
     title = one_line_text.shortened(found.text, LONGEST_TITLE)
     text = one_line_text.sentence(found.text) if title != found.text else ""
     return Observation(
@@ -119,10 +119,10 @@ def _observation(course: Course, found: _Candidate) -> Observation:
         "discovery",
         title,
         one_line_text.shortened(text, LONGEST_TEXT),
-        course.files_in(found.text),
+        timeline.files_in(found.text),
         (),
         found.evidence,
-        found.said.step.at,
+        found.message.step.at,
         _SURE if found.weight > cue_phrases.ENOUGH else _LIKELY,
         "agent",
     )

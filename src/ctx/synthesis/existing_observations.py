@@ -27,7 +27,7 @@ _MOST_LEAD = 8
 _WORD = re.compile(r"\w+")
 
 
-class Told(NamedTuple):
+class KnownNode(NamedTuple):
     """A node as far as it matters here."""
 
     id: NodeId
@@ -45,12 +45,14 @@ class Told(NamedTuple):
         return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
-def of_session(graph: Graph, session_id: str) -> list[Told]:
+def of_session(graph: Graph, session_id: str) -> list[KnownNode]:
     """What was told of a session."""
     return [_read(each) for each in lookups.of_session(graph.connection, session_id)]
 
 
-def of_project(graph: Graph, tag: str, keys: Sequence[str], without: Iterable[str]) -> list[Told]:
+def of_project(
+    graph: Graph, tag: str, keys: Sequence[str], without: Iterable[str]
+) -> list[KnownNode]:
     """What is known in a project: what has one of these keys, then the newest.
 
     What is superseded is left out, and so are other keys that were asked to be.
@@ -61,7 +63,7 @@ def of_project(graph: Graph, tag: str, keys: Sequence[str], without: Iterable[st
     return [each for each in map(_read, found) if each.key not in left_out]
 
 
-def same(found: Observation, others: Sequence[Told]) -> Told | None:
+def find_same(found: Observation, others: Sequence[KnownNode]) -> KnownNode | None:
     """What another session told, in these or almost these words."""
     if found.key.startswith("changes:"):
         # What was done is done once, also where it sounds the same.
@@ -76,7 +78,7 @@ def same(found: Observation, others: Sequence[Told]) -> Told | None:
     return None
 
 
-def is_stated(found: Observation, others: Sequence[Told]) -> bool:
+def is_stated(found: Observation, others: Sequence[KnownNode]) -> bool:
     """Whether somebody has said it to memory themselves, or memory said it and it was repeated."""
     return found.kind in ("decision", "discovery") and any(
         (not other.key and dedupe.is_same(found.title, other.title)) or _repeats(found, other.title)
@@ -84,7 +86,7 @@ def is_stated(found: Observation, others: Sequence[Told]) -> bool:
     )
 
 
-def settled(graph: Graph, session_name: str, author: str) -> list[str]:
+def titles_changed_by_others(graph: Graph, session_name: str, author: str) -> list[str]:
     """Titles of what was told of a session, and that somebody else has changed or deleted since."""
     found = []
     for subject in records.nodes_said_by(graph.connection, session_name, author):
@@ -95,7 +97,7 @@ def settled(graph: Graph, session_name: str, author: str) -> list[str]:
     return [title for title in found if isinstance(title, str)]
 
 
-def by_models(connection: Connection, session_id: str) -> list[tuple[str, ...]]:
+def model_answer_rows(connection: Connection, session_id: str) -> list[tuple[str, ...]]:
     """What models were asked about a session and answered, as it lies in the store."""
     return connection.execute(
         "SELECT session, kind, first, steps, at, model, body, problem FROM model_answers"
@@ -104,7 +106,7 @@ def by_models(connection: Connection, session_id: str) -> list[tuple[str, ...]]:
     ).fetchall()
 
 
-def with_models(
+def merge_model_answers(
     found: Synthesis, steps: Sequence[Step], said: Sequence[tuple[str, ...]], *, is_whole: bool
 ) -> Synthesis:
     """What was found in a session, with what models have said of it.
@@ -113,7 +115,9 @@ def with_models(
     """
     if not said:
         return found
-    return merge_answers.merged(found, steps, [*map(model_answers.read, said)], is_whole=is_whole)
+    return merge_answers.merged(
+        found, steps, [*map(model_answers.from_row, said)], is_whole=is_whole
+    )
 
 
 def _repeats(found: Observation, known: str) -> bool:
@@ -131,8 +135,8 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _read(found: NodeStatement) -> Told:
+def _read(found: NodeStatement) -> KnownNode:
     said = from_json(found.metadata)
     title = said.get("title")
     shown = title if isinstance(title, str) else found.content.partition("\n")[0][:_LONGEST_TITLE]
-    return Told(found.id, said, shown, (found.kind or "").removeprefix("kind:"))
+    return KnownNode(found.id, said, shown, (found.kind or "").removeprefix("kind:"))

@@ -9,89 +9,89 @@ from collections.abc import Sequence
 
 from ctx.capture.steps import Step
 from ctx.synthesis import one_line_text
-from ctx.synthesis.failures import Complaint, name_of_test
-from ctx.synthesis.net_changes import net
-from ctx.synthesis.timeline import Course
+from ctx.synthesis.failures import Failure, name_of_test
+from ctx.synthesis.net_changes import net_changes
+from ctx.synthesis.timeline import Timeline
 
 _FOUND_BROKEN, _ASKED_FOR, _BROKE_IT = 900, 800, 700
 
 
-def settling(course: Course, complaint: Complaint, gone: int) -> tuple[int, ...]:
+def fixing_edits(timeline: Timeline, failure: Failure, gone: int) -> tuple[int, ...]:
     """Of what was done before a check was content, that which can have been why.
 
     Documents are not, where they are not what was complained about; and what was made new is not
     while something was changed that was there before.
     """
-    last = complaint.fails[-1]
+    last = failure.fails[-1]
     # A command may edit and check in one line.
-    edits = course.edits_between(last, gone + 1)
-    able = [index for index in edits if _can_settle(course.steps[index].path, complaint)]
+    edits = timeline.edits_between(last, gone + 1)
+    able = [index for index in edits if _can_fix(timeline.steps[index].path, failure)]
     if not able:
-        return () if edits else tuple(course.remedies_between(last, gone + 1))
-    code = [index for index in able if not one_line_text.is_test(course.steps[index].path)]
-    older = [index for index in code if not _only_adds(course.steps[index], complaint)]
+        return () if edits else tuple(timeline.remedies_between(last, gone + 1))
+    code = [index for index in able if not one_line_text.is_test(timeline.steps[index].path)]
+    older = [index for index in code if not _only_adds(timeline.steps[index], failure)]
     return tuple(index for index in able if not older or index in older or index not in code)
 
 
-def _can_settle(path: str, complaint: Complaint) -> bool:
-    return not one_line_text.is_document(path) or _is_named(path, complaint)
+def _can_fix(path: str, failure: Failure) -> bool:
+    return not one_line_text.is_document(path) or _is_named(path, failure)
 
 
-def _only_adds(step: Step, complaint: Complaint) -> bool:
+def _only_adds(step: Step, failure: Failure) -> bool:
     is_new = bool(step.changes) and all(change.change == "new" for change in step.changes)
-    return is_new and not step.removed and not _is_named(step.path, complaint)
+    return is_new and not step.removed and not _is_named(step.path, failure)
 
 
-def _is_named(path: str, complaint: Complaint) -> bool:
+def _is_named(path: str, failure: Failure) -> bool:
     """Whether a complaint speaks of a file."""
     name = path.rpartition("/")[2]
-    return path == complaint.path or any(name in said for said in complaint.messages)
+    return path == failure.path or any(name in said for said in failure.messages)
 
 
-def worth(course: Course, complaint: Complaint, edits: Sequence[int]) -> int:
+def bug_confidence(timeline: Timeline, failure: Failure, edits: Sequence[int]) -> int:
     """How sure it is that something was broken, rather than not finished; 0: not at all."""
-    first = complaint.fails[0]
-    if complaint.check.is_style:
+    first = failure.fails[0]
+    if failure.check.is_style:
         return 0
-    if complaint.check.goal == "run" and not _is_traced(course, complaint, edits):
+    if failure.check.goal == "run" and not _is_traced(timeline, failure, edits):
         # A program can fail for many reasons that no edit has settled.
         return 0
-    if not course.edits or course.edits[0] > first:
+    if not timeline.edits or timeline.edits[0] > first:
         return _FOUND_BROKEN
-    if all(is_of_tests(course.steps[index]) for index in edits):
+    if all(is_of_tests(timeline.steps[index]) for index in edits):
         # Tests follow what they test.
         return 0
-    is_asked_for = course.is_about_fixing(course.goal_at(first))
-    if complaint.test:
-        made_at = course.first_new.get(name_of_test(complaint.test).partition("/")[0], first)
+    is_asked_for = timeline.is_about_fixing(timeline.goal_at(first))
+    if failure.test:
+        made_at = timeline.first_new.get(name_of_test(failure.test).partition("/")[0], first)
         if is_asked_for:
             return _ASKED_FOR
         return 0 if made_at < first else _BROKE_IT
     # A compiler that is not content with what is being changed is a part of changing it.
-    is_own = complaint.check.goal == "lint" or any(
-        _touched(course, path, first) for path in (complaint.path, *complaint.check.targets)
+    is_own = failure.check.goal == "lint" or any(
+        _touched(timeline, path, first) for path in (failure.path, *failure.check.targets)
     )
     return _ASKED_FOR if is_asked_for and not is_own else 0
 
 
-def _is_traced(course: Course, complaint: Complaint, edits: Sequence[int]) -> bool:
+def _is_traced(timeline: Timeline, failure: Failure, edits: Sequence[int]) -> bool:
     """Whether what failed is in a file that was edited then, as far as anybody said."""
-    check = complaint.check
-    said = " ".join([*check.targets, course.steps[complaint.fails[-1]].output])
+    check = failure.check
+    said = " ".join([*check.targets, timeline.steps[failure.fails[-1]].output])
     # `python -m shop.report` runs what is in `shop`.
     program = check.tool.partition(".")[0]
-    for path in (course.steps[index].path for index in edits):
+    for path in (timeline.steps[index].path for index in edits):
         is_own = program in path.split("/") or path.rpartition("/")[2] == check.tool
-        if path and (is_own or path in said or _is_named(path, complaint)):
+        if path and (is_own or path in said or _is_named(path, failure)):
             return True
     return False
 
 
-def _touched(course: Course, path: str, before: int) -> bool:
-    return course.first_edits.get(path, before) < before
+def _touched(timeline: Timeline, path: str, before: int) -> bool:
+    return timeline.first_edits.get(path, before) < before
 
 
 def is_of_tests(step: Step) -> bool:
     """Whether an edit is of tests alone; some languages have them beside the code."""
-    items = net([step])
+    items = net_changes([step])
     return one_line_text.is_test(step.path) or (bool(items) and all(each.is_test for each in items))

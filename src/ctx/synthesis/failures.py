@@ -44,7 +44,7 @@ _SPEAKS_OF_ERROR = re.compile(
 _TEST_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rs|go|rb|java|kt|php)\Z")
 
 
-class Complaint(NamedTuple):
+class Failure(NamedTuple):
     check: Check
     finding: Finding | None
     """What was said last; None where only the command failed."""
@@ -60,7 +60,7 @@ class Complaint(NamedTuple):
     """Which check that was."""
     first: Finding | None = None
     """What was said when it came up; what it says later may be about an attempt to settle it."""
-    said: str = ""
+    first_message: str = ""
     """That in one line."""
 
     @property
@@ -83,7 +83,7 @@ def is_failing(step: Step) -> bool:
 def message(finding: Finding | None, step: Step) -> str:
     """What was complained about, in one line, with its code."""
     if finding is None:
-        said = _telling(step.output)
+        said = _error_line(step.output)
         if not said and step.exit_code == _TIMED_OUT:
             said = "timed out"
         return one_line_text.shortened(said, _LONGEST_MESSAGE)
@@ -112,9 +112,9 @@ def name_of_test(test: str) -> str:
     return name if " " in name else name.rpartition(".")[2]
 
 
-def complaints(steps: Sequence[Step]) -> list[Complaint]:
+def failures_in(steps: Sequence[Step]) -> list[Failure]:
     """Everything that was complained about, in the order in which it came up."""
-    ledger = _Ledger()
+    ledger = _FailureLog()
     for index, step in enumerate(steps):
         if step.kind != "command":
             continue
@@ -128,37 +128,37 @@ def complaints(steps: Sequence[Step]) -> list[Complaint]:
     return ledger.everything()
 
 
-class _Ledger:
+class _FailureLog:
     def __init__(self) -> None:
-        self._known: dict[tuple[str, ...], Complaint] = {}
+        self._known: dict[tuple[str, ...], Failure] = {}
         self._open: dict[tuple[str, ...], None] = {}
 
-    def everything(self) -> list[Complaint]:
+    def everything(self) -> list[Failure]:
         return list(self._known.values())
 
     def fail(self, index: int, step: Step, asked: Sequence[Check]) -> None:
         now: set[tuple[str, ...]] = set()
         said: Sequence[Finding | None] = step.findings[:_MOST_FINDINGS] or (None,)
         for finding in said:
-            check = _asked_for(finding, asked)
+            check = _failing_check(finding, asked)
             key = _key(check, finding)
             if key in now:
                 continue
             now.add(key)
             words = message(finding, step)
-            new = Complaint(check, finding, (index,), (words,), first=finding, said=words)
+            new = Failure(check, finding, (index,), (words,), first=finding, first_message=words)
             self._add(key, new)
-        self._see_what_is_gone(index, step, asked, now)
+        self._close_absent(index, step, asked, now)
 
     def succeed(self, index: int, asked: Sequence[Check]) -> None:
         for key in list(self._open):
-            complaint = self._known[key]
+            failure = self._known[key]
             for check in asked:
-                if _answers(check, complaint):
+                if _confirms_fix(check, failure):
                     self._close(key, index, check)
                     break
 
-    def _add(self, key: tuple[str, ...], new: Complaint) -> None:
+    def _add(self, key: tuple[str, ...], new: Failure) -> None:
         known = self._known.get(key)
         if known is None:
             self._known[key] = new
@@ -170,13 +170,15 @@ class _Ledger:
                 gone=None,
                 passing=None,
                 first=known.first if known.gone is None else new.first,
-                said=known.said if known.gone is None and known.said else new.said,
+                first_message=known.first_message
+                if known.gone is None and known.first_message
+                else new.first_message,
             )
         self._open[key] = None
         if len(self._open) > _MOST_OPEN:
             del self._open[next(iter(self._open))]
 
-    def _see_what_is_gone(
+    def _close_absent(
         self, index: int, step: Step, asked: Sequence[Check], now: set[tuple[str, ...]]
     ) -> None:
         """Tests ran and some failed: what was looked at and is not among them is well."""
@@ -186,12 +188,12 @@ class _Ledger:
         if not ran or not tests or len(tests) < len(step.findings) or len(tests) >= _MOST_REPORTED:
             return
         for key in list(self._open):
-            complaint = self._known[key]
+            failure = self._known[key]
             if (
                 key not in now
-                and complaint.finding
-                and complaint.check.tool == ran[0].tool
-                and looks_at(ran[0], complaint.path, complaint.test)
+                and failure.finding
+                and failure.check.tool == ran[0].tool
+                and looks_at(ran[0], failure.path, failure.test)
             ):
                 self._close(key, index, ran[0])
 
@@ -202,21 +204,21 @@ class _Ledger:
         del self._open[key]
 
 
-def _answers(check: Check, complaint: Complaint) -> bool:
+def _confirms_fix(check: Check, failure: Failure) -> bool:
     """Whether a check that is content says that a complaint is settled."""
-    asked = complaint.check
+    asked = failure.check
     if covers(check, asked) or is_run_by(asked, check):
         return True
     is_same_tool = check.tool == asked.tool or is_run_by(check, asked)
     return (
         is_same_tool
-        and complaint.finding is not None
-        and looks_at(check, complaint.path, complaint.test)
-        and (check.goal == asked.goal or not complaint.test)
+        and failure.finding is not None
+        and looks_at(check, failure.path, failure.test)
+        and (check.goal == asked.goal or not failure.test)
     )
 
 
-def _asked_for(finding: Finding | None, asked: Sequence[Check]) -> Check:
+def _failing_check(finding: Finding | None, asked: Sequence[Check]) -> Check:
     """Which of the checks of a command line it was that complained."""
     if finding is None:
         return asked[-1]
@@ -233,7 +235,7 @@ def _key(check: Check, finding: Finding | None) -> tuple[str, ...]:
     return (check.tool, finding.code, finding.path, said)
 
 
-def _telling(output: str) -> str:
+def _error_line(output: str) -> str:
     """The line that says what went wrong, most likely: the first that speaks of an error.
 
     Many tools end with how often it happened, or where to read more: that says nothing.

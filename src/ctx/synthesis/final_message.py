@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from ctx.capture.steps import Step
 from ctx.synthesis import cue_phrases, dedupe
 from ctx.synthesis.sentences import Sentence
-from ctx.synthesis.timeline import Course, Said
+from ctx.synthesis.timeline import ChatMessage, Timeline
 
 _MOST = 6
 _MOST_LOOKED_AT = 3
@@ -110,7 +110,7 @@ _OFFER = re.compile(
 )
 
 
-def done(messages: Sequence[Said], names: Set[str]) -> tuple[str, ...]:
+def done(messages: Sequence[ChatMessage], names: Set[str]) -> tuple[str, ...]:
     """What was done, by messages that end a turn.
 
     Whoever says at the end how something is that was just changed, says what was done to it.
@@ -120,14 +120,14 @@ def done(messages: Sequence[Said], names: Set[str]) -> tuple[str, ...]:
     return tuple(found[:_MOST])
 
 
-def left(course: Course) -> tuple[str, ...]:
+def remaining(timeline: Timeline) -> tuple[str, ...]:
     """What remains, by the last words of a turn after which nothing was done any more.
 
     What is said to remain in the midst of the work is what the work went on with.
     """
-    found = [sentence.text for sentence in _put_off(course)]
-    for said in reversed(course.last_words[-_MOST_LOOKED_AT:]):
-        if any(map(_is_work, course.steps[said.at :])):
+    found = [sentence.text for sentence in _put_off(timeline)]
+    for said in reversed(timeline.last_words[-_MOST_LOOKED_AT:]):
+        if any(map(_is_work, timeline.steps[said.at :])):
             break
         remaining = [_left_part(each) for each in said.sentences]
         told = [each.text for each in remaining if _tells_what_remains(each)]
@@ -145,33 +145,33 @@ def _is_work(step: Step) -> bool:
     )
 
 
-def _put_off(course: Course) -> tuple[Sentence, ...]:
+def _put_off(timeline: Timeline) -> tuple[Sentence, ...]:
     """What a person said last, where it is that the work goes on another time."""
-    if not course.prompts or course.edits_between(course.prompts[-1].at, len(course.steps)):
+    if not timeline.prompts or timeline.edits_between(timeline.prompts[-1].at, len(timeline.steps)):
         return ()
-    said = course.prompts[-1]
+    said = timeline.prompts[-1]
     if not puts_off(said):
         return ()
     return tuple(each for each in said.sentences if len(dedupe.words(each.text)) > 1)
 
 
-def puts_off(prompt: Said) -> bool:
+def puts_off(prompt: ChatMessage) -> bool:
     """Whether a person says that it goes on another time."""
     return any(_PUT_OFF.search(each.text) for each in prompt.sentences)
 
 
-def answered(course: Course) -> tuple[str, ...]:
+def conclusions(timeline: Timeline) -> tuple[str, ...]:
     """What the agent came to, where nothing was to be changed: how its last report begins."""
-    if course.edits:
+    if timeline.edits:
         return ()
-    for said in reversed(course.reports):
+    for said in reversed(timeline.reports):
         found = [
             each.text
             for each in said.sentences
-            if _is_told(each)
+            if _is_statement(each)
             and not _is_left(each)
             and cue_phrases.names_something(each.text)
-            and not dedupe.is_told(each.text, course.prompt_texts)
+            and not dedupe.is_repeated(each.text, timeline.prompt_texts)
         ]
         if found:
             return tuple(found[:_MOST_ANSWERED])
@@ -195,7 +195,7 @@ def is_done(text: str) -> bool:
 
 def _tells_what_was_done(sentence: Sentence) -> bool:
     text = sentence.text
-    if not _is_told(sentence) or _is_left(sentence):
+    if not _is_statement(sentence) or _is_left(sentence):
         return False
     if is_done(text):
         return _TAKEN_BACK.search(text) is None
@@ -209,7 +209,7 @@ def _tells_what_was_done(sentence: Sentence) -> bool:
 
 def _tells_of(names: Set[str], sentence: Sentence) -> bool:
     return (
-        _is_told(sentence)
+        _is_statement(sentence)
         and not _is_left(sentence)
         and not cue_phrases.is_open(sentence.text)
         and not _DOUBTFUL.search(sentence.text)
@@ -221,7 +221,7 @@ def _tells_of(names: Set[str], sentence: Sentence) -> bool:
 
 
 def _tells_what_remains(sentence: Sentence) -> bool:
-    if not _is_told(sentence) or is_done(sentence.text):
+    if not _is_statement(sentence) or is_done(sentence.text):
         return False
     is_listed = sentence.is_item and _LEFT_HEADING.search(sentence.heading)
     return bool(is_listed) or _LEFT.search(sentence.text) is not None
@@ -248,7 +248,7 @@ def _is_left(sentence: Sentence) -> bool:
     return is_below or _LEFT.search(sentence.text) is not None
 
 
-def _is_told(sentence: Sentence) -> bool:
+def _is_statement(sentence: Sentence) -> bool:
     text = sentence.text
     return not (
         sentence.is_question

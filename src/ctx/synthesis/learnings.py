@@ -80,7 +80,7 @@ _NO_CODE = re.compile(
 _NAMES_ONE = re.compile(r"::|\A-[km]\b|\.(?:py|rs|go|ts|tsx|js|jsx|java|rb|php|cs|c|cpp)\b")
 
 
-class Worked(NamedTuple):
+class SessionWork(NamedTuple):
     """A session, as far as its steps teach something."""
 
     session: str
@@ -92,7 +92,7 @@ class Worked(NamedTuple):
     edited: tuple[str, ...] = ()
 
 
-class Told(NamedTuple):
+class ObservedStatement(NamedTuple):
     """An observation, as far as it can recur."""
 
     kind: str
@@ -104,7 +104,7 @@ class Told(NamedTuple):
     """Whether a person said it."""
 
 
-class Candidate(NamedTuple):
+class LearningCandidate(NamedTuple):
     """What several sessions have shown."""
 
     key: str
@@ -115,10 +115,12 @@ class Candidate(NamedTuple):
     last_seen: str
 
 
-def candidates(worked: Sequence[Worked], told: Sequence[Told]) -> list[Candidate]:
+def candidates(
+    worked: Sequence[SessionWork], told: Sequence[ObservedStatement]
+) -> list[LearningCandidate]:
     """Everything that recurs, each once."""
     dates = {each.session: each.at for each in worked}
-    found: dict[str, Candidate] = {}
+    found: dict[str, LearningCandidate] = {}
     for each in (
         *_checks(worked),
         *_installed(worked),
@@ -140,7 +142,7 @@ def confidence(sessions: int, silent_days: float, contradicted: int = 0) -> int:
 
 def category_of(text: str) -> str:
     """What kind of learning a sentence is."""
-    words = sentence_similarity.of(text).subject
+    words = sentence_similarity.meaning_of(text).subject
     if words & _DEPENDENCY:
         return "dependency"
     return "architecture" if words & _ARCHITECTURE else "convention"
@@ -149,7 +151,7 @@ def category_of(text: str) -> str:
 # What sessions show by what was done
 
 
-def _checks(worked: Sequence[Worked]) -> Iterator[Candidate]:
+def _checks(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
     """The checks of the whole that are run again and again, each as it is typed most often."""
     shown = _sessions_of(worked, lambda each: filter(_is_of_all, _checks_in(each.checks)))
     often = {check: each for check, each in shown.items() if len(each) >= _FEWEST_CHECKS}
@@ -188,8 +190,8 @@ def _is_of_all(check: Check) -> bool:
     return not names_one and not check.left_out
 
 
-def _installed(worked: Iterable[Worked]) -> Iterator[Candidate]:
-    def packages(each: Worked) -> Iterator[tuple[str, str]]:
+def _installed(worked: Iterable[SessionWork]) -> Iterator[LearningCandidate]:
+    def packages(each: SessionWork) -> Iterator[tuple[str, str]]:
         for command in each.ran:
             for match in _INSTALLS.finditer(command[:2_000]):
                 for name in _packages(match["words"]):
@@ -217,10 +219,10 @@ def _packages(words: str) -> Iterator[str]:
             yield name["name"]
 
 
-def _together(worked: Sequence[Worked]) -> Iterator[Candidate]:
+def _together(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
     """Files that are hardly ever changed without one another, each file in one learning."""
     touched = _sessions_of(worked, lambda each: each.edited)
-    pairs: dict[tuple[str, str], list[Worked]] = defaultdict(list)
+    pairs: dict[tuple[str, str], list[SessionWork]] = defaultdict(list)
     for each in worked:
         files = sorted({path for path in each.edited if not _NO_CODE.search(path)})
         # Who touches everything says nothing about what belongs together.
@@ -228,7 +230,7 @@ def _together(worked: Sequence[Worked]) -> Iterator[Candidate]:
             for pair in combinations(files, 2):
                 pairs[pair].append(each)
     groups: dict[str, dict[str, None]] = {}
-    shown: dict[str, dict[Worked, None]] = defaultdict(dict)
+    shown: dict[str, dict[SessionWork, None]] = defaultdict(dict)
     for (one, other), sessions in sorted(pairs.items()):
         often = max(len(touched[one]), len(touched[other]))
         is_habit = len(sessions) >= _FEWEST_TOGETHER and len(sessions) / often >= _MOSTLY
@@ -263,9 +265,9 @@ def _tests(one: str, other: str) -> bool:
 
 
 def _sessions_of(
-    worked: Iterable[Worked], read: Callable[[Worked], Iterable[_Shown]]
-) -> dict[_Shown, list[Worked]]:
-    found: dict[_Shown, list[Worked]] = defaultdict(list)
+    worked: Iterable[SessionWork], read: Callable[[SessionWork], Iterable[_Shown]]
+) -> dict[_Shown, list[SessionWork]]:
+    found: dict[_Shown, list[SessionWork]] = defaultdict(list)
     for each in worked:
         for value in dict.fromkeys(read(each)):
             found[value].append(each)
@@ -284,16 +286,18 @@ def _plain_command(command: str) -> str:
 # What was said again
 
 
-def _repeated(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate]:
+def _repeated(
+    told: Sequence[ObservedStatement], dates: dict[str, str]
+) -> Iterator[LearningCandidate]:
     """What was decided or found out more than once."""
-    groups: list[list[Told]] = []
+    groups: list[list[ObservedStatement]] = []
     for each in told:
         fewest = _FEWEST_OF_A_PERSON if each.human else _FEWEST_TERMS
-        is_enough = len(sentence_similarity.of(each.text).subject) >= fewest
+        is_enough = len(sentence_similarity.meaning_of(each.text).subject) >= fewest
         if each.kind not in ("decision", "discovery") or not is_enough:
             continue
         for group in groups:
-            if sentence_similarity.alike(group[0].text, each.text):
+            if sentence_similarity.is_similar(group[0].text, each.text):
                 group.append(each)
                 break
         else:
@@ -305,14 +309,18 @@ def _repeated(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate
         # What a person said, and said last, is how it is worded.
         best = max(group, key=lambda each: (each.human, each.at))
         category = "gotcha" if best.kind == "discovery" else category_of(best.text)
-        first = sentence_similarity.of(group[0].text)
+        first = sentence_similarity.meaning_of(group[0].text)
         key = f"said{' not' * first.says_no} {' '.join(sorted(first.subject)[:12])}"
-        yield Candidate(key, category, _line(best.text), tuple(sessions), _last(group, dates))
+        yield LearningCandidate(
+            key, category, _line(best.text), tuple(sessions), _last(group, dates)
+        )
 
 
-def _broken(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate]:
+def _broken(
+    told: Sequence[ObservedStatement], dates: dict[str, str]
+) -> Iterator[LearningCandidate]:
     """Files that had to be mended again and again."""
-    by_file: dict[str, list[Told]] = defaultdict(list)
+    by_file: dict[str, list[ObservedStatement]] = defaultdict(list)
     for each in told:
         if each.kind == "bugfix":
             for path in each.files[:2]:
@@ -325,19 +333,21 @@ def _broken(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate]:
             times = f"{len(sessions):,} sessions"
             text = _line(f"`{path}` broke in {times}; the last time: {latest.text}")
             last = _last(group, dates)
-            yield Candidate(f"broke {path}", "gotcha", text, tuple(sessions), last)
+            yield LearningCandidate(f"broke {path}", "gotcha", text, tuple(sessions), last)
 
 
-def _last(group: Iterable[Told], dates: dict[str, str]) -> str:
+def _last(group: Iterable[ObservedStatement], dates: dict[str, str]) -> str:
     return max(
         max((dates.get(session, each.at) for session in each.sessions), default=each.at)
         for each in group
     )
 
 
-def _candidate(key: str, category: str, text: str, worked: Sequence[Worked]) -> Candidate:
+def _candidate(
+    key: str, category: str, text: str, worked: Sequence[SessionWork]
+) -> LearningCandidate:
     sessions = tuple(each.session for each in worked)
-    return Candidate(key, category, text, sessions, max(each.at for each in worked))
+    return LearningCandidate(key, category, text, sessions, max(each.at for each in worked))
 
 
 def _line(text: str) -> str:

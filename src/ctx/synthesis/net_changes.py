@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from ctx.capture.steps import Step, SymbolChange
 from ctx.synthesis import one_line_text
-from ctx.synthesis.timeline import Course, last_name
+from ctx.synthesis.timeline import Timeline, last_name
 
 
-class Net(NamedTuple):
+class NetChange(NamedTuple):
     """What became of an item of code, from the first edit to the last."""
 
     path: str
@@ -31,21 +31,21 @@ class Net(NamedTuple):
         return one_line_text.is_test(self.path) or first == "tests" or "::tests::" in self.name
 
 
-def net(edits: Iterable[Step]) -> tuple[Net, ...]:
+def net_changes(edits: Iterable[Step]) -> tuple[NetChange, ...]:
     """What is left of many changes."""
-    found: dict[tuple[str, str], Net] = {}
+    found: dict[tuple[str, str], NetChange] = {}
     for step in edits:
         for change in step.changes:
             key = (step.path, change.name)
             before = found.pop(key, None)
             after = _after(before.change if before else "", change)
             if after:
-                found[key] = Net(step.path, after, change.kind, change.name, change.signature)
+                found[key] = NetChange(step.path, after, change.kind, change.name, change.signature)
     return tuple(found.values())
 
 
-def net_of(course: Course, places: Iterable[int]) -> tuple[Net, ...]:
-    return net(course.steps[index] for index in places)
+def net_changes_at(timeline: Timeline, places: Iterable[int]) -> tuple[NetChange, ...]:
+    return net_changes(timeline.steps[index] for index in places)
 
 
 def _after(before: str, change: SymbolChange) -> str:
@@ -60,9 +60,9 @@ def _after(before: str, change: SymbolChange) -> str:
             return now
 
 
-def moved(items: Sequence[Net]) -> list[tuple[Net, Net]]:
+def moved(items: Sequence[NetChange]) -> list[tuple[NetChange, NetChange]]:
     """What was renamed or put elsewhere: one item gone, one that looks the same come."""
-    gone: dict[tuple[str, str], Net] = {}
+    gone: dict[tuple[str, str], NetChange] = {}
     for each in items:
         if each.change == "deleted":
             gone.setdefault(_looks(each), each)
@@ -73,18 +73,18 @@ def moved(items: Sequence[Net]) -> list[tuple[Net, Net]]:
     ]
 
 
-def _looks(item: Net) -> tuple[str, str]:
+def _looks(item: NetChange) -> tuple[str, str]:
     """An item without its own name."""
     own = last_name(item.name)
     return item.kind, item.signature.replace(own, "", 1)[:200] if item.signature else own
 
 
-def taken_back(course: Course) -> tuple[Net, ...]:
+def reverted_items(timeline: Timeline) -> tuple[NetChange, ...]:
     """What one request brought into the code, and a later one took out again."""
-    left = {(each.path, each.name) for each in net_of(course, course.edits)}
-    made: list[Net] = []
-    for goal in course.goals:
-        items = net_of(course, course.edits_between(goal.start - 1, goal.end))
+    left = {(each.path, each.name) for each in net_changes_at(timeline, timeline.edits)}
+    made: list[NetChange] = []
+    for goal in timeline.goals:
+        items = net_changes_at(timeline, timeline.edits_between(goal.start - 1, goal.end))
         made += [each for each in items if each.change == "new"]
         # What has another name now is still there.
         left |= {(before.path, before.name) for before, _ in moved(items)}

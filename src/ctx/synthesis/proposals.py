@@ -2,7 +2,7 @@
 
 import re
 
-from ctx.synthesis.timeline import Said
+from ctx.synthesis.timeline import ChatMessage
 
 _POINTING = re.compile(
     r"(?:go with|use|do|keep|take|stick (?:with|to)|choose|pick|(?:decided|chose|agreed)(?: on"
@@ -43,7 +43,7 @@ def points(text: str) -> bool:
     return _POINTING.match(text) is not None
 
 
-def proposed(message: Said, pointing: str) -> str:
+def proposed(message: ChatMessage, pointing: str) -> str:
     """What a message proposes, or the option of it that is pointed at; empty: nothing."""
     found = _POINTING.match(pointing) if pointing else None
     number = _number(found) if found else None
@@ -54,7 +54,7 @@ def proposed(message: Said, pointing: str) -> str:
     return _PROPOSES.sub("", telling[-1], count=1) if telling else ""
 
 
-def picked(message: Said, text: str) -> tuple[str, str]:
+def picked(message: ChatMessage, text: str) -> tuple[str, str]:
     """The option that a sentence begins with, and what it says about it; empty: none."""
     found = _PICKS.match(text)
     number = _number(found) if found else None
@@ -64,7 +64,7 @@ def picked(message: Said, text: str) -> tuple[str, str]:
     return _option(message, number), rest.removeprefix("and ")
 
 
-def _option(message: Said, number: int) -> str:
+def _option(message: ChatMessage, number: int) -> str:
     options = [each.text for each in message.sentences if each.is_item and each.starts] or [
         each.text for each in message.sentences if _OPTION.match(each.text)
     ]

@@ -7,7 +7,7 @@ from ctx.synthesis import dedupe, final_message, one_line_text
 from ctx.synthesis.decisions import settles
 from ctx.synthesis.observations import LONGEST_LINE, LONGEST_NAME
 from ctx.synthesis.sentences import Sentence
-from ctx.synthesis.timeline import Course, Said, agrees, is_about_fixing
+from ctx.synthesis.timeline import ChatMessage, Timeline, agrees, is_about_fixing
 
 _MOST_GOALS = 3
 _MOST_SENTENCES = 4
@@ -43,30 +43,30 @@ _STATES = re.compile(
 _ASKS = re.compile(r"\?|\b(?:please|bitte|can you|could you|kannst du)\b", re.IGNORECASE)
 
 
-def prompts(course: Course) -> tuple[Said, ...]:
+def prompts(timeline: Timeline) -> tuple[ChatMessage, ...]:
     """The prompts that ask for something; where all only agree, those."""
-    every = course.requests or course.prompts
-    return tuple(said for said in every if not _is_given_up(course, said)) or every
+    every = timeline.requests or timeline.prompts
+    return tuple(said for said in every if not _is_given_up(timeline, said)) or every
 
 
-def _is_given_up(course: Course, said: Said) -> bool:
+def _is_given_up(timeline: Timeline, said: ChatMessage) -> bool:
     """Whether the next thing that happened is that something else was asked for."""
-    after = course.steps[said.at + 1 : said.at + 2]
+    after = timeline.steps[said.at + 1 : said.at + 2]
     is_short = len(dedupe.words(said.text)) < _FEWEST_WORDS
     return is_short and any(step.kind == "prompt" for step in after)
 
 
-def request(course: Course) -> str:
+def request(timeline: Timeline) -> str:
     """What was asked for first, and where the goal changed, that too."""
-    every = prompts(course)
-    asked = [said for said in every if len(dedupe.words(_in_words(said))) >= _FEWEST_AT_FIRST]
+    every = prompts(timeline)
+    asked = [said for said in every if len(dedupe.words(_as_request(said))) >= _FEWEST_AT_FIRST]
     first, *later = asked or every
-    told = [one_line_text.shortened(_in_words(first), LONGEST_LINE)]
+    told = [one_line_text.shortened(_as_request(first), LONGEST_LINE)]
     for said in later:
-        goal = one_line_text.shortened(_in_words(said), _LONGEST_GOAL)
+        goal = one_line_text.shortened(_as_request(said), _LONGEST_GOAL)
         is_goal = (
             len(dedupe.words(goal)) >= _FEWEST_WORDS
-            and not dedupe.is_told(goal, told)
+            and not dedupe.is_repeated(goal, told)
             and not settles(said)
             and not final_message.puts_off(said)
             and not _only_states(said)
@@ -81,36 +81,36 @@ def request(course: Course) -> str:
     return one_line_text.shortened(whole, 2 * LONGEST_LINE)
 
 
-def title(course: Course, completed: Sequence[str]) -> str:
+def title(timeline: Timeline, completed: Sequence[str]) -> str:
     """The first thing that was asked for; what was done, where that says more."""
-    for said in prompts(course)[:_MOST_GOALS]:
+    for said in prompts(timeline)[:_MOST_GOALS]:
         plan = _PLAN.match(said.text)
         if plan and len(dedupe.words(plan["title"])) >= _FEWEST_AT_FIRST:
             return one_line_text.shortened(plan["title"].rstrip(".?! "), LONGEST_NAME)
-        each = [_of_one(sentence) for sentence in said.sentences[:_MOST_SENTENCES]]
-        each.append(_in_words(said))
+        each = [_request_in(sentence) for sentence in said.sentences[:_MOST_SENTENCES]]
+        each.append(_as_request(said))
         for fewest in (_FEWEST_WORDS, _FEWEST_AT_FIRST):
             telling = (asked for asked in each if len(dedupe.words(asked)) >= fewest)
             best = next(telling, "")
             if best and not agrees(said.text):
                 return one_line_text.shortened(best.rstrip(".?! "), LONGEST_NAME)
-    best = completed[0] if completed else _in_words(prompts(course)[0])
+    best = completed[0] if completed else _as_request(prompts(timeline)[0])
     return one_line_text.shortened(best.rstrip(".?! ") or best, LONGEST_NAME)
 
 
-def _of_one(sentence: Sentence) -> str:
+def _request_in(sentence: Sentence) -> str:
     is_lead = sentence.text.endswith(":") or not dedupe.words(sentence.text)
-    return "" if is_lead else _BY_THE_WAY.sub("", _plainly(sentence.text))
+    return "" if is_lead else _BY_THE_WAY.sub("", _plain(sentence.text))
 
 
-def _in_words(said: Said) -> str:
+def _as_request(said: ChatMessage) -> str:
     """A prompt without its pasted parts and without its manners."""
     words, is_listed = "", False
     for each in said.sentences[:_MOST_SENTENCES]:
         if dedupe.words(each.text) and not each.text.endswith(":"):
             words += f"{'; ' if is_listed and each.is_item else ' '}{each.text}"
             is_listed = each.is_item
-    words = _plainly(words.strip() or said.text[:_LONGEST])
+    words = _plain(words.strip() or said.text[:_LONGEST])
     error = _ERROR.search(said.text[:_LONGEST])
     if error and len(dedupe.words(words)) < _FEWEST_AT_FIRST:
         # `fix`, and what was printed below it.
@@ -118,7 +118,7 @@ def _in_words(said: Said) -> str:
     return one_line_text.line(words)
 
 
-def _plainly(text: str) -> str:
+def _plain(text: str) -> str:
     words = _without_command(text)
     for _ in range(4):
         polite = _POLITE.match(words)
@@ -135,7 +135,7 @@ def _without_command(words: str) -> str:
     return behind if len(dedupe.words(behind)) >= _FEWEST_WORDS else words
 
 
-def _only_states(said: Said) -> bool:
+def _only_states(said: ChatMessage) -> bool:
     """Whether a prompt tells how something is, and asks for nothing."""
     return (
         _STATES.match(said.text) is not None

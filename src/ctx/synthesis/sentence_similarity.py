@@ -33,7 +33,7 @@ class Meaning(NamedTuple):
 
 # Hundreds of sentences are compared, each with all others.
 @lru_cache(maxsize=4_096)
-def of(text: str) -> Meaning:
+def meaning_of(text: str) -> Meaning:
     head = text[:_LONGEST]
     return Meaning(
         frozenset(terms.extract(head)) - _COMMON,
@@ -43,9 +43,9 @@ def of(text: str) -> Meaning:
     )
 
 
-def alike(one: str, other: str) -> bool:
+def is_similar(one: str, other: str) -> bool:
     """Whether two sentences say the same, however they are worded."""
-    first, second = of(one), of(other)
+    first, second = meaning_of(one), meaning_of(other)
     if first.says_no != second.says_no or first.numbers != second.numbers:
         return False
     if first.names and second.names and first.names.isdisjoint(second.names):
@@ -58,7 +58,7 @@ def contradicts(said: str, learning: str) -> bool:
     """Whether a sentence takes back what was learned: it is about the same, and says no to it."""
     if dedupe.is_opposite(said, learning):
         return True
-    known, now = of(learning), of(said)
+    known, now = meaning_of(learning), meaning_of(said)
     if now.says_no == known.says_no or not known.subject:
         return False
     return len(known.subject & now.subject) / len(known.subject) >= _ALIKE

@@ -47,7 +47,7 @@ class Sentence(NamedTuple):
         return self.text.rstrip("\"'”)*_ ").endswith(("?", "？"))
 
 
-def of(text: str) -> list[Sentence]:
+def split_sentences(text: str) -> list[Sentence]:
     """The sentences of a text, in order; of a very long one those of its beginning and its end."""
     if len(text) > _LONGEST_TEXT:
         half = _LONGEST_TEXT // 2

@@ -33,7 +33,7 @@ from ctx.sqlite.connection import transaction
 from ctx.synthesis import dedupe, deleted_by_user, existing_observations
 from ctx.synthesis import synthesise as extractive
 from ctx.synthesis.decisions import contradicts
-from ctx.synthesis.existing_observations import Told
+from ctx.synthesis.existing_observations import KnownNode
 from ctx.synthesis.observations import (
     MODEL,
     MOST_EVIDENCE,
@@ -55,7 +55,7 @@ _SUREST = 950
 _COUNTED = frozenset({"evidence", "confidence", "last_seen"})
 
 
-class Written(NamedTuple):
+class SessionWriteResult(NamedTuple):
     """What became of a session."""
 
     session: str
@@ -67,34 +67,34 @@ class Written(NamedTuple):
     summary: NodeId | None
 
 
-def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
+def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWriteResult:
     """Bring what is remembered of a session to what its steps say."""
     connection = memory.user.connection
     session = state.find(connection, session_id)
     steps = taken.of_session(connection, session_id) if session else []
     if session is None or not steps:
-        return Written(session_id, (), (), (), (), None)
+        return SessionWriteResult(session_id, (), (), (), (), None)
     found = extractive.synthesise(session, steps, is_over=is_over)
-    said = existing_observations.by_models(connection, session_id)
+    said = existing_observations.model_answer_rows(connection, session_id)
     is_whole = is_over or extractive.is_at_rest(steps)
-    found = existing_observations.with_models(found, steps, said, is_whole=is_whole)
-    with _there(memory, session) as there:
+    found = existing_observations.merge_model_answers(found, steps, said, is_whole=is_whole)
+    with _session_memory(memory, session) as there:
         observed, summarised = _scopes(there)
         with there.transaction(_ACTION, observed, summarised) as change:
-            writing = _Writing(change, session, steps)
+            writing = _SessionWriter(change, session, steps)
             writing.observations(found.observations, is_whole=found.summary is not None)
             if observed != summarised:
                 writing = writing.elsewhere(change.in_scope(summarised))
             writing.summary(found.summary)
     with transaction(connection):
         # What a model said meanwhile is told the next time.
-        is_all = existing_observations.by_models(connection, session_id) == said
+        is_all = existing_observations.model_answer_rows(connection, session_id) == said
         upto = steps[-1].id if is_all else ""
         session_table.made_memory(connection, session_id, upto, writing.node)
     return writing.written()
 
 
-def _there(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
+def _session_memory(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
     """Memory from where the session worked."""
     name = ids.session_id(session.id)
     if os.path.isabs(session.folder):
@@ -110,7 +110,7 @@ def _scopes(there: Memory) -> tuple[str, str]:
     return PROJECT if shared == "all" else USER, USER if shared == "none" else PROJECT
 
 
-class _Writing:
+class _SessionWriter:
     """What is written to one store, in one change."""
 
     def __init__(self, change: Change, session: Session, steps: Sequence[Step]) -> None:
@@ -125,12 +125,12 @@ class _Writing:
         self._changed: list[NodeId] = []
         self._again: list[NodeId] = []
         self._withdrawn: list[NodeId] = []
-        self._unwanted: list[Observation] = []
+        self._deleted: list[Observation] = []
         """What a person has deleted."""
         self.node: NodeId | None = None
 
-    def written(self) -> Written:
-        return Written(
+    def written(self) -> SessionWriteResult:
+        return SessionWriteResult(
             self._session.id,
             tuple(self._new),
             tuple(self._changed),
@@ -139,12 +139,12 @@ class _Writing:
             self.node,
         )
 
-    def elsewhere(self, change: Change) -> "_Writing":
+    def elsewhere(self, change: Change) -> "_SessionWriter":
         """Go on in another store."""
-        other = _Writing(change, self._session, self._steps)
+        other = _SessionWriter(change, self._session, self._steps)
         other._new, other._changed = self._new, self._changed
         other._again, other._withdrawn = self._again, self._withdrawn
-        other._unwanted = self._unwanted
+        other._deleted = self._deleted
         return other
 
     def observations(self, found: Sequence[Observation], *, is_whole: bool) -> None:
@@ -152,7 +152,9 @@ class _Writing:
         others = self._others([each.key for each in fresh]) if fresh else []
         is_by_model = any(each.said_by == MODEL for each in fresh)
         settled = (
-            existing_observations.settled(self._change.graph, self._session.id, AUTHOR)
+            existing_observations.titles_changed_by_others(
+                self._change.graph, self._session.id, AUTHOR
+            )
             if is_by_model
             else []
         )
@@ -162,9 +164,9 @@ class _Writing:
                 self._keep(known, each)
             elif each.said_by == MODEL and any(dedupe.is_same(each.title, it) for it in settled):
                 # A model says it in other words the next time. What a person did to it holds.
-                self._unwanted.append(each)
-            elif same := existing_observations.same(each, others):
-                self._see_again(same, each)
+                self._deleted.append(each)
+            elif same := existing_observations.find_same(each, others):
+                self._count_again(same, each)
             elif not existing_observations.is_stated(each, others):
                 self._add(each)
         if fresh:
@@ -177,7 +179,7 @@ class _Writing:
         self.node = known.id if known else None
         if found is None:
             return
-        found = deleted_by_user.without(found, self._unwanted)
+        found = deleted_by_user.without(found, self._deleted)
         first = self._steps[0].id
         if known and str(known.metadata.get("first", "")) < first:
             # The beginning of the session is forgotten. What was told of it is not.
@@ -207,10 +209,10 @@ class _Writing:
             "observation", found.evidence[0], found.key, _content(found), metadata, times, tags
         )
         if node_id is not None:
-            self._known[found.key] = Told(node_id, metadata, found.title, found.kind)
+            self._known[found.key] = KnownNode(node_id, metadata, found.title, found.kind)
             self._mention(node_id, found.files)
         else:
-            self._unwanted.append(found)
+            self._deleted.append(found)
 
     def _put(
         self,
@@ -236,7 +238,7 @@ class _Writing:
         self._new.append(node_id)
         return node_id
 
-    def _keep(self, known: Told, found: Observation) -> None:
+    def _keep(self, known: KnownNode, found: Observation) -> None:
         """Let a node of this session say what is found now."""
         if known.metadata.get("session") != self._session.id:
             # Another session told it, and this one was counted.
@@ -251,7 +253,7 @@ class _Writing:
             self._mention(known.id, found.files)
 
     def _update(
-        self, known: Told, content: str, metadata: Mapping[str, Any], updated_at: str
+        self, known: KnownNode, content: str, metadata: Mapping[str, Any], updated_at: str
     ) -> bool:
         if not self._is_ours(known.id, "node.put"):
             return False
@@ -267,7 +269,7 @@ class _Writing:
         about = records.about(self._change.graph.connection, node_id, kind)
         return not about or max(about, key=lambda record: record.order).author == AUTHOR
 
-    def _see_again(self, same: Told, found: Observation) -> None:
+    def _count_again(self, same: KnownNode, found: Observation) -> None:
         sessions = same.texts("sessions")
         if self._session.id in sessions:
             return
@@ -291,7 +293,7 @@ class _Writing:
         self._change.tag(same.id, f"session:{self._session.id}")
         self._again.append(same.id)
 
-    def _supersede(self, fresh: Sequence[Observation], others: Sequence[Told]) -> None:
+    def _supersede(self, fresh: Sequence[Observation], others: Sequence[KnownNode]) -> None:
         """Let a decision take the place of those that it contradicts outright."""
         decided = [each for each in (*others, *self._known.values()) if each.kind == "decision"]
         for each in fresh:
@@ -313,10 +315,10 @@ class _Writing:
         """Delete what this session told of itself, and its steps do not say any more."""
         there = {step.id for step in self._steps}
         for key, known in self._known.items():
-            is_told = key in keys or key == _SUMMARY
+            is_repeated = key in keys or key == _SUMMARY
             is_shared = known.metadata.get("session") != self._session.id
             evidence = known.texts("evidence")
-            if is_told or is_shared or len(known.texts("sessions")) > 1:
+            if is_repeated or is_shared or len(known.texts("sessions")) > 1:
                 continue
             if not evidence or not there.issuperset(evidence):
                 # Its steps are forgotten, so nobody can tell.
@@ -351,7 +353,7 @@ class _Writing:
             **({"said_by": found.said_by} if found.said_by else {}),
         }
 
-    def _others(self, keys: Sequence[str]) -> list[Told]:
+    def _others(self, keys: Sequence[str]) -> list[KnownNode]:
         """What the project knows beside this session: the newest, and what has the same key."""
         return existing_observations.of_project(
             self._change.graph, self._tag, keys, set(self._known)
@@ -373,7 +375,7 @@ def _sections(found: Summary) -> dict[str, Any]:
     }
 
 
-def _joined(known: Told, found: Summary) -> Summary:
+def _joined(known: KnownNode, found: Summary) -> Summary:
     """A summary of which only the end can be made anew."""
     request, title = known.metadata.get("request"), known.metadata.get("title")
 

@@ -11,7 +11,7 @@ from ctx.synthesis.discoveries import discoveries
 from ctx.synthesis.fixes import fixes
 from ctx.synthesis.observations import NOTHING, Observation, Synthesis
 from ctx.synthesis.summary import summarise
-from ctx.synthesis.timeline import Course
+from ctx.synthesis.timeline import Timeline
 
 MOST_STEPS = 20_000
 """Of a session that is longer, the last ones count."""
@@ -23,21 +23,21 @@ def synthesise(session: Session, steps: Sequence[Step], *, is_over: bool) -> Syn
     Bug fixes, decisions and discoveries hold as soon as they are there. What was built, and what
     the session was about, is told when the agent rests: it has said its last word, or is gone.
     """
-    course = Course([step for step in steps[-MOST_STEPS:] if step.session == session.id])
-    if not course.prompts and not course.edits:
+    timeline = Timeline([step for step in steps[-MOST_STEPS:] if step.session == session.id])
+    if not timeline.prompts and not timeline.edits:
         return NOTHING
-    fixed = fixes(course)
-    told = [*fixed.observations, *decisions(course)]
-    found_out = [*discoveries(course), *fixed.flaky]
+    fixed = fixes(timeline)
+    told = [*fixed.observations, *decisions(timeline)]
+    found_out = [*discoveries(timeline), *fixed.flaky]
     # What was found out may be told already, as the cause of a fix or as a decision.
     learned = [*fixed.causes, *(each.title for each in found_out)]
     texts = [*fixed.causes, *(f"{each.title} {each.text}" for each in told)]
-    told += [each for each in found_out if not dedupe.is_told(each.title, texts)]
-    if not (is_over or is_at_rest(course.steps)):
+    told += [each for each in found_out if not dedupe.is_repeated(each.title, texts)]
+    if not (is_over or is_at_rest(timeline.steps)):
         return Synthesis(_in_order(told), None)
-    built, done = changes(course, fixed.edits, fixed.failing)
+    built, done = changes(timeline, fixed.edits, fixed.failing)
     told += built
-    return Synthesis(_in_order(told), summarise(course, told, learned, fixed, done))
+    return Synthesis(_in_order(told), summarise(timeline, told, learned, fixed, done))
 
 
 def is_at_rest(steps: Sequence[Step]) -> bool:

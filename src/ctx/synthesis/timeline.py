@@ -42,7 +42,7 @@ _ABOUT_FIXING = re.compile(
 )
 
 
-class Said(NamedTuple):
+class ChatMessage(NamedTuple):
     """A prompt, or a message of the agent."""
 
     at: int
@@ -62,7 +62,7 @@ class Goal(NamedTuple):
     """The place behind its last step."""
 
 
-class Course:
+class Timeline:
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = _with_shell_edits(steps)
         self.edits = [
@@ -80,12 +80,14 @@ class Course:
         install, an automatic fix."""
 
     @cached_property
-    def prompts(self) -> tuple[Said, ...]:
+    def prompts(self) -> tuple[ChatMessage, ...]:
         """What a person asked and told, without commands that have nothing behind them."""
-        return tuple(said for said in self._said("prompt") if not _BARE_COMMAND.match(said.text))
+        return tuple(
+            said for said in self._messages_of_kind("prompt") if not _BARE_COMMAND.match(said.text)
+        )
 
     @cached_property
-    def requests(self) -> tuple[Said, ...]:
+    def requests(self) -> tuple[ChatMessage, ...]:
         """The prompts that ask for something, rather than agree to it."""
         return tuple(said for said in self.prompts if not agrees(said.text))
 
@@ -113,9 +115,9 @@ class Course:
         return any(is_about_fixing(said.text) for said in prompts)
 
     @cached_property
-    def messages(self) -> tuple[Said, ...]:
+    def messages(self) -> tuple[ChatMessage, ...]:
         """What the agent said, without its subagents."""
-        return self._said("say")
+        return self._messages_of_kind("say")
 
     @cached_property
     def first_edits(self) -> dict[str, int]:
@@ -175,13 +177,13 @@ class Course:
         first, last = bisect_right(self.remedies, after), bisect_left(self.remedies, before)
         return self.remedies[first:last]
 
-    def last_before(self, place: int) -> Said | None:
+    def last_before(self, place: int) -> ChatMessage | None:
         """The last message of the agent before a place."""
         index = bisect_left(self._places, place)
         return self.messages[index - 1] if index else None
 
     @cached_property
-    def last_words(self) -> tuple[Said, ...]:
+    def last_words(self) -> tuple[ChatMessage, ...]:
         """The last messages of the agent before a person spoke again, or nobody did."""
         found = {}
         for place in [*self._prompt_places, len(self.steps)]:
@@ -191,7 +193,7 @@ class Course:
         return tuple(found.values())
 
     @cached_property
-    def reports(self) -> tuple[Said, ...]:
+    def reports(self) -> tuple[ChatMessage, ...]:
         """The last words of turns in which nothing was edited."""
         places = [0, *self._prompt_places]
         begins = [places[bisect_left(places, said.at) - 1] for said in self.last_words if said.at]
@@ -202,11 +204,11 @@ class Course:
             if not self.edits_between(begin, said.at)
         )
 
-    def closings(self, goal: Goal) -> tuple[Said, ...]:
+    def closings(self, goal: Goal) -> tuple[ChatMessage, ...]:
         """Those that belong to a goal."""
         return tuple(said for said in self.last_words if goal.start <= said.at < goal.end)
 
-    def messages_between(self, after: int, before: int) -> tuple[Said, ...]:
+    def messages_between(self, after: int, before: int) -> tuple[ChatMessage, ...]:
         first, last = bisect_right(self._places, after), bisect_left(self._places, before)
         return self.messages[first:last]
 
@@ -222,7 +224,7 @@ class Course:
     def _places(self) -> list[int]:
         return [said.at for said in self.messages]
 
-    def _said(self, kind: str) -> tuple[Said, ...]:
+    def _messages_of_kind(self, kind: str) -> tuple[ChatMessage, ...]:
         places = [
             index
             for index, step in enumerate(self.steps)
@@ -230,15 +232,15 @@ class Course:
         ]
         if len(places) > _FIRST + _LAST:
             places = places[:_FIRST] + places[-_LAST:]
-        found: dict[str, Said] = {}
+        found: dict[str, ChatMessage] = {}
         left = _MOST_SENTENCES
         for index in places:
             step = self.steps[index]
             text = without_injected(without_private(step.text[:_LONGEST_TEXT])).strip()
             # The hook and the transcript tell the same message.
             if text and text not in found:
-                told = tuple(sentences.of(text) if left > 0 else ())
-                found[text] = Said(index, step, text, told)
+                told = tuple(sentences.split_sentences(text) if left > 0 else ())
+                found[text] = ChatMessage(index, step, text, told)
                 left -= len(told)
         return tuple(found.values())
 
@@ -274,7 +276,7 @@ def _is_inside(path: str) -> bool:
     return bool(path) and not path.startswith(("/", "..", "~"))
 
 
-def _is_goal(said: Said) -> bool:
+def _is_goal(said: ChatMessage) -> bool:
     first = said.sentences[0].text if said.sentences else said.text[:400]
     return (
         len(dedupe.words(said.text)) >= _FEWEST_WORDS

@@ -17,9 +17,9 @@ from typing import Any
 from ctx.capture.steps import Step
 from ctx.synthesis import dedupe, final_message, one_line_text
 from ctx.synthesis.by_model import model_answers as stored
-from ctx.synthesis.by_model.model_answers import Kept
+from ctx.synthesis.by_model.model_answers import ModelAnswer
 from ctx.synthesis.by_model.parse_answer import in_one_line
-from ctx.synthesis.by_model.questions import KINDS, SECTIONS, last_of
+from ctx.synthesis.by_model.questions import KINDS, SECTIONS, last_step_id
 from ctx.synthesis.failures import is_failing
 from ctx.synthesis.observations import (
     LONGEST_LINE,
@@ -49,7 +49,7 @@ _LEAST_ROOM = 80
 
 
 def merged(
-    found: Synthesis, steps: Sequence[Step], answers: Sequence[Kept], *, is_whole: bool
+    found: Synthesis, steps: Sequence[Step], answers: Sequence[ModelAnswer], *, is_whole: bool
 ) -> Synthesis:
     """What there is to keep of a session with what a model said of it.
 
@@ -66,21 +66,21 @@ def merged(
         for each in _observations(answer, by_id)
         if is_whole or each.kind not in _LATE
     ]
-    lent = _lent(found.observations, told)
+    lent = _matches(found.observations, told)
     standing = [
-        _in_words_of(each, told[lent[each.key]]) if each.key in lent else each
+        _reworded_observation(each, told[lent[each.key]]) if each.key in lent else each
         for each in found.observations
     ]
     used = set(lent.values())
     for index, each in enumerate(told):
         is_shown = any(_can_show(each.kind, by_id[step]) for step in each.evidence)
-        if index not in used and is_shown and not _is_told(each, standing):
-            standing.append(_marked(each))
+        if index not in used and is_shown and not _is_known(each, standing):
+            standing.append(_marked_as_model(each))
     ordered = tuple(sorted(standing, key=lambda each: each.at))
     return Synthesis(ordered, _summary(found.summary, ordered, steps, stored.summary_of(answers)))
 
 
-def _observations(answer: Kept, by_id: Mapping[str, Step]) -> list[Observation]:
+def _observations(answer: ModelAnswer, by_id: Mapping[str, Step]) -> list[Observation]:
     """What an answer says. What rests on steps that are forgotten was told when they were there."""
     said = answer.body.get("observations")
     found = []
@@ -120,7 +120,7 @@ def _can_show(kind: ObservationKind, step: Step) -> bool:
             return step.kind in ("write", "command", "agent") and step.ok and not is_failing(step)
 
 
-def _key(answer: Kept, kind: str, title: str) -> str:
+def _key(answer: ModelAnswer, kind: str, title: str) -> str:
     """Of what is said, not of its place: the next answer may have another order."""
     digest = blake2b(f"{kind}\0{title}".encode("utf-8", "replace"), digest_size=8)
     return f"{MODEL}:{answer.first}:{digest.hexdigest()}"
@@ -139,7 +139,7 @@ def _symbols(shown_by: Sequence[Step]) -> tuple[str, ...]:
     ]
 
 
-def _lent(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str, int]:
+def _matches(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str, int]:
     """Which observation is the same as which of the model's: by its key, the other's place."""
     places: dict[str, list[int]] = {}
     for place, other in enumerate(told):
@@ -151,7 +151,7 @@ def _lent(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str
         pairs += [
             (-count, told[place].kind != each.kind, number, place)
             for place, count in shared.items()
-            if _speaks_of(told[place], each)
+            if _is_same_thing(told[place], each)
         ]
     lent: dict[str, int] = {}
     used: set[int] = set()
@@ -162,7 +162,7 @@ def _lent(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str
     return lent
 
 
-def _speaks_of(told: Observation, found: Observation) -> bool:
+def _is_same_thing(told: Observation, found: Observation) -> bool:
     """Whether two observations that share a step are about the same thing."""
     if told.kind != found.kind and not {told.kind, found.kind} <= set(_LATE):
         return False
@@ -170,7 +170,7 @@ def _speaks_of(told: Observation, found: Observation) -> bool:
     return not dedupe.words(f"{told.title} {told.text}").isdisjoint(dedupe.words(known))
 
 
-def _in_words_of(found: Observation, told: Observation) -> Observation:
+def _reworded_observation(found: Observation, told: Observation) -> Observation:
     if found.said_by == "user":
         return found
     # What the steps show is worth more than words.
@@ -181,7 +181,7 @@ def _in_words_of(found: Observation, told: Observation) -> Observation:
     )
 
 
-def _marked(told: Observation) -> Observation:
+def _marked_as_model(told: Observation) -> Observation:
     """What only a model says, so that its reader knows."""
     return told._replace(text=_before(told.text, "Told by a model."))
 
@@ -197,11 +197,14 @@ def _before(text: str, rest: str) -> str:
     return f"{shown} {rest}".strip()
 
 
-def _is_told(told: Observation, standing: Sequence[Observation]) -> bool:
+def _is_known(told: Observation, standing: Sequence[Observation]) -> bool:
     """Whether it is said already, in almost the same words."""
     return any(
         dedupe.is_same(told.title, other.title)
-        or (other.said_by == "user" and dedupe.is_told(told.title, [f"{other.title} {other.text}"]))
+        or (
+            other.said_by == "user"
+            and dedupe.is_repeated(told.title, [f"{other.title} {other.text}"])
+        )
         for other in standing
         if other.kind == told.kind
     )
@@ -211,7 +214,7 @@ def _summary(
     found: Summary | None,
     told: Sequence[Observation],
     steps: Sequence[Step],
-    answer: Kept | None,
+    answer: ModelAnswer | None,
 ) -> Summary | None:
     """What is certain of a session, and the rest in the model's words.
 
@@ -221,7 +224,7 @@ def _summary(
     if found is None or answer is None or answer.problem or not answer.steps:
         return found
     said = {name: _lines(answer.body, name) for name in SECTIONS}
-    if last_of(steps) > answer.steps[-1] or not any(said.values()):
+    if last_step_id(steps) > answer.steps[-1] or not any(said.values()):
         return found
     title = _text(answer.body, "title", LONGEST_NAME)
     done = tuple(line for line in said["completed"] if not final_message.is_all_well(line))
@@ -249,7 +252,7 @@ def _reworded(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
 
 def _with_more(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
     """What was found, and whatever a model said that it does not say."""
-    more = [line for line in said if not dedupe.is_told(line, found)]
+    more = [line for line in said if not dedupe.is_repeated(line, found)]
     return one_line_text.distinct((*found, *more))[: max(_MOST_LINES, len(found))]
 
 

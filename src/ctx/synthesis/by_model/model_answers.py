@@ -6,14 +6,14 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx.redaction import redact
-from ctx.synthesis.by_model.questions import Kind, Question
+from ctx.synthesis.by_model.questions import Kind, ModelQuestion
 
 _COLUMNS = "session, kind, first, steps, at, model, body, problem"
 _LONGEST_PROBLEM = 300
 _LONGEST_MODEL = 200
 
 
-class Kept(NamedTuple):
+class ModelAnswer(NamedTuple):
     """One answer, or why there is none."""
 
     session: str
@@ -27,9 +27,11 @@ class Kept(NamedTuple):
     problem: str
 
 
-def kept(question: Question, at: str, model: str, body: dict[str, Any], problem: str) -> Kept:
+def new_answer(
+    question: ModelQuestion, at: str, model: str, body: dict[str, Any], problem: str
+) -> ModelAnswer:
     """What is to be kept of an answer. Its body has been read, so it holds no secret."""
-    return Kept(
+    return ModelAnswer(
         *(question.session, question.kind, question.first, question.steps, at),
         redact(model).text[:_LONGEST_MODEL],
         body,
@@ -37,7 +39,7 @@ def kept(question: Question, at: str, model: str, body: dict[str, Any], problem:
     )
 
 
-def put(connection: Connection, answer: Kept) -> None:
+def put(connection: Connection, answer: ModelAnswer) -> None:
     """Inside a transaction; in the place of what was answered about the same before.
 
     One that is of no use does not take the place of one that is, and that is still of it all.
@@ -57,15 +59,15 @@ def put(connection: Connection, answer: Kept) -> None:
     )
 
 
-def of_session(connection: Connection, session: str) -> list[Kept]:
+def of_session(connection: Connection, session: str) -> list[ModelAnswer]:
     """What was answered about a session, in the order of its steps."""
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM model_answers WHERE session = ? ORDER BY kind, first", (session,)
     )
-    return [read(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
-def standing(connection: Connection, session: str) -> tuple[int, str | None]:
+def count_and_last(connection: Connection, session: str) -> tuple[int, str | None]:
     """How many answers there are about a session, and when the last of them came."""
     found: tuple[int, str | None] = connection.execute(
         "SELECT count(*), max(at) FROM model_answers WHERE session = ?", (session,)
@@ -89,30 +91,30 @@ def sessions(connection: Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-def asked_about(answers: Sequence[Kept]) -> set[str]:
+def asked_about(answers: Sequence[ModelAnswer]) -> set[str]:
     """The steps that a model was asked about, whatever it said."""
     return {step for answer in answers if answer.kind == "steps" for step in answer.steps}
 
 
-def summary_of(answers: Sequence[Kept]) -> Kept | None:
+def summary_of(answers: Sequence[ModelAnswer]) -> ModelAnswer | None:
     return next((answer for answer in answers if answer.kind == "summary"), None)
 
 
-def _is_about(answer: Kept, other: Kept) -> bool:
+def _is_about(answer: ModelAnswer, other: ModelAnswer) -> bool:
     """Whether two answers are about the same steps, or both about the whole."""
     is_same = answer.kind == "summary" or not set(answer.steps).isdisjoint(other.steps)
     return answer.kind == other.kind and is_same
 
 
-def _is_good_for(answer: Kept, other: Kept) -> bool:
+def _is_good_for(answer: ModelAnswer, other: ModelAnswer) -> bool:
     return not answer.problem and (answer.kind == "steps" or answer.steps >= other.steps)
 
 
-def read(row: Sequence[str]) -> Kept:
+def from_row(row: Sequence[str]) -> ModelAnswer:
     """Out of its row; one that somebody has damaged says nothing."""
     session, kind, first, steps, at, model, body, problem = row
     ids, said = _json(steps), _json(body)
-    return Kept(
+    return ModelAnswer(
         session,
         "steps" if kind == "steps" else "summary",
         first,

@@ -14,7 +14,7 @@ from ctx.capture.private import without_private
 from ctx.redaction import redact
 from ctx.synthesis import dedupe, one_line_text
 from ctx.synthesis.by_model import questions
-from ctx.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, Question
+from ctx.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, ModelQuestion
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,
@@ -30,20 +30,20 @@ _MOST_LINES = 8
 _THOUGHT = "</think>"
 
 
-class Read(NamedTuple):
+class ParsedAnswer(NamedTuple):
     body: dict[str, Any]
     """What is kept of the answer: texts that are clean and short, and steps by their ids."""
-    complaint: str = ""
+    problem: str = ""
     """What is wrong with it; then there is nothing to keep."""
-    can_be_mended: bool = False
+    can_be_repaired: bool = False
     """Whether the answer itself has what is missing, in another form: else it would be made up."""
 
 
-def read(text: str, question: Question) -> Read:
+def read(text: str, question: ModelQuestion) -> ParsedAnswer:
     """What an answer says to a question."""
     found = _outermost_object(text)
     if found is None:
-        return Read({}, "it is no JSON object, or not a whole one.", "{" in text)
+        return ParsedAnswer({}, "it is no JSON object, or not a whole one.", "{" in text)
     return _observations(found, question) if question.kind == "steps" else _summary(found)
 
 
@@ -60,15 +60,15 @@ def _outermost_object(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _observations(found: dict[str, Any], question: Question) -> Read:
+def _observations(found: dict[str, Any], question: ModelQuestion) -> ParsedAnswer:
     told = found.get("observations")
     if not isinstance(told, list):
         return _refused('there is no list "observations".')
     kept = []
-    complaints = []
+    problems = []
     for number, each in enumerate(told[:MOST_OBSERVATIONS], 1):
-        if complaint := _complaint(each):
-            complaints.append(f"observation {number} {complaint}")
+        if problem := _problem(each):
+            problems.append(f"observation {number} {problem}")
             continue
         title = _clean(each["title"], LONGEST_TITLE)
         steps = [step for step in sorted(set(each["steps"])) if 0 < step <= len(question.steps)]
@@ -83,9 +83,9 @@ def _observations(found: dict[str, Any], question: Question) -> Read:
                 "files": _files(each.get("files", []), question.files),
             }
         )
-    if complaints and not kept:
-        return _refused(complaints[0])
-    return Read({"observations": kept})
+    if problems and not kept:
+        return _refused(problems[0])
+    return ParsedAnswer({"observations": kept})
 
 
 def _is_worth_keeping(title: str) -> bool:
@@ -93,11 +93,11 @@ def _is_worth_keeping(title: str) -> bool:
         dedupe.is_junk(title)
         or dedupe.is_narration(title)
         or dedupe.is_report(title)
-        or questions.is_of_prompt(title)
+        or questions.repeats_prompt(title)
     )
 
 
-def _complaint(told: object) -> str:
+def _problem(told: object) -> str:
     """What is wrong with an observation."""
     if not isinstance(told, dict):
         return "is no object."
@@ -127,12 +127,12 @@ def _files(named: Sequence[str], known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))[:MOST_FILES]
 
 
-def _summary(found: dict[str, Any]) -> Read:
+def _summary(found: dict[str, Any]) -> ParsedAnswer:
     title = found.get("title", "")
     if not isinstance(title, str):
         return _refused('"title" is no text.')
     title = _clean(title, LONGEST_NAME)
-    body: dict[str, Any] = {"title": "" if questions.is_of_prompt(title) else title}
+    body: dict[str, Any] = {"title": "" if questions.repeats_prompt(title) else title}
     for name in SECTIONS:
         lines = found.get(name, [])
         if not isinstance(lines, list) or not all(isinstance(each, str) for each in lines):
@@ -141,11 +141,11 @@ def _summary(found: dict[str, Any]) -> Read:
         body[name] = [
             line
             for line in dict.fromkeys(cleaned)
-            if dedupe.words(line) and not questions.is_of_prompt(line)
+            if dedupe.words(line) and not questions.repeats_prompt(line)
         ]
     if not any(body[name] for name in SECTIONS):
-        return Read({}, "all of its lists are empty.")
-    return Read(body)
+        return ParsedAnswer({}, "all of its lists are empty.")
+    return ParsedAnswer(body)
 
 
 def in_one_line(text: str, longest: int) -> str:
@@ -159,5 +159,5 @@ def _clean(text: str, longest: int) -> str:
     return in_one_line(redact(text[:_LONGEST_FIELD]).text, longest)
 
 
-def _refused(complaint: str) -> Read:
-    return Read({}, complaint, can_be_mended=True)
+def _refused(problem: str) -> ParsedAnswer:
+    return ParsedAnswer({}, problem, can_be_repaired=True)

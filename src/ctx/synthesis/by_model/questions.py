@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from ctx.capture.steps import Step
 from ctx.llm.protocol import Request
 from ctx.synthesis import dedupe, one_line_text
-from ctx.synthesis.by_model.step_batches import MOST_TOKENS, Stretch
+from ctx.synthesis.by_model.step_batches import MOST_TOKENS, StepBatch
 from ctx.synthesis.by_model.step_text import indented
 from ctx.synthesis.observations import (
     LONGEST_LINE,
@@ -23,7 +23,7 @@ from ctx.synthesis.observations import (
     Summary,
     Synthesis,
 )
-from ctx.synthesis.timeline import Course
+from ctx.synthesis.timeline import Timeline
 from ctx.tokens import estimate
 
 Kind = Literal["steps", "summary"]
@@ -46,7 +46,7 @@ _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
 
-class Voice(NamedTuple):
+class QuestionOptions(NamedTuple):
     """How much a model is told, and how it is to answer, whatever it is asked."""
 
     max_tokens: int
@@ -55,15 +55,15 @@ class Voice(NamedTuple):
     most_tokens: int = MOST_TOKENS
     """Of what it is told of a session in one question."""
 
-    def within(self, context_tokens: int) -> "Voice":
+    def within(self, context_tokens: int) -> "QuestionOptions":
         """For a model that takes so much in one request, with its answer."""
         longest = min(self.max_tokens, context_tokens // _FOR_THE_ANSWER)
         # Our estimate is one.
-        room = (context_tokens - longest) * 8 // 10 - _own_words()
+        room = (context_tokens - longest) * 8 // 10 - _own_prompt_tokens()
         return self._replace(max_tokens=longest, most_tokens=min(self.most_tokens, room))
 
 
-class Name(NamedTuple):
+class QuestionName(NamedTuple):
     """Which question it is, whatever it says."""
 
     session: str
@@ -71,7 +71,7 @@ class Name(NamedTuple):
     first: str
 
 
-class Question(NamedTuple):
+class ModelQuestion(NamedTuple):
     """Something to ask a model, and what its answer is held against."""
 
     session: str
@@ -88,45 +88,51 @@ class Question(NamedTuple):
         return self.steps[0] if self.kind == "steps" else ""
 
     @property
-    def name(self) -> "Name":
+    def name(self) -> "QuestionName":
         """The same for the same question, when it is made again."""
-        return Name(self.session, self.kind, self.first)
+        return QuestionName(self.session, self.kind, self.first)
 
 
-def of_stretch(session: str, stretch: Stretch, asked: Step | None, voice: Voice) -> Question:
+def batch_question(
+    session: str, batch: StepBatch, asked: Step | None, voice: QuestionOptions
+) -> ModelQuestion:
     """What of some steps is worth keeping. `asked` is what a person had asked for before them."""
     before = f"Asked for before:\n{indented(asked.text, _LONGEST_ASKED)}\n" if asked else ""
     prompt = _prompt("steps").substitute(
-        steps=f"{before}{stretch.text}",
+        steps=f"{before}{batch.text}",
         first=1,
-        last=len(stretch.steps),
+        last=len(batch.steps),
         most=MOST_OBSERVATIONS,
     )
-    ids = tuple(step.id for step in stretch.steps)
+    ids = tuple(step.id for step in batch.steps)
     request = _request(prompt, voice, _OBSERVATIONS)
-    return Question(session, "steps", ids, stretch.files, request)
+    return ModelQuestion(session, "steps", ids, batch.files, request)
 
 
-def of_session(session: str, steps: Sequence[Step], told: Synthesis, voice: Voice) -> Question:
+def summary_question(
+    session: str, steps: Sequence[Step], told: Synthesis, voice: QuestionOptions
+) -> ModelQuestion:
     """How a whole session is summed up, from what is known of it already."""
-    course = Course(steps)
+    timeline = Timeline(steps)
     parts = [
-        _part("Asked for", _asked(course)),
-        _part("Observed", [_in_words(each) for each in told.observations[-_MOST_TOLD:]]),
+        _part("Asked for", _request_lines(timeline)),
+        _part("Observed", [_observation_line(each) for each in told.observations[-_MOST_TOLD:]]),
     ]
-    if course.last_words:
-        parts.append(f"Said last:\n{indented(course.last_words[-1].text, _LONGEST_CLOSING)}")
-    parts += _found_by_itself(told.summary) if told.summary else []
+    if timeline.last_words:
+        parts.append(f"Said last:\n{indented(timeline.last_words[-1].text, _LONGEST_CLOSING)}")
+    parts += _summary_parts(told.summary) if told.summary else []
     prompt = _prompt("end").substitute(known=_fitting(parts, voice.most_tokens))
-    return Question(session, "summary", (last_of(steps),), (), _request(prompt, voice, _SUMMARY))
+    return ModelQuestion(
+        session, "summary", (last_step_id(steps),), (), _request(prompt, voice, _SUMMARY)
+    )
 
 
-def to_mend(question: Question, answer: str, complaint: str) -> Request:
+def repair_request(question: ModelQuestion, answer: str, problem: str) -> Request:
     """The same once more, in the form that was asked for."""
     form = question.request.schema or {}
     prompt = _prompt("mend").substitute(
         answer=f"    {_cut(answer)}",
-        complaint=complaint,
+        complaint=problem,
         form=json.dumps(form, separators=(",", ":")),
     )
     return question.request._replace(parts=(prompt,))
@@ -138,36 +144,36 @@ def _cut(answer: str) -> str:
     return line.encode("utf-8", "replace")[:_LONGEST_ANSWER].decode("utf-8", "ignore")
 
 
-def most_tokens(question: Question) -> int:
+def most_tokens(question: ModelQuestion) -> int:
     """What asking it can take at most, with a second try; each byte may be a token."""
-    mended = to_mend(question, "", "")
+    mended = repair_request(question, "", "")
     second = _size(mended) + _LONGEST_MENDED + mended.max_tokens
     return most_at_once(question) + second
 
 
-def most_at_once(question: Question) -> int:
+def most_at_once(question: ModelQuestion) -> int:
     """The same for the first try alone."""
     return _size(question.request) + question.request.max_tokens
 
 
-def most_more(stretches: int) -> int:
+def most_more_for_summary(batches: int) -> int:
     """What a summary can take more, when so many stretches of steps will have been told."""
-    told = min(_MOST_TOLD, MOST_OBSERVATIONS * stretches)
+    told = min(_MOST_TOLD, MOST_OBSERVATIONS * batches)
     # A character has three bytes at most, or is written as two.
     return told * 3 * (_LONGEST_TOLD + len("    \n"))
 
 
-def is_of_prompt(text: str) -> bool:
+def repeats_prompt(text: str) -> bool:
     """Whether a model says again what we said to it, as an example or of its form."""
     return any(dedupe.is_same(text, ours) for ours in _own_phrases())
 
 
-def last_of(steps: Sequence[Step]) -> str:
+def last_step_id(steps: Sequence[Step]) -> str:
     """The id of the last step that a summary tells of; empty where there is none."""
     return next((step.id for step in reversed(steps) if step.kind != "mark"), "")
 
 
-def _request(prompt: str, voice: Voice, schema: Mapping[str, Any]) -> Request:
+def _request(prompt: str, voice: QuestionOptions, schema: Mapping[str, Any]) -> Request:
     begin = _prompt("begin").substitute()
     return Request(begin, (prompt,), voice.max_tokens, voice.temperature, schema)
 
@@ -184,19 +190,19 @@ def _size(request: Request) -> int:
     return len(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")) + _AROUND
 
 
-def _asked(course: Course) -> list[str]:
+def _request_lines(timeline: Timeline) -> list[str]:
     """The first and the last things that were asked for."""
-    texts = [said.text for said in course.requests]
+    texts = [said.text for said in timeline.requests]
     if len(texts) > _MOST_ASKED:
         texts = texts[: _MOST_ASKED // 2] + texts[-_MOST_ASKED // 2 :]
     return [one_line_text.shortened(text, _LONGEST_ASKED) for text in texts]
 
 
-def _in_words(told: Observation) -> str:
+def _observation_line(told: Observation) -> str:
     return one_line_text.shortened(f"{told.kind}: {told.title}. {told.text}", _LONGEST_TOLD)
 
 
-def _found_by_itself(summary: Summary) -> list[str]:
+def _summary_parts(summary: Summary) -> list[str]:
     """What is known without a model. It is no question of words which files were edited."""
     return [
         _part("Looked into", summary.investigated),
@@ -226,7 +232,7 @@ def _fitting(parts: Sequence[str], most_tokens: int) -> str:
 
 
 @cache
-def _own_words() -> int:
+def _own_prompt_tokens() -> int:
     """Tokens of what is said to a model beside the session, in the longest question."""
     begin, *others = (estimate(_prompt(name).template) for name in ("begin", "steps", "end"))
     return begin + max(others)

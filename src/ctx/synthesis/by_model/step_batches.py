@@ -20,7 +20,7 @@ _ENOUGH = 8
 _ENOUGH_AT_THE_END = 3
 
 
-class Stretch(NamedTuple):
+class StepBatch(NamedTuple):
     steps: tuple[Step, ...]
     """Those that are numbered in the question, from 1."""
     text: str
@@ -44,33 +44,33 @@ def due(
     *,
     is_over: bool,
     most_tokens: int = MOST_TOKENS,
-) -> list[Stretch]:
+) -> list[StepBatch]:
     """The stretches that are worth a question, of the steps that are not among the known ones."""
     waiting = [step for step in steps if step.id not in known and step.kind != "mark"]
     found = _stretches(waiting, most_tokens)
     return [each for each in found if _is_worth_it(each, is_over=is_over)]
 
 
-def _stretches(steps: Sequence[Step], most_tokens: int) -> list[Stretch]:
-    found: list[Stretch] = []
+def _stretches(steps: Sequence[Step], most_tokens: int) -> list[StepBatch]:
+    found: list[StepBatch] = []
     texts: list[str] = []
     first, size = 0, 0
     for index, step in enumerate(steps):
         text = shown(index - first + 1, step)
         more = estimate(text) + 1
         if texts and size + more > most_tokens:
-            found.append(Stretch(tuple(steps[first:index]), "\n".join(texts)))
+            found.append(StepBatch(tuple(steps[first:index]), "\n".join(texts)))
             first, size, texts = index, 0, []
             text = shown(1, step)
         texts.append(text)
         size += more
     if texts:
-        found.append(Stretch(tuple(steps[first:]), "\n".join(texts)))
+        found.append(StepBatch(tuple(steps[first:]), "\n".join(texts)))
     return found
 
 
-def _is_worth_it(stretch: Stretch, *, is_over: bool) -> bool:
+def _is_worth_it(batch: StepBatch, *, is_over: bool) -> bool:
     """Whether it can hold something that synthesis could not tell as well by itself."""
-    steps = stretch.steps
+    steps = batch.steps
     has_work = any(step.kind == "write" or is_failing(step) for step in steps)
     return has_work or len(steps) >= (_ENOUGH_AT_THE_END if is_over else _ENOUGH)

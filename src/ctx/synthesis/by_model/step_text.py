@@ -77,13 +77,13 @@ def _details(step: Step) -> Iterator[str]:
             yield from _lines(step.excerpt, _LONGEST_EXCERPT)
         case "command" if step.findings:
             for finding in step.findings[:_MOST_FINDINGS]:
-                yield f"{_INDENT}{_line(_complaint(finding), _LONGEST_LINE)}"
+                yield f"{_INDENT}{_line(_finding_line(finding), _LONGEST_LINE)}"
         case "command" if not step.ok or step.passed is False:
             # What went wrong stands at the end.
             yield from _lines(step.output[-_LONGEST_PRINTED:], _LONGEST_PRINTED)
 
 
-def _complaint(finding: Finding) -> str:
+def _finding_line(finding: Finding) -> str:
     place = f"{finding.path}:{finding.line}" if finding.line else finding.path
     return f"{place} {finding.code} {finding.message} {finding.test}"
 
