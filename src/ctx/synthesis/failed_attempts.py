@@ -1,4 +1,4 @@
-"""What was tried and did not help."""
+"""Edits that were tried and did not help."""
 
 import re
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from ctx.synthesis.timeline import Timeline
 
 _MOST_IN_VAIN = 3
 _SOME = 50
-"""Steps among which something is looked for."""
+"""The number of following steps that are searched."""
 _TRIES = re.compile(r"\b(?:try|trying|attempt|approach|maybe|perhaps|idea)\b", re.IGNORECASE)
 _UNDOES = re.compile(r"\bgit (?:checkout|restore|stash|reset|revert)\b")
 
 
 def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
-    """Edits after which the same thing was complained about, and that were no progress."""
+    """Edits after which the same check failed in the same way, or that were undone."""
     told: dict[tuple[int, ...], str] = {}
     for failure in found:
         pairs = zip(failure.fails, failure.fails[1:], strict=False)
@@ -27,7 +27,7 @@ def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, 
             if not edits or any(before < each < after for each in failure.passes):
                 continue
             steps = [timeline.steps[index] for index in edits]
-            # Where it failed in other words, it may have been a step on the way.
+            # A different message may mean progress.
             if failure.messages[number] == failure.messages[number + 1] or _is_undone(
                 timeline, steps, after
             ):
@@ -54,7 +54,7 @@ def _failed_attempt(
 
 
 def _is_undone(timeline: Timeline, edits: Sequence[Step], after: int) -> bool:
-    """Whether what these edits brought was taken out again."""
+    """Whether the lines that these edits added were removed again."""
     brought = {line[1:] for step in edits for line in changed_lines(step, "+")}
     paths = {step.path for step in edits}
     for step in timeline.steps[after : after + _SOME]:

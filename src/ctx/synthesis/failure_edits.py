@@ -1,8 +1,8 @@
-"""Which edits have settled a complaint, and whether what they settled was a bug.
+"""Which edits fixed a failure, and whether the failure was a bug.
 
-An agent also fails at what it is just writing, and puts that right: nobody needs to know later. So
-a complaint counts that was there before the session touched anything, or that is about something
-which the session did not make itself.
+An agent also causes failures in code that it is still writing, and fixes them; nobody needs to know
+later. So a failure counts only if it existed before the first edit, or if it concerns something
+that the session did not create.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ _FOUND_BROKEN, _ASKED_FOR, _BROKE_IT = 900, 800, 700
 
 
 def fixing_edits(timeline: Timeline, failure: Failure, gone: int) -> tuple[int, ...]:
-    """Of what was done before a check was content, that which can have been why.
+    """The edits before a check passed that can be the reason why.
 
-    Documents are not, where they are not what was complained about; and what was made new is not
-    while something was changed that was there before.
+    Edits of documents do not count unless the failure names them. Additions of new code do not
+    count if existing code was changed too.
     """
     last = failure.fails[-1]
-    # A command may edit and check in one line.
+    # A single command line may edit and check.
     edits = timeline.edits_between(last, gone + 1)
     able = [index for index in edits if _can_fix(timeline.steps[index].path, failure)]
     if not able:
@@ -43,23 +43,23 @@ def _only_adds(step: Step, failure: Failure) -> bool:
 
 
 def _is_named(path: str, failure: Failure) -> bool:
-    """Whether a complaint speaks of a file."""
+    """Whether a failure names a file."""
     name = path.rpartition("/")[2]
     return path == failure.path or any(name in said for said in failure.messages)
 
 
 def bug_confidence(timeline: Timeline, failure: Failure, edits: Sequence[int]) -> int:
-    """How sure it is that something was broken, rather than not finished; 0: not at all."""
+    """The confidence that something was broken and not just unfinished; 0 means no bug."""
     first = failure.fails[0]
     if failure.check.is_style:
         return 0
     if failure.check.goal == "run" and not _is_traced(timeline, failure, edits):
-        # A program can fail for many reasons that no edit has settled.
+        # A program can fail for many reasons that are unrelated to the edits.
         return 0
     if not timeline.edits or timeline.edits[0] > first:
         return _FOUND_BROKEN
     if all(is_of_tests(timeline.steps[index]) for index in edits):
-        # Tests follow what they test.
+        # Changing only tests fixes no bug.
         return 0
     is_asked_for = timeline.is_about_fixing(timeline.goal_at(first))
     if failure.test:
@@ -67,7 +67,7 @@ def bug_confidence(timeline: Timeline, failure: Failure, edits: Sequence[int]) -
         if is_asked_for:
             return _ASKED_FOR
         return 0 if made_at < first else _BROKE_IT
-    # A compiler that is not content with what is being changed is a part of changing it.
+    # Compiler errors in code that is being edited are part of editing it.
     is_own = failure.check.goal == "lint" or any(
         _touched(timeline, path, first) for path in (failure.path, *failure.check.targets)
     )
@@ -75,10 +75,10 @@ def bug_confidence(timeline: Timeline, failure: Failure, edits: Sequence[int]) -
 
 
 def _is_traced(timeline: Timeline, failure: Failure, edits: Sequence[int]) -> bool:
-    """Whether what failed is in a file that was edited then, as far as anybody said."""
+    """Whether the failing program, its targets or its output name an edited file."""
     check = failure.check
     said = " ".join([*check.targets, timeline.steps[failure.fails[-1]].output])
-    # `python -m shop.report` runs what is in `shop`.
+    # `python -m shop.report` runs code in `shop`.
     program = check.tool.partition(".")[0]
     for path in (timeline.steps[index].path for index in edits):
         is_own = program in path.split("/") or path.rpartition("/")[2] == check.tool
@@ -92,6 +92,6 @@ def _touched(timeline: Timeline, path: str, before: int) -> bool:
 
 
 def is_of_tests(step: Step) -> bool:
-    """Whether an edit is of tests alone; some languages have them beside the code."""
+    """Whether an edit changes only tests; some languages keep them beside the code."""
     items = net_changes([step])
     return one_line_text.is_test(step.path) or (bool(items) and all(each.is_test for each in items))

@@ -1,4 +1,4 @@
-"""What the agent said at the end: what was done, and what remains."""
+"""What the agent reports at the end of a turn: completed and remaining work."""
 
 import re
 from collections.abc import Sequence, Set
@@ -111,9 +111,9 @@ _OFFER = re.compile(
 
 
 def done(messages: Sequence[ChatMessage], names: Set[str]) -> tuple[str, ...]:
-    """What was done, by messages that end a turn.
+    """The sentences of final messages that report completed work.
 
-    Whoever says at the end how something is that was just changed, says what was done to it.
+    A final statement about something that was just changed also counts as a report.
     """
     every = (_done_part(sentence) for said in messages for sentence in said.sentences)
     found = [each.text for each in every if _tells_what_was_done(each) or _tells_of(names, each)]
@@ -121,9 +121,9 @@ def done(messages: Sequence[ChatMessage], names: Set[str]) -> tuple[str, ...]:
 
 
 def remaining(timeline: Timeline) -> tuple[str, ...]:
-    """What remains, by the last words of a turn after which nothing was done any more.
+    """The remaining work, from the last message after which no work follows.
 
-    What is said to remain in the midst of the work is what the work went on with.
+    What an earlier message lists as remaining is what the agent did next.
     """
     found = [sentence.text for sentence in _put_off(timeline)]
     for said in reversed(timeline.last_words[-_MOST_LOOKED_AT:]):
@@ -139,14 +139,14 @@ def remaining(timeline: Timeline) -> tuple[str, ...]:
 
 
 def _is_work(step: Step) -> bool:
-    """Whether it may have settled what remained: to look, or to commit, settles nothing."""
+    """Whether a step may have completed remaining work; reading and committing do not."""
     return step.kind == "write" or (
         step.kind == "command" and _LOOKS_AT.match(step.text[:400]) is None
     )
 
 
 def _put_off(timeline: Timeline) -> tuple[Sentence, ...]:
-    """What a person said last, where it is that the work goes on another time."""
+    """The sentences of the last prompt, if it postpones work."""
     if not timeline.prompts or timeline.edits_between(timeline.prompts[-1].at, len(timeline.steps)):
         return ()
     said = timeline.prompts[-1]
@@ -156,12 +156,12 @@ def _put_off(timeline: Timeline) -> tuple[Sentence, ...]:
 
 
 def puts_off(prompt: ChatMessage) -> bool:
-    """Whether a person says that it goes on another time."""
+    """Whether a prompt postpones the work."""
     return any(_PUT_OFF.search(each.text) for each in prompt.sentences)
 
 
 def conclusions(timeline: Timeline) -> tuple[str, ...]:
-    """What the agent came to, where nothing was to be changed: how its last report begins."""
+    """The first sentences of the last report, for a session without edits."""
     if timeline.edits:
         return ()
     for said in reversed(timeline.reports):
@@ -179,17 +179,17 @@ def conclusions(timeline: Timeline) -> tuple[str, ...]:
 
 
 def fails_still(text: str) -> bool:
-    """Whether something that remains is that it fails."""
+    """Whether a next step reports a failure that remains."""
     return _FAILS_STILL.search(text) is not None
 
 
 def is_all_well(text: str) -> bool:
-    """Whether a sentence says that everything works, or that the tests pass: others show that."""
+    """Whether a sentence only claims that everything works; the steps show that better."""
     return any(each.search(text) for each in (_ALL_IS_WELL, _SUCCEEDS))
 
 
 def is_done(text: str) -> bool:
-    """Whether a sentence says that something was done."""
+    """Whether a sentence reports completed work."""
     return _DONE.match(text) is not None
 
 
@@ -228,7 +228,7 @@ def _tells_what_remains(sentence: Sentence) -> bool:
 
 
 def _done_part(sentence: Sentence) -> Sentence:
-    """What was done, of a sentence that goes on with what was not."""
+    """The completed part of a sentence such as "Added X, but Y is missing"."""
     part = _HOWEVER.search(sentence.text)
     if part is None or not is_done(sentence.text) or not _LEFT.search(sentence.text[part.end() :]):
         return sentence

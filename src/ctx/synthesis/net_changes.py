@@ -1,6 +1,6 @@
-"""What became of the items of code, from the first edit to the last.
+"""The net change of each code item, from the first edit to the last.
 
-Only what is left at the end counts: an item that was made and deleted again was never there.
+Only the final state counts: an item that was created and deleted again does not appear.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from ctx.synthesis.timeline import Timeline, last_name
 
 
 class NetChange(NamedTuple):
-    """What became of an item of code, from the first edit to the last."""
+    """The net change of one code item over several edits."""
 
     path: str
     change: str
@@ -26,13 +26,13 @@ class NetChange(NamedTuple):
 
     @property
     def is_test(self) -> bool:
-        """Some languages have their tests beside the code."""
+        """Whether the item is a test; some languages keep tests beside the code."""
         first = self.name.partition("::")[0]
         return one_line_text.is_test(self.path) or first == "tests" or "::tests::" in self.name
 
 
 def net_changes(edits: Iterable[Step]) -> tuple[NetChange, ...]:
-    """What is left of many changes."""
+    """The net changes of a series of edits."""
     found: dict[tuple[str, str], NetChange] = {}
     for step in edits:
         for change in step.changes:
@@ -61,7 +61,7 @@ def _after(before: str, change: SymbolChange) -> str:
 
 
 def moved(items: Sequence[NetChange]) -> list[tuple[NetChange, NetChange]]:
-    """What was renamed or put elsewhere: one item gone, one that looks the same come."""
+    """Renamed or moved items: a deleted item and a new one with the same signature."""
     gone: dict[tuple[str, str], NetChange] = {}
     for each in items:
         if each.change == "deleted":
@@ -74,18 +74,18 @@ def moved(items: Sequence[NetChange]) -> list[tuple[NetChange, NetChange]]:
 
 
 def _looks(item: NetChange) -> tuple[str, str]:
-    """An item without its own name."""
+    """The kind and signature of an item, without its name."""
     own = last_name(item.name)
     return item.kind, item.signature.replace(own, "", 1)[:200] if item.signature else own
 
 
 def reverted_items(timeline: Timeline) -> tuple[NetChange, ...]:
-    """What one request brought into the code, and a later one took out again."""
+    """Items that one goal added and a later goal removed."""
     left = {(each.path, each.name) for each in net_changes_at(timeline, timeline.edits)}
     made: list[NetChange] = []
     for goal in timeline.goals:
         items = net_changes_at(timeline, timeline.edits_between(goal.start - 1, goal.end))
         made += [each for each in items if each.change == "new"]
-        # What has another name now is still there.
+        # A renamed item still exists.
         left |= {(before.path, before.name) for before, _ in moved(items)}
     return tuple(each for each in made if each.is_public and (each.path, each.name) not in left)

@@ -1,4 +1,4 @@
-"""What an agent proposed, and which of it a person took."""
+"""What an agent proposed, and which option the user picked."""
 
 import re
 
@@ -39,12 +39,12 @@ _LAST = frozenset({"last", "latter", "other"})
 
 
 def points(text: str) -> bool:
-    """Whether a sentence only points at what was said before it: `use the second one`."""
+    """Whether a sentence only refers to an earlier proposal: `use the second one`."""
     return _POINTING.match(text) is not None
 
 
 def proposed(message: ChatMessage, pointing: str) -> str:
-    """What a message proposes, or the option of it that is pointed at; empty: nothing."""
+    """The proposal of a message, or the option that `pointing` refers to; empty if none."""
     found = _POINTING.match(pointing) if pointing else None
     number = _number(found) if found else None
     if number is not None:
@@ -55,7 +55,7 @@ def proposed(message: ChatMessage, pointing: str) -> str:
 
 
 def picked(message: ChatMessage, text: str) -> tuple[str, str]:
-    """The option that a sentence begins with, and what it says about it; empty: none."""
+    """The option that a sentence picks, and its comment on it; empty if none."""
     found = _PICKS.match(text)
     number = _number(found) if found else None
     if found is None or number is None:

@@ -1,4 +1,4 @@
-"""What was asked for: in one line, and as the title of the session."""
+"""The user's request in one line, and the session title."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _POLITE = re.compile(
 )
 _BY_THE_WAY = re.compile(r"[,;–—] *(?:can|could|would|will|please|bitte)\b[^,;]*\Z", re.IGNORECASE)
 _COMMAND_NAME = re.compile(r"/[\w:-]+\s+")
-# What clients write when a plan was agreed upon: the plan has its own title.
+# Clients write this when the user accepts a plan; the plan has its own title.
 _PLAN = re.compile(
     r"[^\n]{0,80}\bplan:?\s{1,9}#[ \t]{1,9}(?:plan\b[: \t]*)?(?P<title>[^\n]{0,200})", re.IGNORECASE
 )
@@ -44,20 +44,20 @@ _ASKS = re.compile(r"\?|\b(?:please|bitte|can you|could you|kannst du)\b", re.IG
 
 
 def prompts(timeline: Timeline) -> tuple[ChatMessage, ...]:
-    """The prompts that ask for something; where all only agree, those."""
+    """The prompts that request something, or all prompts if none does."""
     every = timeline.requests or timeline.prompts
     return tuple(said for said in every if not _is_given_up(timeline, said)) or every
 
 
 def _is_given_up(timeline: Timeline, said: ChatMessage) -> bool:
-    """Whether the next thing that happened is that something else was asked for."""
+    """Whether a short prompt is followed at once by another prompt."""
     after = timeline.steps[said.at + 1 : said.at + 2]
     is_short = len(dedupe.words(said.text)) < _FEWEST_WORDS
     return is_short and any(step.kind == "prompt" for step in after)
 
 
 def request(timeline: Timeline) -> str:
-    """What was asked for first, and where the goal changed, that too."""
+    """The first request, and later ones that change the goal."""
     every = prompts(timeline)
     asked = [said for said in every if len(dedupe.words(_as_request(said))) >= _FEWEST_AT_FIRST]
     first, *later = asked or every
@@ -82,7 +82,7 @@ def request(timeline: Timeline) -> str:
 
 
 def title(timeline: Timeline, completed: Sequence[str]) -> str:
-    """The first thing that was asked for; what was done, where that says more."""
+    """The first request, or the completed work if the request says too little."""
     for said in prompts(timeline)[:_MOST_GOALS]:
         plan = _PLAN.match(said.text)
         if plan and len(dedupe.words(plan["title"])) >= _FEWEST_AT_FIRST:
@@ -104,7 +104,7 @@ def _request_in(sentence: Sentence) -> str:
 
 
 def _as_request(said: ChatMessage) -> str:
-    """A prompt without its pasted parts and without its manners."""
+    """A prompt without pasted text and polite phrases."""
     words, is_listed = "", False
     for each in said.sentences[:_MOST_SENTENCES]:
         if dedupe.words(each.text) and not each.text.endswith(":"):
@@ -113,7 +113,7 @@ def _as_request(said: ChatMessage) -> str:
     words = _plain(words.strip() or said.text[:_LONGEST])
     error = _ERROR.search(said.text[:_LONGEST])
     if error and len(dedupe.words(words)) < _FEWEST_AT_FIRST:
-        # `fix`, and what was printed below it.
+        # The prompt is just `fix` with pasted output below it.
         words = f"{words.rstrip('.!: ')}: {error[1]}"
     return one_line_text.line(words)
 
@@ -130,13 +130,13 @@ def _plain(text: str) -> str:
 
 
 def _without_command(words: str) -> str:
-    """`/review src/a.py` says what is to be done with its name alone."""
+    """A prompt without its slash command, unless too few words remain: `/review src/a.py`."""
     behind = _COMMAND_NAME.sub("", words, count=1) if words.startswith("/") else words
     return behind if len(dedupe.words(behind)) >= _FEWEST_WORDS else words
 
 
 def _only_states(said: ChatMessage) -> bool:
-    """Whether a prompt tells how something is, and asks for nothing."""
+    """Whether a prompt only states something and requests nothing."""
     return (
         _STATES.match(said.text) is not None
         and not _ASKS.search(said.text)

@@ -1,4 +1,4 @@
-"""What a sentence is about, and whether two of them say the same or the opposite."""
+"""Whether two sentences mean the same or contradict each other."""
 
 import re
 from functools import lru_cache
@@ -24,14 +24,14 @@ _OPPOSITE = re.compile(
 
 class Meaning(NamedTuple):
     subject: frozenset[str]
-    """The terms that it is about."""
+    """The terms of the sentence, without stop words."""
     says_no: bool
     names: frozenset[str]
-    """What it names as code."""
+    """Code names in backticks."""
     numbers: frozenset[str]
 
 
-# Hundreds of sentences are compared, each with all others.
+# Cached: hundreds of sentences are compared, each with all others.
 @lru_cache(maxsize=4_096)
 def meaning_of(text: str) -> Meaning:
     head = text[:_LONGEST]
@@ -44,18 +44,18 @@ def meaning_of(text: str) -> Meaning:
 
 
 def is_similar(one: str, other: str) -> bool:
-    """Whether two sentences say the same, however they are worded."""
+    """Whether two sentences mean the same in different words."""
     first, second = meaning_of(one), meaning_of(other)
     if first.says_no != second.says_no or first.numbers != second.numbers:
         return False
     if first.names and second.names and first.names.isdisjoint(second.names):
-        # That the query in `report` is slow says nothing of `export`.
+        # That the query in `report` is slow does not apply to `export`.
         return False
     return _overlap(first.subject, second.subject) >= _ALIKE and not dedupe.is_opposite(one, other)
 
 
 def contradicts(said: str, learning: str) -> bool:
-    """Whether a sentence takes back what was learned: it is about the same, and says no to it."""
+    """Whether a sentence contradicts a learning: same subject, opposite polarity."""
     if dedupe.is_opposite(said, learning):
         return True
     known, now = meaning_of(learning), meaning_of(said)
