@@ -1,7 +1,7 @@
-"""What became of the items of code: features and refactorings.
+"""Features and refactorings, from the net changes of code items.
 
-Only what is left at the end counts: an item that was made and deleted again was never there. Edits
-that belong together are one observation; those that are part of a bug fix are told there.
+Only the final state counts: an item that was created and deleted again does not appear. Related
+edits form one observation; edits that belong to a bug fix are reported with the fix.
 """
 
 import posixpath
@@ -66,7 +66,7 @@ _FOLLOWS = 4
 
 
 class EditGroup(NamedTuple):
-    """Edits that belong together."""
+    """Related edits that form one observation."""
 
     paths: tuple[str, ...]
     items: tuple[NetChange, ...]
@@ -78,7 +78,7 @@ class EditGroup(NamedTuple):
 def changes(
     timeline: Timeline, told: frozenset[int], failing: Sequence[str]
 ) -> tuple[list[Observation], list[str]]:
-    """Features and refactorings, goal by goal; and all that the agent said it had done."""
+    """Features and refactorings by goal, and everything the agent reported as done."""
     found: list[Observation] = []
     done: list[str] = []
     undone = reverted_items(timeline)
@@ -104,14 +104,14 @@ def changes(
                 is_only_fix = is_about_fixing and len(said) == 1 and told.isdisjoint(edits)
                 sentence = sentence or (said[0] if is_only_fix else "")
             if len(groups) > 1 and (sentence in told_by or (told_by and _is_small(group))):
-                # What was said of all of it is told once, and what follows from it not at all.
+                # Report a shared sentence once, and skip small follow-up edits.
                 continue
             told_by |= {sentence} - {""}
             kind = _kind(group, sentence, is_about_fixing=is_about_fixing)
             if kind == "feature" and _is_about_speed(timeline, goal, sentence):
                 kind = "refactor"
             if kind is not None:
-                # What still fails is about what was done last.
+                # Remaining failures belong to the last goal.
                 is_last = goal is timeline.goals[-1]
                 found.append(
                     _observation(timeline, goal, group, kind, sentence, failing if is_last else ())
@@ -120,16 +120,16 @@ def changes(
 
 
 def symbols_of(edits: Iterable[Step]) -> tuple[str, ...]:
-    """The items of code that edits have changed, those outside of tests first."""
+    """The code items that edits changed, tests last."""
     items = net_changes(edits)
     ordered = sorted(items, key=lambda each: each.is_test)
     return one_line_text.distinct(each.name for each in ordered)
 
 
 def describe_changes(edits: Sequence[Step], files: Sequence[str]) -> str:
-    """`Modified `a`, added `b` in x.py.`; without items of code, only where it was."""
+    """`Modified `a`, added `b` in x.py.`; only the files if no code item changed."""
     items = net_changes(edits)
-    # What a test is made of, nobody asks when there is code too.
+    # Items of tests are listed only if no other code changed.
     code = [each for each in items if not each.is_test] or list(items)
     where = f" in {one_line_text.listed(files, 2)}" if files else ""
     told = _changes_text(code)
@@ -139,7 +139,7 @@ def describe_changes(edits: Sequence[Step], files: Sequence[str]) -> str:
 
 
 def _names(timeline: Timeline, edits: Sequence[int]) -> set[str]:
-    """What was changed is called so, in a sentence that speaks of it."""
+    """The names by which a sentence can refer to the edited files and items."""
     found = set()
     for index in edits:
         step = timeline.steps[index]
@@ -152,9 +152,9 @@ def _names(timeline: Timeline, edits: Sequence[int]) -> set[str]:
 def _groups(
     timeline: Timeline, edits: Sequence[int], told: frozenset[int], undone: Sequence[NetChange]
 ) -> list[EditGroup]:
-    """The edits of code, together where they are few, else by folder; in order of the first.
+    """The edits of code: one group if they are few, else one per folder, in order.
 
-    What is told as a bug fix is not told again.
+    Edits that belong to a bug fix are left out.
     """
     by_path: dict[str, list[int]] = {}
     for index in edits:
@@ -168,7 +168,7 @@ def _groups(
         parts[""] = list(by_path)
     else:
         items = net_changes_at(timeline, (place for places in by_path.values() for place in places))
-        # What went from one file to another is told with both of them.
+        # Files that exchanged items by a move go into one group.
         moves = {each.path for pair in moved(items) for each in pair}
         for path in sorted(code, key=lambda path: path not in moves):
             parts.setdefault("" if path in moves else f"/{posixpath.dirname(path)}", []).append(
@@ -181,7 +181,7 @@ def _groups(
 def _without_code(
     timeline: Timeline, edits: Sequence[int], told: frozenset[int]
 ) -> list[EditGroup]:
-    """Edits of settings and workflows, in which something may be put right as well."""
+    """Edits of configuration and workflows, which may be fixes too."""
     by_path: dict[str, list[int]] = {}
     for index in edits:
         path = timeline.steps[index].path
@@ -195,7 +195,7 @@ def _without_code(
 
 
 def _is_small(group: EditGroup) -> bool:
-    """Whether in many files only a line or two had to follow."""
+    """Whether a group has only a few changed lines per file."""
     is_only_modified = all(each.change == "modified" for each in group.items)
     return is_only_modified and group.added + group.removed <= _FOLLOWS * len(group.paths)
 
@@ -240,12 +240,12 @@ def _kind(group: EditGroup, sentence: str, *, is_about_fixing: bool) -> Observat
     is_even = abs(group.added - group.removed) <= _EVEN * total
     if deleted or (len(modified) >= _FEWEST_MODIFIED and is_even):
         return "refactor"
-    # A small change that nobody has a word for is not worth one.
+    # A small change that the agent does not mention is not reported.
     return "feature" if sentence or group.added - group.removed >= _MUCH else None
 
 
 def _sentence_about(group: EditGroup, closing: Sequence[str]) -> str:
-    """The sentence of the closing message that names most of what was changed."""
+    """The sentence of the final message that names most of the changed items."""
     names = {last_name(each.name) for each in group.items if len(last_name(each.name)) > _SHORT}
     names |= {posixpath.basename(path) for path in group.paths}
     best, most = "", 0
@@ -258,7 +258,7 @@ def _sentence_about(group: EditGroup, closing: Sequence[str]) -> str:
 
 
 def _sentence_like(group: EditGroup, closing: Sequence[str]) -> str:
-    """The sentence that speaks of what was changed without naming it, where nothing else was."""
+    """The sentence with most words in common with the changed paths and items."""
     about = dedupe.words(" ".join([*group.paths, *(each.name for each in group.items)]))
     best = max(closing, key=lambda text: len(dedupe.words(text) & about), default="")
     return best if dedupe.words(best) & about else ""
@@ -317,7 +317,7 @@ def _changes_text(items: Sequence[NetChange]) -> str:
 
 
 def _brief(items: Sequence[NetChange], files: Sequence[str]) -> str:
-    """The most telling of it, and where: what is new, else what changed."""
+    """The most important change and its file: added items first, then modified ones."""
     for change, verb in _VERBS:
         public = [each for each in items if each.change == change and each.is_public]
         named = one_line_text.distinct(_code(each) for each in public)

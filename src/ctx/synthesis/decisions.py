@@ -1,7 +1,7 @@
-"""What was settled: choices, rules and corrections, in the words of whoever said them.
+"""Decisions: choices, rules and corrections, in their original words.
 
-What a person says counts more than what the agent says. A sentence that only points at another
-one (`let's do that`) is taken together with what was proposed, or not at all.
+The user's words count more than the agent's. A sentence that only refers to another one (`let's do
+that`) is combined with the proposal, or dropped.
 """
 
 import re
@@ -17,7 +17,7 @@ _MOST = 8
 _MOST_AT_ONCE = 3
 _BY_USER, _AGREED, _BY_AGENT = 900, 850, 600
 
-# `No, use tabs` begins with an answer; `No new dependencies` says what is to be.
+# `No, use tabs` begins with an answer; `No new dependencies` is a rule.
 _LEAD = re.compile(
     r"(?:(?:ok(?:ay)?|no thanks|yes|yeah|ja|also|so|and|but|actually|please|bitte|alright|thanks"
     r"|hmm|then|therefore|one more thing|btw|by the way|from now on)(?:[,.:!;–—]+\s*|\s+(?:- +)?)"
@@ -88,7 +88,7 @@ _REJECTED = re.compile(
 
 
 class Choice(NamedTuple):
-    """What a decision is for and against, as far as it says so."""
+    """What a decision chooses and rejects, if it says so."""
 
     chosen: frozenset[str]
     rejected: frozenset[str]
@@ -104,7 +104,7 @@ class _Candidate(NamedTuple):
 
 
 def decisions(timeline: Timeline) -> list[Observation]:
-    """What was decided, in order; each once."""
+    """The decisions of a session, in order, without duplicates."""
     found = [*_answers(timeline), *_agreed_plans(timeline)]
     for prompt in timeline.prompts:
         found += _by_person(timeline, prompt)
@@ -130,7 +130,7 @@ def _takes_back(later: _Candidate, earlier: _Candidate) -> bool:
 
 
 def _answers(timeline: Timeline) -> list[_Candidate]:
-    """What a person chose where the agent let them choose: a question and its answer, in a line."""
+    """The user's answers to the agent's multiple-choice questions, one per line."""
     found = []
     for index, step in enumerate(timeline.steps):
         if step.kind != "plan" or step.tool != tool_calls.QUESTION:
@@ -145,8 +145,8 @@ def _answers(timeline: Timeline) -> list[_Candidate]:
 
 
 def _agreed_plans(timeline: Timeline) -> list[_Candidate]:
-    """What a plan chooses. A client tells of one when the person has agreed to it; most of what it
-    says is what will be done, which is told when it is done."""
+    """The choices in accepted plans. A client reports a plan once the user accepts it. Most of a
+    plan is future work, which is reported when it is done."""
     found = []
     for index, step in enumerate(timeline.steps):
         if step.kind != "plan" or step.tool != tool_calls.PLAN or not step.ok or step.agent:
@@ -162,7 +162,7 @@ def _agreed_plans(timeline: Timeline) -> list[_Candidate]:
 
 
 def _from_plan(plan: ChatMessage, place: int, sentence: Sentence) -> _Candidate | None:
-    # Who agrees to it says it.
+    # The user accepted the plan, so its sentences count as the user's.
     weight = _person_weight(sentence)
     if sentence.is_item and _DECIDED_BELOW.search(sentence.heading):
         weight += cue_phrases.ENOUGH
@@ -182,13 +182,13 @@ def _from_plan(plan: ChatMessage, place: int, sentence: Sentence) -> _Candidate 
 
 
 def choice(text: str) -> Choice:
-    """What a sentence says is to be used, and what is not."""
+    """What a sentence chooses and what it rejects."""
     return Choice(_named(_CHOSEN, text), _named(_REJECTED, text))
 
 
 def contradicts(later: str, earlier: str) -> bool:
-    """Whether a decision says outright that what an earlier one chose is not to be used, or says
-    the contrary in the same words."""
+    """Whether a decision rejects what an earlier one chose, or states the opposite in the same
+    words."""
     if dedupe.is_opposite(later, earlier):
         return True
     rejected, before, now = choice(later).rejected, choice(earlier).chosen, choice(later).chosen
@@ -227,12 +227,12 @@ def _by_person(timeline: Timeline, prompt: ChatMessage) -> list[_Candidate]:
             reason = _reason(prompt, index)
             evidence = (prompt.step.id,)
             found.append(_Candidate(title, reason, weight, _BY_USER, prompt, evidence))
-    # A text that was pasted is full of rules.
+    # Pasted text can contain many rules; keep the strongest few.
     return sorted(found, key=lambda each: -each.weight)[:_MOST_AT_ONCE]
 
 
 def settles(prompt: ChatMessage) -> bool:
-    """Whether a prompt begins with what is to be so, rather than with what is to be done."""
+    """Whether a prompt begins with a decision and not with a task."""
     first = next((each for each in prompt.sentences if len(dedupe.words(each.text)) > 1), None)
     return first is not None and (
         _person_weight(first) >= cue_phrases.ENOUGH or proposals.points(_cleaned(first.text))
@@ -244,7 +244,7 @@ def _person_weight(sentence: Sentence) -> int:
     if _is_against(sentence) or cue_phrases.tells_a_symptom(text) or dedupe.is_printed(text):
         return 0
     every = cue_phrases.RULES, cue_phrases.CHOICES, cue_phrases.CORRECTIONS
-    # What leads to a sentence hides how it begins.
+    # An introduction hides the beginning that the patterns look for.
     return max(
         sum(cue_phrases.weight(each, words) for each in every)
         for words in {text, _without_lead(text)}
@@ -252,7 +252,7 @@ def _person_weight(sentence: Sentence) -> int:
 
 
 def _is_task(text: str) -> bool:
-    """`Make it take a path instead of a text` is done, and then it is so."""
+    """Whether a sentence is a one-time task: `Make it take a path instead of a text`."""
     if _ONLY_TASK.match(text):
         return True
     return (
@@ -262,7 +262,7 @@ def _is_task(text: str) -> bool:
 
 
 def _what_is_right(prompt: ChatMessage, index: int) -> str:
-    """What is to be done instead, where the sentence behind one that forbids says so."""
+    """The alternative in the sentence after one that forbids something."""
     after = prompt.sentences[index + 1 : index + 2]
     if not after or not _FORBIDS.match(_cleaned(prompt.sentences[index].text)):
         return ""
@@ -281,7 +281,7 @@ def _by_agent(timeline: Timeline, message: ChatMessage) -> list[_Candidate]:
         if is_listed:
             weight += cue_phrases.ENOUGH
         elif weight:
-            # A rule alone, out of the mouth of an agent, tells how something works.
+            # From an agent, a rule alone only describes how something works.
             weight += cue_phrases.weight(cue_phrases.RULES, text) // 2
         if weight < cue_phrases.ENOUGH or _is_against(sentence) or dedupe.is_narration(text):
             continue
@@ -289,12 +289,12 @@ def _by_agent(timeline: Timeline, message: ChatMessage) -> list[_Candidate]:
         if proposals.points(title) or not _says_enough(title) or dedupe.is_printed(title):
             continue
         if not (is_listed or _DECIDES.search(text)) or _WORKING.search(text):
-            # It tells how something is, or how the agent goes about it.
+            # It describes a fact or the agent's own procedure.
             continue
         if _THIS.match(title) and not cue_phrases.names_something(title):
             continue
         if dedupe.is_repeated(title, timeline.prompt_texts):
-            # The person said it first, and that is where it is taken from.
+            # The user said it first; the decision is taken from the prompt.
             continue
         reason = _reason(message, index)
         found.append(_Candidate(title, reason, weight, _BY_AGENT, message, (message.step.id,)))
@@ -311,7 +311,7 @@ def _says_enough(title: str) -> bool:
 
 
 def _cleaned(text: str) -> str:
-    """A sentence without what leads to it, and without who decides: that is said elsewhere."""
+    """A sentence without its introduction and without its subject, such as `We'll`."""
     words = _without_lead(text)
     subject = _SUBJECT.match(words)
     if subject:
@@ -330,7 +330,7 @@ def _without_lead(text: str) -> str:
 
 
 def _reason(said: ChatMessage, index: int) -> str:
-    """The sentence behind a decision, where it says why."""
+    """The sentence after a decision, if it gives a reason."""
     after = said.sentences[index + 1 : index + 2]
     if after and not after[0].starts and _REASON.match(after[0].text):
         return after[0].text
@@ -338,7 +338,7 @@ def _reason(said: ChatMessage, index: int) -> str:
 
 
 def _proposal(timeline: Timeline, prompt: ChatMessage, pointing: str) -> _Candidate | None:
-    """What the agent proposed last, where a prompt agrees to it."""
+    """The agent's last proposal before a prompt that agrees to it."""
     message = timeline.last_before(prompt.at)
     if message is None:
         return None
@@ -346,7 +346,7 @@ def _proposal(timeline: Timeline, prompt: ChatMessage, pointing: str) -> _Candid
 
 
 def _pick(timeline: Timeline, prompt: ChatMessage) -> _Candidate | None:
-    """The option that a prompt names at its beginning, with what is said about it."""
+    """The option that a prompt picks in its first sentence, with the comment on it."""
     message = timeline.last_before(prompt.at)
     if message is None or not prompt.sentences:
         return None

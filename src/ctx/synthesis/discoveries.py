@@ -1,4 +1,4 @@
-"""What the agent found out: how something works, why it is so, where a limit is."""
+"""Discoveries of the agent: how something works, why, and where its limits are."""
 
 import re
 from typing import NamedTuple
@@ -25,7 +25,7 @@ _TRIVIAL_ANYWHERE = re.compile(
     re.IGNORECASE,
 )
 _FINDINGS = re.compile(r"\b(?:findings?|what i found|befunde?)\b")
-# Where nothing was changed, these were not put right either.
+# In a turn without edits, these are not fixed yet.
 _REPORTS = re.compile(
     r"\b(?:findings?|problems?|issues?|results?|found|bugs?|vulnerabilit\w+|risks?|causes?"
     r"|observations?|weaknesses|concerns?|ergebnisse?|befunde?|probleme?|ursachen?)\b"
@@ -47,7 +47,7 @@ class _Candidate(NamedTuple):
 
 
 def discoveries(timeline: Timeline) -> list[Observation]:
-    """The strongest few, in order."""
+    """The strongest few discoveries, in order."""
     found: list[_Candidate] = []
     reports = {said.at for said in timeline.reports}
     closings = {said.at for said in timeline.last_words}
@@ -59,7 +59,7 @@ def discoveries(timeline: Timeline) -> list[Observation]:
                 looked = step.id
             place += 1
         if not looked:
-            # Nothing was looked at: it is what the agent believes.
+            # The agent has not looked at anything yet, so this is an assumption.
             continue
         for sentence in message.sentences:
             listed = _REPORTS if message.at in reports else _FINDINGS
@@ -80,7 +80,7 @@ def discoveries(timeline: Timeline) -> list[Observation]:
 
 
 def _weight(timeline: Timeline, sentence: Sentence, *, is_listed: bool, is_reported: bool) -> int:
-    """How much speaks for it. What only was looked into ends with what was found out."""
+    """The weight of a sentence. Reports at the end of an investigation weigh more."""
     text = sentence.text
     found = cue_phrases.weight(cue_phrases.DISCOVERIES, text)
     if is_reported and found:
@@ -105,7 +105,7 @@ def _weight(timeline: Timeline, sentence: Sentence, *, is_listed: bool, is_repor
 
 
 def _stands_below(heading: re.Pattern[str], sentence: Sentence) -> bool:
-    """Whether it stands in a list of such things."""
+    """Whether a sentence is a list item below such a heading."""
     above = sentence.heading
     is_item = sentence.is_item and sentence.starts
     return is_item and heading.search(above) is not None and _LEFT.search(above) is None

@@ -1,4 +1,4 @@
-"""Failure, edit, success: a bug fix. And what passes again though nobody did anything."""
+"""Bug fixes (failure, edit, success) and flaky tests (failure, no edit, success)."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _MOST_FAILING = 4
 _MOST_FIXES = 200
 _MOST_ATTEMPTS = 10
 _SOME = 50
-"""Steps among which something is looked for."""
+"""The number of steps that are searched."""
 _SKIPS = re.compile(
     r"\bskip|\bxfail|\bxit\(|\bxdescribe|#\[ignore|@Disabled|@Ignore", re.IGNORECASE
 )
@@ -38,9 +38,9 @@ class Fixes(NamedTuple):
     observations: tuple[Observation, ...]
     flaky: tuple[Observation, ...]
     causes: tuple[str, ...]
-    """The sentences that say why something was broken: they are told with the fix."""
+    """Sentences that explain a bug; they are part of the fix."""
     edits: frozenset[int]
-    """The steps that belong to a fix."""
+    """The indexes of the edits that belong to a fix."""
     failed_attempts: tuple[str, ...]
     failing: tuple[str, ...]
     """What still fails at the end."""
@@ -74,7 +74,7 @@ def fixes(timeline: Timeline) -> Fixes:
 
 
 def _fixed(timeline: Timeline, found: Sequence[Failure]) -> list[_Fix]:
-    """The complaints that an edit has settled; those that the same edits settled are one."""
+    """The failures that edits fixed; failures fixed by the same edits form one fix."""
     together: dict[tuple[int, ...], _Fix] = {}
     for failure in found:
         if failure.gone is None:
@@ -95,7 +95,7 @@ def _fixed(timeline: Timeline, found: Sequence[Failure]) -> list[_Fix]:
 
 
 def _joined(found: Sequence[_Fix]) -> list[_Fix]:
-    """One error that shows in a program and in the test that was written for it is one bug."""
+    """Merge fixes of the same error, such as one in a program and in the test written for it."""
     kept: list[_Fix] = []
     for fix in sorted(found, key=lambda each: len(each.edits))[:_MOST_FIXES]:
         edits, said = set(fix.edits), {each.first_message for each in fix.failures}
@@ -155,17 +155,17 @@ def _done_to_tests(edits: Sequence[Step]) -> str:
 
 
 def _ran(edits: Sequence[Step]) -> str:
-    """What helped, where it was no edit."""
+    """The commands that helped, if it was not an edit."""
     return f"Ran {one_line_text.listed([one_line_text.code(step.text) for step in edits], 2)}."
 
 
 def _subject(first: Failure, files: Sequence[str]) -> str:
-    """What was broken. Where nothing says so, it is what was run, and what put it right."""
+    """What was broken; if unknown, the command that failed and the file that fixed it."""
     return first.test or first.path or " ".join([first.check.shown, *files[:1]])
 
 
 def _named(fix: _Fix) -> str:
-    """What was broken: the tests that failed, else the error, else the command."""
+    """The name of what was broken: the failing tests, the error code, or the command."""
     tests = one_line_text.distinct(name_of_test(each.test) for each in fix.failures)
     if tests:
         return one_line_text.listed([one_line_text.code(test) for test in tests], _MOST_NAMED)
@@ -177,7 +177,7 @@ def _named(fix: _Fix) -> str:
 
 
 def _without_code(said: str, named: str) -> str:
-    """What was said, without the code that it is called by already."""
+    """The message without an error code that the title already has."""
     return said.removeprefix(f"{named.partition(' ')[0]}: ")
 
 
@@ -196,7 +196,7 @@ def _also(fix: _Fix) -> str:
 
 
 def _cause_files(fix: _Fix, edits: Sequence[Step]) -> list[str]:
-    """The edited files: those in the trace of the failure first, then code, then tests."""
+    """The edited files: code before tests and documents, files named in the failure first."""
     traced = {each.path for each in fix.failures}
     paths = one_line_text.distinct(step.path for step in edits)
     ordered = sorted(
@@ -211,7 +211,7 @@ def _cause_files(fix: _Fix, edits: Sequence[Step]) -> list[str]:
 
 
 def _cause(timeline: Timeline, fix: _Fix) -> str:
-    """What the agent said about why it was broken."""
+    """The agent's explanation of the bug."""
     first = min(each.fails[0] for each in fix.failures)
     last = max(each.gone or 0 for each in fix.failures)
     said = [
@@ -231,7 +231,7 @@ def _cause(timeline: Timeline, fix: _Fix) -> str:
 
 
 def _edits_for(timeline: Timeline, fix: _Fix) -> set[int]:
-    """The edits of a fix, with those of the same files that had not helped yet."""
+    """The edits of a fix, with earlier edits of the same files that did not help."""
     first = min(each.fails[0] for each in fix.failures)
     paths = {timeline.steps[index].path for index in fix.edits}
     between = timeline.edits_between(first, fix.edits[-1])
@@ -239,7 +239,7 @@ def _edits_for(timeline: Timeline, fix: _Fix) -> set[int]:
     return {*before[-_MOST_ATTEMPTS:], *fix.edits}
 
 
-# What passes again though nobody did anything.
+# Flaky tests
 
 
 def _is_flaky(timeline: Timeline, failure: Failure) -> bool:
@@ -255,13 +255,13 @@ def _is_flaky(timeline: Timeline, failure: Failure) -> bool:
 
 
 def _only_checks(command: str) -> bool:
-    """Whether a command changes nothing, as far as can be said: a program may do anything."""
+    """Whether a command only runs checks; a program may do anything."""
     asked = checks(command)
     return bool(asked) and all(check.goal != "run" for check in asked)
 
 
 def _setting(failure: Failure) -> str:
-    """The variable with which it passed, and without which it did not."""
+    """The environment variable that was set only in the passing run."""
     given = failure.passing.settings if failure.passing else ()
     return next((name for name in given if name not in failure.check.settings), "")
 
@@ -289,7 +289,7 @@ def _flaky(timeline: Timeline, failure: Failure) -> Observation:
 
 
 def _failing(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
-    """What still failed when it was last looked at, by command."""
+    """What failed in the last run of each command."""
     told: dict[str, str] = {}
     for failure in found:
         if failure.gone is not None or not is_failing(timeline.steps[failure.fails[-1]]):
@@ -307,7 +307,7 @@ def _failing(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
 
 
 def _some(places: Sequence[int]) -> list[int]:
-    """Of very many steps, the first and the last ones."""
+    """The indexes, reduced to the first and last ones if there are too many."""
     half = MOST_EVIDENCE // 2
     few = len(places) <= MOST_EVIDENCE
     return list(places) if few else [*places[:half], *places[-half:]]

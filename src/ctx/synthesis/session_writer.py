@@ -161,7 +161,7 @@ class _SessionWriter:
             if known is not None:
                 self._keep(known, each)
             elif each.said_by == MODEL and any(dedupe.is_same(each.title, it) for it in settled):
-                # A model words it differently each time. The user's change or deletion still applies.
+                # A model words it differently each time; the user's change or deletion holds.
                 self._deleted.append(each)
             elif same := existing_observations.find_same(each, others):
                 self._count_again(same, each)

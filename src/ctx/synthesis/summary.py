@@ -1,4 +1,4 @@
-"""The session in eight sections, for a reader who was not there."""
+"""The session summary, in eight sections."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ def summarise(
     fixes: Fixes,
     done: Sequence[str],
 ) -> Summary | None:
-    """The summary; None where nothing was asked, or nothing done."""
+    """The summary; None if nothing was requested or nothing was done."""
     is_asked = any(dedupe.words(said.text) for said in request_line.prompts(timeline))
     if not is_asked or not any(map(_has_substance, timeline.steps)):
         return None
@@ -67,7 +67,7 @@ def _has_substance(step: Step) -> bool:
 
 
 def _investigated(timeline: Timeline) -> tuple[str, ...]:
-    """What was looked at before anything was changed."""
+    """What the agent read and searched for before the first edit."""
     until = timeline.edits[0] if timeline.edits else len(timeline.steps)
     before = timeline.steps[:until]
     read = one_line_text.distinct(step.path for step in before if step.kind == "read")
@@ -91,7 +91,7 @@ def _completed(told: Sequence[Observation], done: Sequence[str]) -> tuple[str, .
 
 
 def _lines(texts: Iterable[str], most: int) -> list[str]:
-    """Each thing once, in one line."""
+    """The texts as single lines, without repetitions."""
     found: list[str] = []
     for text in texts:
         line = one_line_text.shortened(text, LONGEST_LINE).rstrip(".!")
@@ -109,7 +109,7 @@ def _next_steps(timeline: Timeline, fixes: Fixes) -> tuple[str, ...]:
 
 
 def _todos(timeline: Timeline) -> list[str]:
-    """What the agent had planned and not done, by the last list it made, or its tasks."""
+    """Open items of the agent's last to-do list, and its open tasks."""
     lists = [
         step for step in timeline.steps if step.tool == tool_calls.TODO_LIST and step.kind == "plan"
     ]
@@ -132,7 +132,7 @@ def _todos(timeline: Timeline) -> list[str]:
 
 
 def _read_paths(timeline: Timeline) -> list[str]:
-    """Those that were read most often first."""
+    """The files read, most frequent first."""
     counts: dict[str, int] = {}
     for step in timeline.steps:
         if step.kind == "read" and step.path:
@@ -141,7 +141,7 @@ def _read_paths(timeline: Timeline) -> list[str]:
 
 
 def _by_importance(timeline: Timeline) -> list[str]:
-    """Code before tests, and where most was changed first."""
+    """The edited files: code before tests, most changed lines first."""
     size: dict[str, int] = {}
     for index in timeline.edits:
         step = timeline.steps[index]
@@ -172,12 +172,12 @@ def _notes(timeline: Timeline, told: Sequence[Observation], fixes: Fixes) -> tup
 
 
 def _decided(title: str) -> str:
-    """Some say themselves that it is a decision."""
+    """A title with `Decided:` in front, unless it already begins like a decision."""
     return title if _DECIDED.match(title) else f"Decided: {title}"
 
 
 def markdown(summary: Summary) -> str:
-    """As a node says it: what is empty is left out."""
+    """The summary as the text of a node, without empty sections."""
     sections = (
         ("Request", summary.request),
         ("Investigated", "; ".join(summary.investigated)),

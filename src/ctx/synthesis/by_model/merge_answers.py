@@ -1,12 +1,12 @@
-"""What a model said, beside what was found without one.
+"""Merges a model's answers into the synthesis that was made without it.
 
-Memory is never worse with a model than without: whatever was found stays. Where the model speaks
-of the same thing, by its kind, its steps and its words, it lends its words, and the observation
-keeps its key: nothing is told twice, and nothing has to be withdrawn. What a person decided stays
-in their words. Whatever else the model tells is added, if its steps can show such a thing.
+Memory is never worse with a model than without: all observations stay. If the model describes the
+same thing (same kind, shared steps, shared words), its wording replaces ours and the observation
+keeps its key, so nothing is duplicated or withdrawn. The user's decisions keep their wording. Other
+observations of the model are added if their steps can support them.
 
-In the summary, too, what is certain stays: what was asked for, what fails still, what was decided,
-and the files, which are counted. The model adds to it, and rewords what was found out and done.
+The certain parts of the summary stay too: the request, remaining failures, decisions and files. The
+model adds to them, and rewords what was learned and completed.
 """
 
 from collections import Counter
@@ -37,24 +37,24 @@ from ctx.synthesis.observations import (
 )
 
 CONFIDENCE = 700
-"""Of what only a model says: less than of what the steps show."""
+"""For observations that only a model made; lower than for those that the steps show."""
 DECIDED = 600
-"""Of what it takes for a decision: no more than of what an agent said itself."""
+"""For decisions that a model reports; the same as for decisions of an agent."""
 
 _LATE = ("feature", "refactor")
-"""What was built is told when the agent rests."""
+"""Kinds that are reported only when the agent is idle."""
 _MOST_LINES = 8
 _LEAST_ROOM = 80
-"""For words that are cut off: shorter ones say nothing."""
+"""The least useful length of a truncated text."""
 
 
 def merged(
     found: Synthesis, steps: Sequence[Step], answers: Sequence[ModelAnswer], *, is_whole: bool
 ) -> Synthesis:
-    """What there is to keep of a session with what a model said of it.
+    """The synthesis of a session, merged with a model's answers.
 
-    `is_whole` says that the agent rests or is gone, so that what was built is told too. The same
-    steps and answers always give the same.
+    `is_whole` means that the agent is idle or the session is over, so that features and
+    refactorings are included. The result depends only on the arguments.
     """
     if not answers:
         return found
@@ -81,7 +81,7 @@ def merged(
 
 
 def _observations(answer: ModelAnswer, by_id: Mapping[str, Step]) -> list[Observation]:
-    """What an answer says. What rests on steps that are forgotten was told when they were there."""
+    """The observations of an answer, without those whose steps are deleted."""
     said = answer.body.get("observations")
     found = []
     for each in said if isinstance(said, list) else ():
@@ -110,7 +110,7 @@ def _observations(answer: ModelAnswer, by_id: Mapping[str, Step]) -> list[Observ
 
 
 def _can_show(kind: ObservationKind, step: Step) -> bool:
-    """Whether a step can show such a thing: nothing is built by looking, or by what fails."""
+    """Whether a step can support such an observation: reading or failing builds nothing."""
     match kind:
         case "discovery":
             return True
@@ -121,13 +121,13 @@ def _can_show(kind: ObservationKind, step: Step) -> bool:
 
 
 def _key(answer: ModelAnswer, kind: str, title: str) -> str:
-    """Of what is said, not of its place: the next answer may have another order."""
+    """A key from kind and title, not from the position, which may change in the next answer."""
     digest = blake2b(f"{kind}\0{title}".encode("utf-8", "replace"), digest_size=8)
     return f"{MODEL}:{answer.first}:{digest.hexdigest()}"
 
 
 def _files(said: Mapping[str, Any], shown_by: Sequence[Step]) -> tuple[str, ...]:
-    """Those that the model named; else those that its steps have written."""
+    """The files that the model named, or those that its steps wrote."""
     named = [path for path in _texts(said, "files") if path]
     written = [step.path for step in shown_by if step.kind == "write"]
     return one_line_text.distinct(named or written)[:MOST_FILES]
@@ -140,7 +140,7 @@ def _symbols(shown_by: Sequence[Step]) -> tuple[str, ...]:
 
 
 def _matches(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str, int]:
-    """Which observation is the same as which of the model's: by its key, the other's place."""
+    """Maps the key of an observation to the index of the model's matching observation."""
     places: dict[str, list[int]] = {}
     for place, other in enumerate(told):
         for step in other.evidence:
@@ -173,7 +173,7 @@ def _is_same_thing(told: Observation, found: Observation) -> bool:
 def _reworded_observation(found: Observation, told: Observation) -> Observation:
     if found.said_by == "user":
         return found
-    # What the steps show is worth more than words.
+    # Keep our text: what the steps show counts more than the model's words.
     return found._replace(
         title=told.title,
         text=_before(told.text, found.text),
@@ -182,12 +182,12 @@ def _reworded_observation(found: Observation, told: Observation) -> Observation:
 
 
 def _marked_as_model(told: Observation) -> Observation:
-    """What only a model says, so that its reader knows."""
+    """The observation, marked for the reader as made by a model."""
     return told._replace(text=_before(told.text, "Told by a model."))
 
 
 def _before(text: str, rest: str) -> str:
-    """A text, as far as there is room for it, before another that is kept whole."""
+    """A text, shortened to the available space, before another that is kept whole."""
     room = LONGEST_TEXT - len(rest) - 1
     shown = (
         one_line_text.sentence(one_line_text.shortened(text, room - 1))
@@ -198,7 +198,7 @@ def _before(text: str, rest: str) -> str:
 
 
 def _is_known(told: Observation, standing: Sequence[Observation]) -> bool:
-    """Whether it is said already, in almost the same words."""
+    """Whether an existing observation says it in almost the same words."""
     return any(
         dedupe.is_same(told.title, other.title)
         or (
@@ -216,10 +216,9 @@ def _summary(
     steps: Sequence[Step],
     answer: ModelAnswer | None,
 ) -> Summary | None:
-    """What is certain of a session, and the rest in the model's words.
+    """The summary with its certain parts, and the rest in the model's words.
 
-    What it says of the end does not stand against what still fails. Where something was done since,
-    it says nothing.
+    The model cannot contradict a remaining failure. Its answer is ignored if later steps exist.
     """
     if found is None or answer is None or answer.problem or not answer.steps:
         return found
@@ -244,14 +243,14 @@ def _summary(
 
 
 def _reworded(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
-    """What a model said, and whatever was found of which it does not speak."""
+    """The model's lines, and our lines that they do not cover."""
     missing = [line for line in found if not any(_shared(line, each) > 1 for each in said)]
     kept = said[: max(0, _MOST_LINES - len(missing))]
     return (*kept, *missing)
 
 
 def _with_more(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
-    """What was found, and whatever a model said that it does not say."""
+    """Our lines, and the model's lines that add something."""
     more = [line for line in said if not dedupe.is_repeated(line, found)]
     return one_line_text.distinct((*found, *more))[: max(_MOST_LINES, len(found))]
 

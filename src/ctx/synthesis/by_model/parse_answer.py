@@ -1,8 +1,8 @@
-"""What a model answered, as far as it has the form that was asked for.
+"""Parses a model's answer.
 
-Reading never fails: it gives what can be kept, or one sentence that says what is wrong, which the
-model is told if it can mend that. Words around the object and a fence are no mistake. What rests on
-no step that exists is left out, as is what tells nothing, or says our own words again.
+Parsing never raises: it returns the usable parts, or one sentence about the problem, which is sent
+to the model if it can repair the answer. Text or a fence around the JSON object is allowed.
+Observations without an existing step are dropped, and so are empty ones and copies of our prompt.
 """
 
 import json
@@ -32,15 +32,15 @@ _THOUGHT = "</think>"
 
 class ParsedAnswer(NamedTuple):
     body: dict[str, Any]
-    """What is kept of the answer: texts that are clean and short, and steps by their ids."""
+    """The usable parts of the answer: cleaned, shortened texts, and step ids."""
     problem: str = ""
-    """What is wrong with it; then there is nothing to keep."""
+    """What is wrong with the answer; then the body is empty."""
     can_be_repaired: bool = False
-    """Whether the answer itself has what is missing, in another form: else it would be made up."""
+    """Whether the answer has the content in another form, so that the model invents nothing."""
 
 
 def read(text: str, question: ModelQuestion) -> ParsedAnswer:
-    """What an answer says to a question."""
+    """Parse the answer to a question."""
     found = _outermost_object(text)
     if found is None:
         return ParsedAnswer({}, "it is no JSON object, or not a whole one.", "{" in text)
@@ -48,7 +48,7 @@ def read(text: str, question: ModelQuestion) -> ParsedAnswer:
 
 
 def _outermost_object(text: str) -> dict[str, Any] | None:
-    # Some models think aloud first.
+    # Some models print their reasoning first.
     told = text[:_LONGEST_ANSWER].rpartition(_THOUGHT)[2]
     begin, end = told.find("{"), told.rfind("}")
     if begin < 0 or end < begin:
@@ -98,7 +98,7 @@ def _is_worth_keeping(title: str) -> bool:
 
 
 def _problem(told: object) -> str:
-    """What is wrong with an observation."""
+    """The problem with an observation; empty if there is none."""
     if not isinstance(told, dict):
         return "is no object."
     if told.get("kind") not in KINDS:
@@ -118,7 +118,7 @@ def _problem(told: object) -> str:
 
 
 def _files(named: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Those of the steps, also where only the end of a path is given; others are made up."""
+    """The named files that belong to the steps, also by the end of a path; drops invented ones."""
     found = []
     for name in named[:_LONGEST_FIELD]:
         ends = [path for path in known if path == name or path.endswith(f"/{name}")]
@@ -149,7 +149,7 @@ def _summary(found: dict[str, Any]) -> ParsedAnswer:
 
 
 def in_one_line(text: str, longest: int) -> str:
-    """A model's words without markup of ours, and without what cannot be seen."""
+    """A model's text on one line, without our markup and unprintable characters."""
     told = without_injected(without_private(text[:_LONGEST_FIELD]))
     visible = "".join(each if each.isprintable() else " " for each in told)
     return one_line_text.shortened(visible, longest)

@@ -1,6 +1,6 @@
-"""The questions that a model is asked: of a stretch of steps, of the whole session, and to mend.
+"""Builds the questions to a model: about a batch of steps, a whole session, or a repair.
 
-Their words are in `synthesis/prompts`.
+The prompts are in `synthesis/prompts`.
 """
 
 import json
@@ -31,7 +31,7 @@ Kind = Literal["steps", "summary"]
 KINDS: tuple[ObservationKind, ...] = ("decision", "bugfix", "feature", "refactor", "discovery")
 MOST_OBSERVATIONS = 12
 SECTIONS = ("investigated", "learned", "completed", "next_steps", "notes")
-"""Of a summary: those that are lists, and that a model may fill."""
+"""The list sections of a summary that a model may fill."""
 
 _LONGEST_ASKED = 500
 _LONGEST_CLOSING = 1_500
@@ -47,24 +47,24 @@ _TEXTS = {"type": "array", "items": _TEXT}
 
 
 class QuestionOptions(NamedTuple):
-    """How much a model is told, and how it is to answer, whatever it is asked."""
+    """Limits and sampling for all questions to a model."""
 
     max_tokens: int
-    """Of an answer."""
+    """The limit for an answer."""
     temperature: float | None = None
     most_tokens: int = MOST_TOKENS
-    """Of what it is told of a session in one question."""
+    """The limit for the part of a session that one question shows."""
 
     def within(self, context_tokens: int) -> "QuestionOptions":
-        """For a model that takes so much in one request, with its answer."""
+        """The options reduced to a model's context size, which includes the answer."""
         longest = min(self.max_tokens, context_tokens // _FOR_THE_ANSWER)
-        # Our estimate is one.
+        # Leave a margin, since token counts are estimated.
         room = (context_tokens - longest) * 8 // 10 - _own_prompt_tokens()
         return self._replace(max_tokens=longest, most_tokens=min(self.most_tokens, room))
 
 
 class QuestionName(NamedTuple):
-    """Which question it is, whatever it says."""
+    """Identifies a question, independent of its content."""
 
     session: str
     kind: Kind
@@ -72,31 +72,31 @@ class QuestionName(NamedTuple):
 
 
 class ModelQuestion(NamedTuple):
-    """Something to ask a model, and what its answer is held against."""
+    """A request to a model, and what its answer is checked against."""
 
     session: str
     kind: Kind
     steps: tuple[str, ...]
-    """Ids of the steps that it is about, in the order of their numbers; of a summary, the last."""
+    """Ids of its steps, in the order of their numbers; for a summary, of the last step."""
     files: tuple[str, ...]
-    """Those that an answer can name."""
+    """The files that an answer may name."""
     request: Request
 
     @property
     def first(self) -> str:
-        """By which the answer is kept. There is one summary."""
+        """The first step, which is part of the answer's key; empty for the summary."""
         return self.steps[0] if self.kind == "steps" else ""
 
     @property
     def name(self) -> "QuestionName":
-        """The same for the same question, when it is made again."""
+        """Equal for the same question when it is built again."""
         return QuestionName(self.session, self.kind, self.first)
 
 
 def batch_question(
     session: str, batch: StepBatch, asked: Step | None, voice: QuestionOptions
 ) -> ModelQuestion:
-    """What of some steps is worth keeping. `asked` is what a person had asked for before them."""
+    """Asks what is worth keeping of a batch. `asked` is the user's last request before it."""
     before = f"Asked for before:\n{indented(asked.text, _LONGEST_ASKED)}\n" if asked else ""
     prompt = _prompt("steps").substitute(
         steps=f"{before}{batch.text}",
@@ -112,7 +112,7 @@ def batch_question(
 def summary_question(
     session: str, steps: Sequence[Step], told: Synthesis, voice: QuestionOptions
 ) -> ModelQuestion:
-    """How a whole session is summed up, from what is known of it already."""
+    """Asks for a summary of a session, based on what is already known about it."""
     timeline = Timeline(steps)
     parts = [
         _part("Asked for", _request_lines(timeline)),
@@ -128,7 +128,7 @@ def summary_question(
 
 
 def repair_request(question: ModelQuestion, answer: str, problem: str) -> Request:
-    """The same once more, in the form that was asked for."""
+    """A request to repeat an answer in the required form."""
     form = question.request.schema or {}
     prompt = _prompt("mend").substitute(
         answer=f"    {_cut(answer)}",
@@ -139,37 +139,37 @@ def repair_request(question: ModelQuestion, answer: str, problem: str) -> Reques
 
 
 def _cut(answer: str) -> str:
-    """The beginning of an answer, in one line: no line of it looks like words of ours."""
+    """The beginning of an answer on one line, so that it cannot imitate the prompt."""
     line = " ".join(answer[:_LONGEST_ANSWER].split())
     return line.encode("utf-8", "replace")[:_LONGEST_ANSWER].decode("utf-8", "ignore")
 
 
 def most_tokens(question: ModelQuestion) -> int:
-    """What asking it can take at most, with a second try; each byte may be a token."""
+    """The maximum tokens of a question with a second try; each byte may be a token."""
     mended = repair_request(question, "", "")
     second = _size(mended) + _LONGEST_MENDED + mended.max_tokens
     return most_at_once(question) + second
 
 
 def most_at_once(question: ModelQuestion) -> int:
-    """The same for the first try alone."""
+    """The maximum tokens of the first try alone."""
     return _size(question.request) + question.request.max_tokens
 
 
 def most_more_for_summary(batches: int) -> int:
-    """What a summary can take more, when so many stretches of steps will have been told."""
+    """The additional tokens of a summary after this number of batches."""
     told = min(_MOST_TOLD, MOST_OBSERVATIONS * batches)
-    # A character has three bytes at most, or is written as two.
+    # A character takes at most three bytes, or is escaped with two.
     return told * 3 * (_LONGEST_TOLD + len("    \n"))
 
 
 def repeats_prompt(text: str) -> bool:
-    """Whether a model says again what we said to it, as an example or of its form."""
+    """Whether a text repeats an example or instruction of our prompts."""
     return any(dedupe.is_same(text, ours) for ours in _own_phrases())
 
 
 def last_step_id(steps: Sequence[Step]) -> str:
-    """The id of the last step that a summary tells of; empty where there is none."""
+    """The id of the last step that a summary covers; empty if there is none."""
     return next((step.id for step in reversed(steps) if step.kind != "mark"), "")
 
 
@@ -178,20 +178,20 @@ def _request(prompt: str, voice: QuestionOptions, schema: Mapping[str, Any]) -> 
     return Request(begin, (prompt,), voice.max_tokens, voice.temperature, schema)
 
 
-# What a server's protocol adds to a request: names, the model, what the schema is wrapped in.
+# Bytes that the protocol adds to a request: names, the model, the schema's wrapper.
 _AROUND = 1_000
-# An answer and a complaint in a second question. JSON may need two bytes for one.
+# An answer and its problem in a repair request. JSON may need two bytes for one.
 _LONGEST_MENDED = 2 * _LONGEST_ANSWER + 400
 
 
 def _size(request: Request) -> int:
-    """Bytes of a request as it is sent, at most."""
+    """The maximum size of a request in bytes."""
     said = [request.system, request.prompt, request.schema]
     return len(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")) + _AROUND
 
 
 def _request_lines(timeline: Timeline) -> list[str]:
-    """The first and the last things that were asked for."""
+    """The first and last requests of the user."""
     texts = [said.text for said in timeline.requests]
     if len(texts) > _MOST_ASKED:
         texts = texts[: _MOST_ASKED // 2] + texts[-_MOST_ASKED // 2 :]
@@ -203,7 +203,7 @@ def _observation_line(told: Observation) -> str:
 
 
 def _summary_parts(summary: Summary) -> list[str]:
-    """What is known without a model. It is no question of words which files were edited."""
+    """The sections of the summary that was made without a model."""
     return [
         _part("Looked into", summary.investigated),
         _part("Done", summary.completed),
@@ -221,7 +221,7 @@ def _part(heading: str, lines: Sequence[str]) -> str:
 
 
 def _fitting(parts: Sequence[str], most_tokens: int) -> str:
-    """As many of the lines as there is room for, from the beginning."""
+    """The first lines that fit into the token limit."""
     lines: list[str] = []
     for line in "\n".join(filter(None, parts)).split("\n"):
         most_tokens -= estimate(line) + 1
@@ -233,14 +233,14 @@ def _fitting(parts: Sequence[str], most_tokens: int) -> str:
 
 @cache
 def _own_prompt_tokens() -> int:
-    """Tokens of what is said to a model beside the session, in the longest question."""
+    """Tokens of our own prompt text in the longest question."""
     begin, *others = (estimate(_prompt(name).template) for name in ("begin", "steps", "end"))
     return begin + max(others)
 
 
 @cache
 def _own_phrases() -> tuple[str, ...]:
-    """What we say ourselves, in sentences and in the parts of them."""
+    """The sentences of our prompts and their parts."""
     every = one_line_text.line(
         " ".join(_prompt(name).template for name in ("begin", "steps", "end"))
     )
