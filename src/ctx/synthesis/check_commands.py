@@ -39,7 +39,7 @@ _THROUGH = {
     "timeout": (),
     "xvfb-run": (),
 }
-"""What runs something else, and the word that stands between."""
+"""Wrapper commands, and the words that may follow them before the wrapped command."""
 _TESTS = frozenset(
     "pytest py.test tox nox jest vitest mocha ava rspec phpunit ctest unittest nosetests karma"
     " playwright cypress gotestsum".split()
@@ -60,7 +60,7 @@ _PLAIN = frozenset(
     " pip pip3 apt apt-get brew dnf yum conda docker podman kubectl export source set unset jq"
     " open code vim nano ping nc lsof top df du tree sqlite3 psql mysql redis-cli claude".split()
 )
-"""Commands whose failure says something about the question, not about the code."""
+"""Commands whose failure says nothing about the code."""
 _GOALS = {
     "test": "test",
     "t": "test",
