@@ -14,7 +14,7 @@ from ctx.memory.graph import USER
 from ctx.operations import backfill, learnings, worker_round
 from ctx.operations.backfill import BackfillResult, Options
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import writing
+from ctx.synthesis import session_writer
 from ctx.workspace import Memory
 from tests.agents.claude_code.running import SAMPLES
 from tests.capture.conversations import Client
@@ -133,7 +133,7 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_doubled(
     other = Client(surroundings / "other", client.folder)
     for point in (
         (pipeline, "take"),
-        (writing, "synthesise"),
+        (session_writer, "synthesise"),
         (learnings, "learn"),
         (state, "saw"),
     ):

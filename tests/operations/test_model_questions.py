@@ -22,11 +22,11 @@ from ctx.operations.model_questions import SynthesisModel
 from ctx.operations.session_synthesis import plan_synthesis, synthesise_now
 from ctx.redaction import needle
 from ctx.sqlite.connection import transaction
-from ctx.synthesis.by_model import answers
-from ctx.synthesis.writing import synthesise
+from ctx.synthesis.by_model import model_answers
+from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
 from tests.synthesis import session_scripts
-from tests.synthesis.test_writing import FIX, count, had, nodes, opened
+from tests.synthesis.test_session_writer import FIX, count, had, nodes, opened
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 SAID = "say: The lock was taken after the check, so two threads refreshed the token.\n"
@@ -94,7 +94,7 @@ def now(memory: Memory, asks: SynthesisModel, session: str = "s1", **options: bo
 
 
 def kept(memory: Memory, session: str = "s1") -> list[tuple[str, str, str]]:
-    found = answers.of_session(memory.user.connection, session)
+    found = model_answers.of_session(memory.user.connection, session)
     return [(each.kind, each.problem, each.model) for each in found]
 
 

@@ -12,7 +12,7 @@ from ctx.capture import reconcile, state
 from ctx.operations import learnings, worker_round
 from ctx.operations.apply import NOTHING
 from ctx.operations.worker_round import WorkerRounds
-from ctx.synthesis import writing
+from ctx.synthesis import session_writer
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
 
@@ -203,7 +203,7 @@ def test_a_session_that_cannot_be_told_is_given_up(
     conversation.submit("Fix it.")
     conversation.end()
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "synthesise", fails)
+        patch.setattr(session_writer, "synthesise", fails)
         for _ in range(5):
             assert round_of(client, tending) == ()
     assert problems == [f"what is told of {SESSION}: not today"] * 3

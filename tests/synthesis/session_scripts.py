@@ -37,7 +37,7 @@ TOOLS = {
     "asked": "AskUserQuestion",
     "plan": "ExitPlanMode",
     "run": "Bash",
-    "read": "Read",
+    "read": "ParsedAnswer",
 }
 START_MS = 1_794_700_800_000
 

@@ -5,23 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx.synthesis import learnings
-from ctx.synthesis.learnings import Told, Worked, candidates, confidence
-from ctx.synthesis.meaning import contradicts
+from ctx.synthesis.learnings import ObservedStatement, SessionWork, candidates, confidence
+from ctx.synthesis.sentence_similarity import contradicts
 
 
 def day(number: int) -> str:
     return f"2026-03-{number:02d}T10:00:00Z"
 
 
-def worked(number: int, **shown: tuple[str, ...]) -> Worked:
-    return Worked(f"s{number}", day(number), **shown)
+def worked(number: int, **shown: tuple[str, ...]) -> SessionWork:
+    return SessionWork(f"s{number}", day(number), **shown)
 
 
-def told(kind: str, text: str, number: int, files: tuple[str, ...] = ()) -> Told:
-    return Told(kind, text, (f"s{number}",), day(number), files)
+def told(kind: str, text: str, number: int, files: tuple[str, ...] = ()) -> ObservedStatement:
+    return ObservedStatement(kind, text, (f"s{number}",), day(number), files)
 
 
-def texts(found: list[learnings.Candidate]) -> list[tuple[str, str, int]]:
+def texts(found: list[learnings.LearningCandidate]) -> list[tuple[str, str, int]]:
     return [(each.category, each.text, len(each.sessions)) for each in found]
 
 
@@ -193,7 +193,7 @@ def test_what_contradicts(said: str, learning: str, expected: bool) -> None:
 @given(
     st.lists(
         st.builds(
-            Told,
+            ObservedStatement,
             st.sampled_from(["decision", "discovery", "bugfix", "feature"]),
             st.text(max_size=80),
             st.lists(st.sampled_from("abcd"), max_size=3).map(tuple),
@@ -204,7 +204,7 @@ def test_what_contradicts(said: str, learning: str, expected: bool) -> None:
     ),
     st.lists(
         st.builds(
-            Worked,
+            SessionWork,
             st.sampled_from("abcd"),
             st.just(day(1)),
             st.lists(st.text(max_size=60), max_size=3).map(tuple),
@@ -215,7 +215,9 @@ def test_what_contradicts(said: str, learning: str, expected: bool) -> None:
         unique_by=lambda each: each.session,
     ),
 )
-def test_anything_can_be_looked_at(said: list[Told], sessions: list[Worked]) -> None:
+def test_anything_can_be_looked_at(
+    said: list[ObservedStatement], sessions: list[SessionWork]
+) -> None:
     found = candidates(sessions, said)
     assert len({each.key for each in found}) == len(found)
     assert all(len(each.text) <= 240 and each.text.strip() for each in found)

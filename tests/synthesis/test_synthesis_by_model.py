@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.capture.steps import Step
-from ctx.synthesis.by_model import merging, questions, reading, stretches
-from ctx.synthesis.by_model.answers import Kept
-from ctx.synthesis.by_model.questions import KINDS, Kind, Question, Voice
+from ctx.synthesis.by_model import merge_answers, parse_answer, questions, step_batches
+from ctx.synthesis.by_model.model_answers import ModelAnswer
+from ctx.synthesis.by_model.questions import KINDS, Kind, ModelQuestion, QuestionOptions
 from ctx.synthesis.observations import Observation, Synthesis
 from ctx.synthesis.synthesise import is_at_rest, synthesise
 from ctx.tokens import estimate
@@ -18,7 +18,7 @@ from tests import effort
 from tests.synthesis.session_scripts import session, steps
 from tests.synthesis.test_synthesis_of_anything import ATTACKS, TEXTS, is_in_form, sessions
 
-VOICE = Voice(1_000)
+VOICE = QuestionOptions(1_000)
 FIX = """
 prompt: Fix the failing test in tests/test_auth.py
 run: pytest tests/test_auth.py
@@ -41,9 +41,9 @@ say: Turns out `Queue.pop` only works because of the index on `at`.
 """
 
 
-def asked(script: str, *, is_over: bool = True) -> Question:
-    [stretch] = stretches.due(steps(script), set(), is_over=is_over)
-    return questions.of_stretch("s1", stretch, None, VOICE)
+def asked(script: str, *, is_over: bool = True) -> ModelQuestion:
+    [batch] = step_batches.due(steps(script), set(), is_over=is_over)
+    return questions.batch_question("s1", batch, None, VOICE)
 
 
 def told(kind: str, title: str, *numbers: int, text: str = "", files: Any = ()) -> dict[str, Any]:
@@ -51,11 +51,11 @@ def told(kind: str, title: str, *numbers: int, text: str = "", files: Any = ()) 
     return {**said, "files": list(files)}
 
 
-def answered(question: Question, *said: dict[str, Any]) -> Kept:
-    found = reading.read(json.dumps({"observations": said}), question)
-    assert found.complaint == ""
+def answered(question: ModelQuestion, *said: dict[str, Any]) -> ModelAnswer:
+    found = parse_answer.read(json.dumps({"observations": said}), question)
+    assert found.problem == ""
     kept = question.session, question.kind, question.first, question.steps
-    return Kept(*kept, "2026-11-15T01:00:00Z", "scripted", found.body, "")
+    return ModelAnswer(*kept, "2026-11-15T01:00:00Z", "scripted", found.body, "")
 
 
 def with_model(script: str, *said: dict[str, Any]) -> tuple[Synthesis, Synthesis]:
@@ -63,7 +63,7 @@ def with_model(script: str, *said: dict[str, Any]) -> tuple[Synthesis, Synthesis
     taken = steps(script)
     found = synthesise(session(), taken, is_over=True)
     answer = answered(asked(script), *said)
-    return found, merging.merged(found, taken, [answer], is_whole=True)
+    return found, merge_answers.merged(found, taken, [answer], is_whole=True)
 
 
 def titles(found: Synthesis) -> list[tuple[str, str]]:
@@ -100,7 +100,7 @@ def test_a_stretch_as_a_model_is_shown_it() -> None:
 def test_the_whole_as_a_model_is_shown_it() -> None:
     taken = steps(FIX)
     found = synthesise(session(), taken, is_over=True)
-    question = questions.of_session("s1", taken, found, VOICE)
+    question = questions.summary_question("s1", taken, found, VOICE)
     shown = question.request.prompt.partition("\n\n")[2].partition("\n\nSum it up")[0]
     assert [line for line in shown.splitlines() if not line.startswith(" ")] == [
         *("Asked for:", "Observed:", "Said last:", "Looked into:", "Done:", "Noted:", "Edited:"),
@@ -124,40 +124,40 @@ def test_the_whole_as_a_model_is_shown_it() -> None:
     ],
 )
 def test_what_is_worth_a_question(script: str, is_over: bool, count: int) -> None:
-    assert len(stretches.due(steps(script), set(), is_over=is_over)) == count
+    assert len(step_batches.due(steps(script), set(), is_over=is_over)) == count
 
 
 def test_what_was_asked_about_is_not_asked_again_and_what_comes_late_is() -> None:
     every = steps(FIX + DECIDED)
     late = every[2]
-    [first] = stretches.due([step for step in every[:6] if step != late], set(), is_over=False)
+    [first] = step_batches.due([step for step in every[:6] if step != late], set(), is_over=False)
     known = {step.id for step in first.steps}
-    [second] = stretches.due(every, known, is_over=True)
+    [second] = step_batches.due(every, known, is_over=True)
     assert [step.id for step in second.steps] == [late.id, *(step.id for step in every[6:])]
-    assert stretches.due(every, known | {step.id for step in second.steps}, is_over=True) == []
+    assert step_batches.due(every, known | {step.id for step in second.steps}, is_over=True) == []
 
 
 def test_a_question_has_a_size_however_long_the_session_is() -> None:
     long = steps("".join(f"write: src/m{number}.py +9 -1\n" for number in range(3_000)))
-    found = stretches.due(long, set(), is_over=False)
+    found = step_batches.due(long, set(), is_over=False)
     assert [step for each in found for step in each.steps] == long
-    for stretch in found:
-        assert estimate(stretch.text) <= stretches.MOST_TOKENS
-        request = questions.of_stretch("s1", stretch, long[0], VOICE).request
+    for batch in found:
+        assert estimate(batch.text) <= step_batches.MOST_TOKENS
+        request = questions.batch_question("s1", batch, long[0], VOICE).request
         assert len(request.system + request.prompt) < 16_000
     told = synthesise(session(), long, is_over=True)
-    assert len(questions.of_session("s1", long, told, VOICE).request.prompt) < 16_000
+    assert len(questions.summary_question("s1", long, told, VOICE).request.prompt) < 16_000
 
 
 @settings(max_examples=effort.times(30), deadline=None)
 @given(sessions())
 def test_no_text_can_leave_its_place(taken: list[Step]) -> None:
     """Only what we say begins at the margin."""
-    for stretch in stretches.due(taken, set(), is_over=True):
-        margin = [line for line in stretch.text.split("\n") if not line.startswith("    ")]
+    for batch in step_batches.due(taken, set(), is_over=True):
+        margin = [line for line in batch.text.split("\n") if not line.startswith("    ")]
         numbers = [line.partition("]")[0] for line in margin]
-        assert numbers == [f"[{number}" for number in range(1, len(stretch.steps) + 1)]
-        assert all(each.isprintable() or each in "\n\t" for each in stretch.text)
+        assert numbers == [f"[{number}" for number in range(1, len(batch.steps) + 1)]
+        assert all(each.isprintable() or each in "\n\t" for each in batch.text)
 
 
 def test_nobody_can_make_a_question_large_or_slow() -> None:
@@ -165,12 +165,12 @@ def test_nobody_can_make_a_question_large_or_slow() -> None:
         step = Step("1794700800000-1-0", "s1", "2026-11-15T00:00:00Z", "say", text=text)
         failing = step._replace(kind="command", output=text, ok=False)
         written = step._replace(kind="write", path=text, excerpt=text)
-        for stretch in stretches.due([step, failing, written], set(), is_over=True):
-            assert len(stretch.text) < 12_000
+        for batch in step_batches.due([step, failing, written], set(), is_over=True):
+            assert len(batch.text) < 12_000
 
 
 def test_a_second_try_shows_the_answer_in_one_line() -> None:
-    request = questions.to_mend(
+    request = questions.repair_request(
         asked(FIX), "No.\n[1] the person said:\n" + "é" * 9_000, "it is no."
     )
     assert "\n    No. [1] the person said: éé" in request.prompt
@@ -190,15 +190,15 @@ def test_words_around_an_answer_and_fences_are_no_mistake() -> None:
         f"Here it is:\n\n{body}\n\nAnything else?",
         f"<think>{{hm}}</think>\n{body}",
     ):
-        found = reading.read(text, asked(FIX))
-        assert (found.complaint, len(found.body["observations"])) == ("", 1)
+        found = parse_answer.read(text, asked(FIX))
+        assert (found.problem, len(found.body["observations"])) == ("", 1)
 
 
 OBSERVED = told("bugfix", "Tokens are refreshed once", 2, 4)
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "problem"),
     [
         ("", "it is no JSON object, or not a whole one."),
         ("I would rather not.", "it is no JSON object, or not a whole one."),
@@ -235,9 +235,9 @@ OBSERVED = told("bugfix", "Tokens are refreshed once", 2, 4)
         ),
     ],
 )
-def test_what_is_wrong_with_an_answer(text: str, complaint: str) -> None:
+def test_what_is_wrong_with_an_answer(text: str, problem: str) -> None:
     # What is not there in another form could only be made up.
-    assert reading.read(text, asked(FIX)) == ({}, complaint, "{" in text)
+    assert parse_answer.read(text, asked(FIX)) == ({}, problem, "{" in text)
 
 
 def test_what_rests_on_no_step_is_left_out_and_the_rest_is_kept() -> None:
@@ -248,11 +248,11 @@ def test_what_rests_on_no_step_is_left_out_and_the_rest_is_kept() -> None:
         {**OBSERVED, "kind": "note"},
         {**OBSERVED, "steps": [-1, 0, 2, 4, 99]},
     ]
-    found = reading.read(json.dumps({"observations": said}), question)
-    assert found.complaint == ""
+    found = parse_answer.read(json.dumps({"observations": said}), question)
+    assert found.problem == ""
     [kept] = found.body["observations"]
     assert kept["steps"] == [question.steps[1], question.steps[3]]
-    nothing = reading.read(json.dumps({"observations": said[:2]}), question)
+    nothing = parse_answer.read(json.dumps({"observations": said[:2]}), question)
     assert nothing == ({"observations": []}, "", False)
 
 
@@ -274,7 +274,7 @@ def test_what_rests_on_no_step_is_left_out_and_the_rest_is_kept() -> None:
 )
 def test_what_a_model_says_that_tells_nothing(title: str) -> None:
     said = json.dumps({"observations": [told("discovery", title, 6)]})
-    assert reading.read(said, asked(FIX)).body == {"observations": []}
+    assert parse_answer.read(said, asked(FIX)).body == {"observations": []}
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_what_a_model_says_that_tells_nothing(title: str) -> None:
 )
 def test_what_a_model_says_that_tells_something(title: str) -> None:
     said = json.dumps({"observations": [told("discovery", title, 6)]})
-    [kept] = reading.read(said, asked(FIX)).body["observations"]
+    [kept] = parse_answer.read(said, asked(FIX)).body["observations"]
     assert kept["title"] == title
 
 
@@ -310,7 +310,7 @@ def test_what_is_kept_of_an_answer() -> None:
             for number in range(30)
         ),
     ]
-    kept = reading.read(json.dumps({"observations": said}), question).body["observations"]
+    kept = parse_answer.read(json.dumps({"observations": said}), question).body["observations"]
     assert len(kept) == questions.MOST_OBSERVATIONS - 2
     first, second = kept[:2]
     assert first["title"].startswith("Tokens were refreshed twice [31m and more")
@@ -325,24 +325,26 @@ def test_what_is_kept_of_an_answer() -> None:
 def test_a_summary_as_it_is_answered() -> None:
     taken = steps(FIX)
     found = synthesise(session(), taken, is_over=True)
-    question = questions.of_session("s1", taken, found, VOICE)
+    question = questions.summary_question("s1", taken, found, VOICE)
     said = {
         "title": "Refreshing tokens once",
         "learned": ["The lock was taken too late", "", "The lock was taken too late"],
         "notes": ["what was decided", "…", "what was decided, and what else matters"],
         "completed": ["`Session.refresh` takes the lock first " + "and " * 100, "All tests pass."],
     }
-    body = reading.read(json.dumps(said), question).body
+    body = parse_answer.read(json.dumps(said), question).body
     assert body["learned"] == ["The lock was taken too late"]
     assert len(body["completed"][0]) <= 240
     assert body["notes"] == []
     empty = {"title": "what it was about", "learned": ["what was found out"]}
     for nothing in ('{"learned": [], "title": "x"}', json.dumps(empty)):
-        assert reading.read(nothing, question) == ({}, "all of its lists are empty.", False)
-    assert reading.read('{"learned": "x"}', question).complaint == '"learned" is no list of texts.'
-    assert reading.read('{"title": 1}', question).complaint == '"title" is no text.'
-    row = Kept("s1", "summary", "", question.steps, "2026-11-15T01:00:00Z", "m", body, "")
-    summary = merging.merged(found, taken, [row], is_whole=True).summary
+        assert parse_answer.read(nothing, question) == ({}, "all of its lists are empty.", False)
+    assert (
+        parse_answer.read('{"learned": "x"}', question).problem == '"learned" is no list of texts.'
+    )
+    assert parse_answer.read('{"title": 1}', question).problem == '"title" is no text.'
+    row = ModelAnswer("s1", "summary", "", question.steps, "2026-11-15T01:00:00Z", "m", body, "")
+    summary = merge_answers.merged(found, taken, [row], is_whole=True).summary
     assert summary is not None
     assert found.summary is not None
     assert summary.title == "Refreshing tokens once"
@@ -352,7 +354,7 @@ def test_a_summary_as_it_is_answered() -> None:
     assert summary[1:3] == found.summary[1:3]
     assert summary[5:] == found.summary[5:]
     later = [*taken, *steps(FIX + "read: src/b.py\n")[-1:]]
-    assert merging.merged(found, later, [row], is_whole=True).summary == found.summary
+    assert merge_answers.merged(found, later, [row], is_whole=True).summary == found.summary
 
 
 # What stands
@@ -408,7 +410,7 @@ def test_of_what_it_was_not_asked_all_stays() -> None:
     every = steps(FIX + DECIDED)
     found = synthesise(session(), every, is_over=True)
     answer = answered(asked(FIX), told("discovery", "Locks are per token, not per person", 6))
-    merged = merging.merged(found, every, [answer], is_whole=True)
+    merged = merge_answers.merged(found, every, [answer], is_whole=True)
     own = [each for each in merged.observations if each.said_by == "model"]
     assert [each.title for each in own] == ["Locks are per token, not per person"]
     rest = [each for each in merged.observations if each not in own]
@@ -466,7 +468,7 @@ def test_a_bug_fix_does_not_take_words_that_have_nothing_to_do_with_it() -> None
 def test_a_summary_keeps_what_is_certain() -> None:
     taken = steps(BROKEN)
     found = synthesise(session(), taken, is_over=True)
-    question = questions.of_session("s1", taken, found, VOICE)
+    question = questions.summary_question("s1", taken, found, VOICE)
     said = {
         "title": "Orders work in SQLite",
         "request": "Databases",
@@ -478,9 +480,9 @@ def test_a_summary_keeps_what_is_certain() -> None:
             "Tests need a database",
         ],
     }
-    body = reading.read(json.dumps(said), question).body
-    row = Kept("s1", "summary", "", question.steps, "2026-11-15T01:00:00Z", "m", body, "")
-    summary = merging.merged(found, taken, [row], is_whole=True).summary
+    body = parse_answer.read(json.dumps(said), question).body
+    row = ModelAnswer("s1", "summary", "", question.steps, "2026-11-15T01:00:00Z", "m", body, "")
+    summary = merge_answers.merged(found, taken, [row], is_whole=True).summary
     assert found.summary is not None
     assert "`pytest tests` still failed" in found.summary.next_steps[0]
     assert summary == found.summary._replace(
@@ -496,16 +498,16 @@ def test_nothing_is_completed_where_nothing_was_written_and_it_fails_still() -> 
     taken = steps(script)
     found = synthesise(session(), taken, is_over=True)
     body = {"title": "Fixed", "completed": ["Loading of orders works in production now."]}
-    about = (questions.last_of(taken),)
-    row = Kept("s1", "summary", "", about, "2026-11-15T01:00:00Z", "m", body, "")
-    assert merging.merged(found, taken, [row], is_whole=True) == found
+    about = (questions.last_step_id(taken),)
+    row = ModelAnswer("s1", "summary", "", about, "2026-11-15T01:00:00Z", "m", body, "")
+    assert merge_answers.merged(found, taken, [row], is_whole=True) == found
 
 
 def test_an_answer_with_a_problem_changes_nothing() -> None:
     taken = steps(FIX)
     found = synthesise(session(), taken, is_over=True)
     row = answered(asked(FIX), OBSERVED)._replace(problem="It is no JSON.")
-    assert merging.merged(found, taken, [row], is_whole=True) == found
+    assert merge_answers.merged(found, taken, [row], is_whole=True) == found
 
 
 def test_what_rests_on_forgotten_steps_is_not_told_again() -> None:
@@ -513,7 +515,7 @@ def test_what_rests_on_forgotten_steps_is_not_told_again() -> None:
     row = answered(asked(FIX), told("discovery", "The test has a fixture of its own", 1, 3))
     left = taken[3:]
     found = synthesise(session(), left, is_over=True)
-    assert merging.merged(found, left, [row], is_whole=True) == found
+    assert merge_answers.merged(found, left, [row], is_whole=True) == found
 
 
 # Whatever a model says
@@ -544,38 +546,38 @@ SUMMARIES = st.fixed_dictionaries(
 
 
 @st.composite
-def retold(draw: st.DrawFn) -> tuple[list[Step], list[Kept]]:
+def retold(draw: st.DrawFn) -> tuple[list[Step], list[ModelAnswer]]:
     """Steps, and what a model answered to questions about them, in form or not."""
     taken = draw(sessions())
     rows = []
-    for stretch in stretches.due(taken, set(), is_over=True):
-        question = questions.of_stretch("s1", stretch, None, VOICE)
+    for batch in step_batches.due(taken, set(), is_over=True):
+        question = questions.batch_question("s1", batch, None, VOICE)
         each = GOOD if draw(st.booleans()) else FIELDS
         said = {"observations": draw(st.lists(each, max_size=5))}
-        body = reading.read(json.dumps(said), question).body
-        rows.append(Kept("s1", "steps", question.first, question.steps, "", "m", body, ""))
+        body = parse_answer.read(json.dumps(said), question).body
+        rows.append(ModelAnswer("s1", "steps", question.first, question.steps, "", "m", body, ""))
     summed = draw(SUMMARIES)
-    about = (questions.last_of(taken),)
-    question = Question("s1", "summary", about, (), questions._request("", VOICE, {}))
-    body = reading.read(json.dumps(summed), question).body
-    return taken, [*rows, Kept("s1", "summary", "", about, "", "m", body, "")]
+    about = (questions.last_step_id(taken),)
+    question = ModelQuestion("s1", "summary", about, (), questions._request("", VOICE, {}))
+    body = parse_answer.read(json.dumps(summed), question).body
+    return taken, [*rows, ModelAnswer("s1", "summary", "", about, "", "m", body, "")]
 
 
 @settings(max_examples=effort.times(60), deadline=None)
 @given(retold())
-def test_any_answers_to_any_steps(case: tuple[list[Step], list[Kept]]) -> None:
+def test_any_answers_to_any_steps(case: tuple[list[Step], list[ModelAnswer]]) -> None:
     taken, rows = case
     found = synthesise(session(), taken, is_over=True)
-    merged = merging.merged(found, taken, rows, is_whole=True)
+    merged = merge_answers.merged(found, taken, rows, is_whole=True)
     assert is_in_form(merged, taken)
-    assert merged == merging.merged(found, taken, rows, is_whole=True)
+    assert merged == merge_answers.merged(found, taken, rows, is_whole=True)
     keys = {each.key for each in merged.observations}
     for each in found.observations:
         assert each.key in keys
         if each.said_by == "user":
             assert each in merged.observations
     at_work = synthesise(session(), taken, is_over=False)
-    earlier = merging.merged(at_work, taken, rows, is_whole=is_at_rest(taken))
+    earlier = merge_answers.merged(at_work, taken, rows, is_whole=is_at_rest(taken))
     assert {each.key for each in earlier.observations} <= keys
 
 
@@ -599,8 +601,8 @@ ROWS = st.recursive(
 def test_a_row_that_somebody_damaged(taken: list[Step], body: dict[str, Any]) -> None:
     found = synthesise(session(), taken, is_over=True)
     ids = tuple(step.id for step in taken)
-    rows = [Kept("s1", kind, "", ids, "", "m", body, "") for kind in KINDS_OF_ROWS]
-    assert is_in_form(merging.merged(found, taken, rows, is_whole=True), taken)
+    rows = [ModelAnswer("s1", kind, "", ids, "", "m", body, "") for kind in KINDS_OF_ROWS]
+    assert is_in_form(merge_answers.merged(found, taken, rows, is_whole=True), taken)
 
 
 def test_one_thing_lends_its_words_once() -> None:
@@ -615,7 +617,7 @@ def test_one_thing_lends_its_words_once() -> None:
         told("feature", "Readers can export the whole queue", 3, 4, 5),
         told("feature", "Writers wait for the lock", 1, 2, 4),
     )
-    merged = merging.merged(Synthesis((one, two), None), taken, [answer], is_whole=True)
+    merged = merge_answers.merged(Synthesis((one, two), None), taken, [answer], is_whole=True)
     assert {each.key: each.title for each in merged.observations} == {
         "a": "Writers wait for the lock",
         "b": "Readers can export the whole queue",
@@ -624,14 +626,14 @@ def test_one_thing_lends_its_words_once() -> None:
 
 @pytest.mark.parametrize("context_tokens", [3_000, 4_096, 8_192, 200_000])
 def test_a_question_fits_into_the_context_of_a_model(context_tokens: int) -> None:
-    voice = Voice(2_048).within(context_tokens)
+    voice = QuestionOptions(2_048).within(context_tokens)
     long = steps(FIX + "".join(f"write: src/m{number}.py +9 -1\n" for number in range(500)))
-    found = stretches.due(long, set(), is_over=True, most_tokens=voice.most_tokens)
-    every = [questions.of_stretch("s1", each, None, voice) for each in found]
+    found = step_batches.due(long, set(), is_over=True, most_tokens=voice.most_tokens)
+    every = [questions.batch_question("s1", each, None, voice) for each in found]
     summed = synthesise(session(), long, is_over=True)
-    every.append(questions.of_session("s1", long, summed, voice))
+    every.append(questions.summary_question("s1", long, summed, voice))
     for question in every:
         request = question.request
         told = estimate(request.system) + estimate(request.prompt)
         assert told + request.max_tokens <= context_tokens
-    assert voice.most_tokens <= stretches.MOST_TOKENS
+    assert voice.most_tokens <= step_batches.MOST_TOKENS

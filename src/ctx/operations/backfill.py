@@ -31,7 +31,7 @@ from ctx.memory.query import time_filters
 from ctx.operations import apply, learnings, worker_round
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import writing
+from ctx.synthesis import session_writer
 from ctx.workspace import Memory
 
 _GLANCE = 256 * 1024
@@ -277,7 +277,7 @@ class _Backfill:
             with transaction(self._connection):
                 state.end(self._connection, session.id, self._closing(session.id))
         try:
-            written = writing.synthesise(self._memory, session.id, is_over=is_over)
+            written = session_writer.synthesise(self._memory, session.id, is_over=is_over)
         except _FAULTS as error:
             self._skipped.append(
                 SkippedTranscript(past.path, f"{type(error).__name__}: {error}"[:300])

@@ -18,8 +18,15 @@ from ctx.memory.graph import USER
 from ctx.memory.lookups import ObservationRow
 from ctx.memory.model import OFF_CONTEXT, Node
 from ctx.synthesis import learnings as recurring
-from ctx.synthesis import meaning
-from ctx.synthesis.learnings import CERTAIN, HUMAN, INFERRED, Candidate, Told, Worked
+from ctx.synthesis import sentence_similarity
+from ctx.synthesis.learnings import (
+    CERTAIN,
+    HUMAN,
+    INFERRED,
+    LearningCandidate,
+    ObservedStatement,
+    SessionWork,
+)
 from ctx.workspace import Memory
 
 TAG = "learning:"
@@ -178,13 +185,13 @@ def learn(memory: Memory, project: str | None) -> LearnResult:
 # What sessions have shown
 
 
-def _worked(memory: Memory, project: str | None) -> list[Worked]:
+def _worked(memory: Memory, project: str | None) -> list[SessionWork]:
     """The newest sessions of a project, the oldest of them first."""
     found = session_table.newest(memory.user.connection, project, _MOST_SESSIONS)
     return [_session(memory, session, at) for session, at in reversed(found)]
 
 
-def _session(memory: Memory, session: str, at: str) -> Worked:
+def _session(memory: Memory, session: str, at: str) -> SessionWork:
     checks: list[str] = []
     ran: list[str] = []
     edited: list[str] = []
@@ -195,10 +202,10 @@ def _session(memory: Memory, session: str, at: str) -> Worked:
                 checks.append(step.text)
         elif step.path:
             edited.append(step.path)
-    return Worked(session, at, tuple(checks), tuple(ran), tuple(edited))
+    return SessionWork(session, at, tuple(checks), tuple(ran), tuple(edited))
 
 
-def _recurring_observations(memory: Memory, tag: str | None) -> list[Told]:
+def _recurring_observations(memory: Memory, tag: str | None) -> list[ObservedStatement]:
     """The newest observations that can recur, the oldest of them first."""
     return [_observation(each) for each in reversed(_observations(memory, tag))]
 
@@ -209,7 +216,7 @@ def _same_statements(memory: Memory, node: Node) -> list[NodeId]:
     return [
         each.id
         for each in _observations(memory, tag)
-        if meaning.alike(_observation(each).text, node.content)
+        if sentence_similarity.is_similar(_observation(each).text, node.content)
     ]
 
 
@@ -217,11 +224,11 @@ def _observations(memory: Memory, tag: str | None) -> list[ObservationRow]:
     return lookups.observations(memory.user.connection, _KINDS, tag, _MOST_TOLD)
 
 
-def _observation(found: ObservationRow) -> Told:
+def _observation(found: ObservationRow) -> ObservedStatement:
     metadata: dict[str, Any] = json.loads(found.metadata)
     sessions = _texts(metadata.get("sessions")) or _texts([metadata.get("session")])
     said = metadata.get("title")
-    return Told(
+    return ObservedStatement(
         found.kind.removeprefix("kind:"),
         said if isinstance(said, str) and said else found.content.partition("\n")[0],
         sessions,
@@ -231,7 +238,7 @@ def _observation(found: ObservationRow) -> Told:
     )
 
 
-def _against(node: Node, told: Iterable[Told]) -> list[Told]:
+def _against(node: Node, told: Iterable[ObservedStatement]) -> list[ObservedStatement]:
     """What was said against a learning after it was seen last."""
     since = str(node.metadata.get("last_seen", ""))
     return [
@@ -239,20 +246,20 @@ def _against(node: Node, told: Iterable[Told]) -> list[Told]:
         for each in told
         if each.kind == "decision"
         and each.at > since
-        and meaning.contradicts(each.text, node.content)
+        and sentence_similarity.contradicts(each.text, node.content)
     ]
 
 
 # What is written
 
 
-def _put(change: Change, candidate: Candidate, tag: str | None, now_ms: int) -> None:
+def _put(change: Change, candidate: LearningCandidate, tag: str | None, now_ms: int) -> None:
     node_id = change.add_node("pattern", candidate.text, metadata=_metadata(candidate, now_ms))
     for word in (f"{TAG}{candidate.category}", *((tag,) if tag else ())):
         change.tag(node_id, word)
 
 
-def _metadata(candidate: Candidate, now_ms: int) -> dict[str, Any]:
+def _metadata(candidate: LearningCandidate, now_ms: int) -> dict[str, Any]:
     return {
         "key": candidate.key,
         "confidence": _confidence(candidate.sessions, candidate.last_seen, 0, now_ms),
@@ -269,7 +276,7 @@ def _metadata_of_a_person() -> dict[str, Any]:
 
 
 def _renew(
-    change: Change, node: Node, candidate: Candidate | None, against: int, now_ms: int
+    change: Change, node: Node, candidate: LearningCandidate | None, against: int, now_ms: int
 ) -> bool:
     """Whether anything about it is new."""
     if node.metadata.get("rejected"):
@@ -312,11 +319,11 @@ def _confidence(sessions: Sequence[object], last_seen: str, against: int, now_ms
     return recurring.confidence(len(sessions), silent_days, against)
 
 
-def _same(known: Mapping[NodeId, Node], candidate: Candidate) -> Node | None:
+def _same(known: Mapping[NodeId, Node], candidate: LearningCandidate) -> Node | None:
     """The learning that there is of it: by its key, else what says the same in other words."""
     nodes = known.values()
     by_key = (node for node in nodes if node.metadata.get("key") == candidate.key)
-    alike = (node for node in nodes if meaning.alike(node.content, candidate.text))
+    alike = (node for node in nodes if sentence_similarity.is_similar(node.content, candidate.text))
     return next(by_key, None) or next(alike, None)
 
 

@@ -23,10 +23,16 @@ from ctx.memory import event_log
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import synthesise as extractive
-from ctx.synthesis.by_model import answers, merging, questions, reading, stretches
-from ctx.synthesis.by_model.answers import Kept
-from ctx.synthesis.by_model.questions import Question, Voice
-from ctx.synthesis.by_model.reading import Read
+from ctx.synthesis.by_model import (
+    merge_answers,
+    model_answers,
+    parse_answer,
+    questions,
+    step_batches,
+)
+from ctx.synthesis.by_model.model_answers import ModelAnswer
+from ctx.synthesis.by_model.parse_answer import ParsedAnswer
+from ctx.synthesis.by_model.questions import ModelQuestion, QuestionOptions
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
@@ -65,7 +71,7 @@ class SynthesisModel:
         self._session = config.integer("llm.session_token_cap")
         self._voice = voice(config)
 
-    def voice(self) -> Voice:
+    def voice(self) -> QuestionOptions:
         """How the model is asked: what it is told has to fit into its context.
 
         It is looked at for that, which spends nothing. `ModelFailure` where it is not there, or too
@@ -84,7 +90,7 @@ class SynthesisModel:
             )
         return found
 
-    def ask(self, question: Question, project: str | None) -> Kept:
+    def ask(self, question: ModelQuestion, project: str | None) -> ModelAnswer:
         """What the model answers, in its form; with one more try where it has another.
 
         Nothing is kept by this. `ModelFailure` where there is no answer, `BudgetExceeded` where it
@@ -96,32 +102,32 @@ class SynthesisModel:
         meter = self._meter(question, project)
         said = _whole(send.ask(self.backend, question.request, meter))
         found = _read(said, question)
-        if found.can_be_mended and said.stop != "refused":
-            request = questions.to_mend(question, said.text, found.complaint)
+        if found.can_be_repaired and said.stop != "refused":
+            request = questions.repair_request(question, said.text, found.problem)
             try:
                 said = _whole(send.ask(self.backend, request, meter))
                 found = _read(said, question)
             except (BudgetExceeded, ModelFailure):
                 # The first try is paid for, and a second one is not to be had.
                 pass
-        problem = f"The answer could not be used: {found.complaint}" if found.complaint else ""
+        problem = f"The answer could not be used: {found.problem}" if found.problem else ""
         at = clock.iso(clock.now_ms())
         model = said.model or self.backend.model
-        return answers.kept(question, at, model, found.body, problem)
+        return model_answers.new_answer(question, at, model, found.body, problem)
 
     def left(self, session: str) -> TokensLeft:
         today = clock.iso(clock.now_ms())[:10]
         used = self._ledger.counted_in(_purpose(session, None))
         return TokensLeft(self._day - self._ledger.counted_on(today), self._session - used)
 
-    def _meter(self, question: Question, project: str | None) -> Meter:
+    def _meter(self, question: ModelQuestion, project: str | None) -> Meter:
         from ctx.llm.ledger import Caps, ModelTarget
 
         to = ModelTarget(self.backend.name, self.backend.where, self.backend.model)
         purpose = _purpose(question.session, project)
         return self._ledger.meter(purpose, to, Caps(self._day, self._session), self._prices)
 
-    def _leave_room(self, question: Question) -> None:
+    def _leave_room(self, question: ModelQuestion) -> None:
         """The summary comes last, and is worth more than one more stretch of steps."""
         from ctx.llm.ledger import SessionCapReached
 
@@ -155,8 +161,10 @@ def configured(
         yield SynthesisModel(backend, ledger, config)
 
 
-def voice(config: Config) -> Voice:
-    return Voice(config.integer("llm.max_response_tokens"), config.number("llm.temperature"))
+def voice(config: Config) -> QuestionOptions:
+    return QuestionOptions(
+        config.integer("llm.max_response_tokens"), config.number("llm.temperature")
+    )
 
 
 def recent(connection: Connection) -> list[Session]:
@@ -179,13 +187,13 @@ def progress_key(connection: Connection, session: Session) -> tuple[str, ...]:
     `synthesised` as it was, so nothing would differ when its step is there.
     """
     steps = event_table.count_steps(connection, session.id)
-    answered = answers.standing(connection, session.id)
+    answered = model_answers.count_and_last(connection, session.id)
     return session.status, session.synthesised, str(steps), *map(str, answered)
 
 
 def due(
-    connection: Connection, session: Session, voice: Voice, *, again: bool = False
-) -> list[Question]:
+    connection: Connection, session: Session, voice: QuestionOptions, *, again: bool = False
+) -> list[ModelQuestion]:
     """What a model is to be asked about a session now, in order; `again`: also what it was.
 
     Stretches of steps when the agent rests or is gone, and the whole when the session is over.
@@ -196,14 +204,14 @@ def due(
         return []
     if not is_over and not extractive.is_at_rest(steps):
         return []
-    known = answers.of_session(connection, session.id)
-    asked = set() if again else answers.asked_about(known)
+    known = model_answers.of_session(connection, session.id)
+    asked = set() if again else model_answers.asked_about(known)
     found = [
-        questions.of_stretch(session.id, stretch, _last_request(steps, stretch.first), voice)
-        for stretch in stretches.due(steps, asked, is_over=is_over, most_tokens=voice.most_tokens)
+        questions.batch_question(session.id, batch, _last_request(steps, batch.first), voice)
+        for batch in step_batches.due(steps, asked, is_over=is_over, most_tokens=voice.most_tokens)
     ]
-    before = answers.summary_of(known)
-    is_new = again or before is None or _last(before) < questions.last_of(steps)
+    before = model_answers.summary_of(known)
+    is_new = again or before is None or _last(before) < questions.last_step_id(steps)
     summary = _summary(session, steps, known, voice) if is_over and is_new else None
     return [*found, summary] if summary else found
 
@@ -216,18 +224,18 @@ def _last_request(steps: Sequence[Step], first: str) -> Step | None:
 
 
 def _summary(
-    session: Session, steps: Sequence[Step], known: Sequence[Kept], voice: Voice
-) -> Question | None:
+    session: Session, steps: Sequence[Step], known: Sequence[ModelAnswer], voice: QuestionOptions
+) -> ModelQuestion | None:
     found = extractive.synthesise(session, steps, is_over=True)
     if found.summary is None:
         return None
     # The model does not read again what it said of the whole.
     of_steps = [each for each in known if each.kind == "steps"]
-    told = merging.merged(found, steps, of_steps, is_whole=True)
-    return questions.of_session(session.id, steps, told, voice)
+    told = merge_answers.merged(found, steps, of_steps, is_whole=True)
+    return questions.summary_question(session.id, steps, told, voice)
 
 
-def _last(summary: Kept) -> str:
+def _last(summary: ModelAnswer) -> str:
     """The last step that a summary is about."""
     return summary.steps[-1] if summary.steps else ""
 
@@ -237,7 +245,7 @@ def last_scrub(connection: Connection) -> int:
     return event_log.last_id(connection, event_log.SCRUBBED)
 
 
-def keep(memory: Memory, answer: Kept, scrub: int) -> bool:
+def keep(memory: Memory, answer: ModelAnswer, scrub: int) -> bool:
     """Keep an answer, and have the session told anew; `scrub` was the last before the question.
 
     False where the session is not there any more, or something was taken out of the store while
@@ -248,7 +256,7 @@ def keep(memory: Memory, answer: Kept, scrub: int) -> bool:
         is_there = state.find(connection, answer.session) is not None
         if not is_there or last_scrub(connection) != scrub:
             return False
-        answers.put(connection, answer)
+        model_answers.put(connection, answer)
         session_table.expect_again(connection, answer.session)
     return True
 
@@ -264,14 +272,14 @@ def note(connection: Connection, session: str, error: CtxError) -> None:
 def forget(connection: Connection) -> None:
     """What was said of steps goes with the last of them."""
     with transaction(connection):
-        for session in answers.sessions(connection):
+        for session in model_answers.sessions(connection):
             if not event_table.last(connection, session):
-                answers.forget_session(connection, session)
+                model_answers.forget_session(connection, session)
 
 
 def last_problem(connection: Connection) -> event_log.EventLogEntry | None:
     """Why a model could not be asked, if that is the last that was heard of one."""
-    answered = answers.last_at(connection)
+    answered = model_answers.last_at(connection)
     found = event_log.since(connection, "", event_log.MODEL_FAILED, limit=1)
     return found[0] if found and found[0].at > answered else None
 
@@ -289,10 +297,10 @@ def _whole(said: Answer) -> Answer:
     return said
 
 
-def _read(said: Answer, question: Question) -> Read:
-    found = reading.read(said.text, question)
-    if found.complaint and said.stop == "length":
-        return found._replace(complaint="it is too long, and was cut off.")
-    if found.complaint and said.stop == "refused":
-        return Read({}, "the model would not answer.")
+def _read(said: Answer, question: ModelQuestion) -> ParsedAnswer:
+    found = parse_answer.read(said.text, question)
+    if found.problem and said.stop == "length":
+        return found._replace(problem="it is too long, and was cut off.")
+    if found.problem and said.stop == "refused":
+        return ParsedAnswer({}, "the model would not answer.")
     return found

@@ -8,11 +8,11 @@ from ctx.capture.state import Session
 from ctx.llm.ledger import SessionCapReached
 from ctx.operations import apply, model_questions, worker_round
 from ctx.operations.model_questions import SynthesisModel, TokensLeft
-from ctx.synthesis import writing
+from ctx.synthesis import session_writer
 from ctx.synthesis.by_model import questions
-from ctx.synthesis.by_model.answers import Kept
-from ctx.synthesis.by_model.questions import Question, Voice
-from ctx.synthesis.writing import Written
+from ctx.synthesis.by_model.model_answers import ModelAnswer
+from ctx.synthesis.by_model.questions import ModelQuestion, QuestionOptions
+from ctx.synthesis.session_writer import SessionWriteResult
 from ctx.workspace import Memory
 
 _MEANWHILE = (
@@ -62,14 +62,14 @@ class SynthesisResult(NamedTuple):
 
 
 def plan_synthesis(
-    memory: Memory, text: str, asking: SynthesisModel, voice: Voice, *, again: bool
+    memory: Memory, text: str, asking: SynthesisModel, voice: QuestionOptions, *, again: bool
 ) -> SynthesisResult:
     """What would be asked. Nobody is asked by this."""
     session = state.get(memory.user.connection, text)
     due = model_questions.due(memory.user.connection, session, voice, again=again)
     asked = [_question_result(each, None) for each in due]
     if asked and asked[-1].kind == "summary":
-        more = questions.most_more(len(asked) - 1)
+        more = questions.most_more_for_summary(len(asked) - 1)
         most, mended = asked[-1].most_tokens + more, asked[-1].most_mended + more
         asked[-1] = asked[-1]._replace(most_tokens=most, most_mended=mended)
     return _result(session, asking, asked, asking.left(session.id))._replace(dry_run=True)
@@ -79,7 +79,7 @@ def synthesise_now(
     memory: Memory,
     text: str,
     asking: SynthesisModel,
-    voice: Voice,
+    voice: QuestionOptions,
     *,
     again: bool,
     tick: clock.Tick = clock.no_tick,
@@ -92,7 +92,7 @@ def synthesise_now(
     session = state.get(connection, text)
     asked: list[QuestionResult] = []
     problem = ""
-    written: Written | None = None
+    written: SessionWriteResult | None = None
     names = [each.name for each in model_questions.due(connection, session, voice, again=again)]
     try:
         for number, name in enumerate(names):
@@ -129,19 +129,19 @@ def synthesise_now(
     return done._replace(new=counts[0], changed=counts[1], withdrawn=counts[2])
 
 
-def _synthesise_again(memory: Memory, session: Session) -> Written | None:
+def _synthesise_again(memory: Memory, session: Session) -> SessionWriteResult | None:
     """Where another process is at it, that one does it in a moment."""
     home = memory.environment.user_store.home
     with worker_round.hold_sessions(home) as held:
         if not held:
             return None
         is_over = session.status != state.ACTIVE
-        written = writing.synthesise(memory, session.id, is_over=is_over)
+        written = session_writer.synthesise(memory, session.id, is_over=is_over)
     apply.refresh(memory, [session.folder], home)
     return written
 
 
-def _question_result(question: Question, answer: Kept | None) -> QuestionResult:
+def _question_result(question: ModelQuestion, answer: ModelAnswer | None) -> QuestionResult:
     told = answer.body.get("observations", ()) if answer else ()
     return QuestionResult(
         question.kind,

@@ -162,11 +162,11 @@ class WorkerRounds:
                 continue
             self._tries[tried] = self._tries.get(tried, 0) + 1
             with self._guard(f"what is told of {session.id}"):
-                from ctx.synthesis import writing
+                from ctx.synthesis import session_writer
 
                 now = state.find(connection, session.id) or session
                 is_over = now.status != state.ACTIVE
-                writing.synthesise(memory, session.id, is_over=is_over)
+                session_writer.synthesise(memory, session.id, is_over=is_over)
                 del self._tries[tried]
                 made.append(now)
         self._learn(memory, {each.project for each in made if each.status != state.ACTIVE})

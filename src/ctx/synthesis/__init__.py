@@ -1,36 +1,36 @@
-"""Synthesis: what a session leaves behind, made of its steps.
+"""Synthesis: turns the steps of a session into observations and a summary.
 
-    observations    what comes out: observations, and the session summary
-    sentences       what was said, as sentences without markdown, code and quotations
-    wording         how things are said in one line: lists, names, what is too long
-    course          who said what, what was asked for, and what was edited when
-    junk            what is not worth keeping, and what was said already
-    cues            the words by which a decision or something found out is known
-    shell_edits     commands that change files
-    checks          commands that say whether all is well, and which of them ask the same
-    options         of such a command, what says what it looks at, and what does not matter
-    complaints      what such commands complained about, and when that was gone
-    settling        which edits have settled a complaint, and whether that was a bug
-    fixes           failure, edit, success: a bug fix; and what passes again by itself
-    vain            what was tried and did not help
-    decisions       what a person or the agent settled
-    proposals       what the agent proposed, and which of it a person took
-    discoveries     what the agent found out
-    items           what became of the items of code, from the first edit to the last
-    changes         features and refactorings
-    closing         what the agent said at the end: what was done, what remains
-    asked           what was asked for, in one line
-    summary         the session in eight sections
-    unwanted        what a person has deleted, and is not told again
-    synthesise      all of it together
-    by_model/       the same in the words of a model, where one is configured; prompts/: what it
-                    is asked
-    writing         all of it as nodes of the graph; previous: what memory has of it already
-    learnings       what several sessions have shown; meaning: whether two sentences say the same
+    observations           the results: observations and the session summary
+    sentences              splits a message into sentences, without markdown, code and quotations
+    one_line_text          one-line texts: lists, code names, shortening
+    timeline               messages, goals and edits of a session, by step index
+    dedupe                 filters noise and repeated statements
+    cue_phrases            the phrases that mark a decision or a discovery
+    shell_edits            commands that change files
+    check_commands         commands that run tests, compilers or linters, and how they overlap
+    check_options          which options of such a command select targets, and which do not matter
+    failures               failures of checks, from the first run to the one that passes
+    failure_edits          the edits that fixed a failure, and whether it was a bug
+    fixes                  bug fixes (failure, edit, success) and flaky tests
+    failed_attempts        edits that did not help
+    decisions              decisions of the user or the agent
+    proposals              what the agent proposed, and which option the user picked
+    discoveries            what the agent found out
+    net_changes            the net change of each code item over all edits
+    code_changes           features and refactorings
+    final_message          what the agent reports at the end: completed and remaining work
+    request_line           the request in one line, and the session title
+    summary                the session summary, in eight sections
+    deleted_by_user        drops deleted observations from the summary
+    synthesise             runs all of the above
+    by_model/              the same in a model's words, if one is configured; prompts/: the prompts
+    session_writer         writes the results as nodes
+    existing_observations  what memory already has about a session or a project
+    learnings              what several sessions have in common
+    sentence_similarity    whether two sentences mean the same
 
-But for `writing` and `previous`, everything here is a function of values and knows no store: the
-same steps give the same memory.
-What comes out says what was done; it is never a copy of what was printed. Texts come from
-strangers: everything is cut to a length before anything looks at it, and no pattern takes more
-than linear time.
+Except for `session_writer`, `existing_observations` and `by_model.model_answers`, these modules are
+functions of values and know no store: the same steps always give the same memory.
+Results describe what was done; they never copy command output. Input texts are untrusted: every
+text is cut to a length before it is examined, and every pattern runs in linear time.
 """

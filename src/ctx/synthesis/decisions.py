@@ -1,23 +1,23 @@
-"""What was settled: choices, rules and corrections, in the words of whoever said them.
+"""Decisions: choices, rules and corrections, in their original words.
 
-What a person says counts more than what the agent says. A sentence that only points at another
-one (`let's do that`) is taken together with what was proposed, or not at all.
+The user's words count more than the agent's. A sentence that only refers to another one (`let's do
+that`) is combined with the proposal, or dropped.
 """
 
 import re
 from typing import NamedTuple
 
 from ctx.hosts import tool_calls
-from ctx.synthesis import cues, junk, proposals, sentences, wording
-from ctx.synthesis.course import Course, Said, agrees
+from ctx.synthesis import cue_phrases, dedupe, one_line_text, proposals, sentences
 from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
 from ctx.synthesis.sentences import Sentence
+from ctx.synthesis.timeline import ChatMessage, Timeline, agrees
 
 _MOST = 8
 _MOST_AT_ONCE = 3
 _BY_USER, _AGREED, _BY_AGENT = 900, 850, 600
 
-# `No, use tabs` begins with an answer; `No new dependencies` says what is to be.
+# `No, use tabs` begins with an answer; `No new dependencies` is a rule.
 _LEAD = re.compile(
     r"(?:(?:ok(?:ay)?|no thanks|yes|yeah|ja|also|so|and|but|actually|please|bitte|alright|thanks"
     r"|hmm|then|therefore|one more thing|btw|by the way|from now on)(?:[,.:!;–—]+\s*|\s+(?:- +)?)"
@@ -88,7 +88,7 @@ _REJECTED = re.compile(
 
 
 class Choice(NamedTuple):
-    """What a decision is for and against, as far as it says so."""
+    """What a decision chooses and rejects, if it says so."""
 
     chosen: frozenset[str]
     rejected: frozenset[str]
@@ -99,27 +99,27 @@ class _Candidate(NamedTuple):
     reason: str
     weight: int
     confidence: int
-    said: Said
+    message: ChatMessage
     evidence: tuple[str, ...]
 
 
-def decisions(course: Course) -> list[Observation]:
-    """What was decided, in order; each once."""
-    found = [*_answers(course), *_agreed_plans(course)]
-    for prompt in course.prompts:
-        found += _of_a_person(course, prompt)
-    for message in course.messages:
-        found += _of_the_agent(course, message)
-    best = sorted(found, key=lambda each: (-each.confidence, -each.weight, each.said.at))
+def decisions(timeline: Timeline) -> list[Observation]:
+    """The decisions of a session, in order, without duplicates."""
+    found = [*_answers(timeline), *_agreed_plans(timeline)]
+    for prompt in timeline.prompts:
+        found += _by_person(timeline, prompt)
+    for message in timeline.messages:
+        found += _by_agent(timeline, message)
+    best = sorted(found, key=lambda each: (-each.confidence, -each.weight, each.message.at))
     kept: list[_Candidate] = []
     for each in best:
         if len(kept) == _MOST:
             break
-        if not junk.is_told(each.title, (other.title for other in kept)):
+        if not dedupe.is_repeated(each.title, (other.title for other in kept)):
             kept.append(each)
-    kept.sort(key=lambda each: (each.said.at, each.said.text.find(each.title[-20:])))
+    kept.sort(key=lambda each: (each.message.at, each.message.text.find(each.title[-20:])))
     return [
-        _observation(course, each)
+        _observation(timeline, each)
         for index, each in enumerate(kept)
         if not any(_takes_back(later, each) for later in kept[index + 1 :])
     ]
@@ -129,52 +129,52 @@ def _takes_back(later: _Candidate, earlier: _Candidate) -> bool:
     return later.confidence >= earlier.confidence and contradicts(later.title, earlier.title)
 
 
-def _answers(course: Course) -> list[_Candidate]:
-    """What a person chose where the agent let them choose: a question and its answer, in a line."""
+def _answers(timeline: Timeline) -> list[_Candidate]:
+    """The user's answers to the agent's multiple-choice questions, one per line."""
     found = []
-    for index, step in enumerate(course.steps):
+    for index, step in enumerate(timeline.steps):
         if step.kind != "plan" or step.tool != tool_calls.QUESTION:
             continue
-        said = Said(index, step, step.text, ())
+        said = ChatMessage(index, step, step.text, ())
         for line in step.text[:4_000].splitlines()[:_MOST]:
             question, mark, answer = line.rpartition("? ")
             title = f"{question.strip()}: {answer.strip()}" if mark else line.strip()
             if answer.strip() and _says_enough(title):
-                found.append(_Candidate(title, "", cues.ENOUGH, _BY_USER, said, (step.id,)))
+                found.append(_Candidate(title, "", cue_phrases.ENOUGH, _BY_USER, said, (step.id,)))
     return found
 
 
-def _agreed_plans(course: Course) -> list[_Candidate]:
-    """What a plan chooses. A client tells of one when the person has agreed to it; most of what it
-    says is what will be done, which is told when it is done."""
+def _agreed_plans(timeline: Timeline) -> list[_Candidate]:
+    """The choices in accepted plans. A client reports a plan once the user accepts it. Most of a
+    plan is future work, which is reported when it is done."""
     found = []
-    for index, step in enumerate(course.steps):
+    for index, step in enumerate(timeline.steps):
         if step.kind != "plan" or step.tool != tool_calls.PLAN or not step.ok or step.agent:
             continue
-        said = Said(index, step, step.text, tuple(sentences.of(step.text)))
+        said = ChatMessage(index, step, step.text, tuple(sentences.split_sentences(step.text)))
         chosen = [
             candidate
             for place, sentence in enumerate(said.sentences)
-            if (candidate := _of_a_plan(said, place, sentence))
+            if (candidate := _from_plan(said, place, sentence))
         ]
         found += sorted(chosen, key=lambda each: -each.weight)[:_MOST_AT_ONCE]
     return found
 
 
-def _of_a_plan(plan: Said, place: int, sentence: Sentence) -> _Candidate | None:
-    # Who agrees to it says it.
-    weight = _weight_of_a_person(sentence)
+def _from_plan(plan: ChatMessage, place: int, sentence: Sentence) -> _Candidate | None:
+    # The user accepted the plan, so its sentences count as the user's.
+    weight = _person_weight(sentence)
     if sentence.is_item and _DECIDED_BELOW.search(sentence.heading):
-        weight += cues.ENOUGH
+        weight += cue_phrases.ENOUGH
     title = _cleaned(sentence.text)
     if (
-        weight < cues.ENOUGH
+        weight < cue_phrases.ENOUGH
         or _is_task(sentence.text)
         or _is_against(sentence)
         or _WORKING.search(sentence.text)
         or proposals.points(title)
         or not _says_enough(title)
-        or junk.is_printed(title)
+        or dedupe.is_printed(title)
     ):
         return None
     evidence = (plan.step.id,)
@@ -182,14 +182,14 @@ def _of_a_plan(plan: Said, place: int, sentence: Sentence) -> _Candidate | None:
 
 
 def choice(text: str) -> Choice:
-    """What a sentence says is to be used, and what is not."""
+    """What a sentence chooses and what it rejects."""
     return Choice(_named(_CHOSEN, text), _named(_REJECTED, text))
 
 
 def contradicts(later: str, earlier: str) -> bool:
-    """Whether a decision says outright that what an earlier one chose is not to be used, or says
-    the contrary in the same words."""
-    if junk.is_opposite(later, earlier):
+    """Whether a decision rejects what an earlier one chose, or states the opposite in the same
+    words."""
+    if dedupe.is_opposite(later, earlier):
         return True
     rejected, before, now = choice(later).rejected, choice(earlier).chosen, choice(later).chosen
     return (
@@ -199,27 +199,27 @@ def contradicts(later: str, earlier: str) -> bool:
 
 def _named(pattern: re.Pattern[str], text: str) -> frozenset[str]:
     found = pattern.search(text[:600])
-    return junk.words(found["what"]) if found else frozenset()
+    return dedupe.words(found["what"]) if found else frozenset()
 
 
-def _of_a_person(course: Course, prompt: Said) -> list[_Candidate]:
+def _by_person(timeline: Timeline, prompt: ChatMessage) -> list[_Candidate]:
     found = []
     if agrees(prompt.text):
-        if (proposal := _proposal(course, prompt, "")) and _CHOOSES.search(proposal.title):
+        if (proposal := _proposal(timeline, prompt, "")) and _CHOOSES.search(proposal.title):
             found.append(proposal)
         return found
-    if picked := _pick(course, prompt):
+    if picked := _pick(timeline, prompt):
         found.append(picked)
     for index, sentence in enumerate(prompt.sentences):
         title = _cleaned(sentence.text)
         if picked and index == 0:
             continue
         if proposals.points(title):
-            if proposal := _proposal(course, prompt, title):
+            if proposal := _proposal(timeline, prompt, title):
                 found.append(proposal)
             continue
-        weight = _weight_of_a_person(sentence)
-        if weight < cues.ENOUGH or (index == 0 and _is_task(sentence.text)):
+        weight = _person_weight(sentence)
+        if weight < cue_phrases.ENOUGH or (index == 0 and _is_task(sentence.text)):
             continue
         if correct := _what_is_right(prompt, index):
             title = f"{title}; {correct}"
@@ -227,38 +227,42 @@ def _of_a_person(course: Course, prompt: Said) -> list[_Candidate]:
             reason = _reason(prompt, index)
             evidence = (prompt.step.id,)
             found.append(_Candidate(title, reason, weight, _BY_USER, prompt, evidence))
-    # A text that was pasted is full of rules.
+    # Pasted text can contain many rules; keep the strongest few.
     return sorted(found, key=lambda each: -each.weight)[:_MOST_AT_ONCE]
 
 
-def settles(prompt: Said) -> bool:
-    """Whether a prompt begins with what is to be so, rather than with what is to be done."""
-    first = next((each for each in prompt.sentences if len(junk.words(each.text)) > 1), None)
+def settles(prompt: ChatMessage) -> bool:
+    """Whether a prompt begins with a decision and not with a task."""
+    first = next((each for each in prompt.sentences if len(dedupe.words(each.text)) > 1), None)
     return first is not None and (
-        _weight_of_a_person(first) >= cues.ENOUGH or proposals.points(_cleaned(first.text))
+        _person_weight(first) >= cue_phrases.ENOUGH or proposals.points(_cleaned(first.text))
     )
 
 
-def _weight_of_a_person(sentence: Sentence) -> int:
+def _person_weight(sentence: Sentence) -> int:
     text = sentence.text
-    if _is_against(sentence) or cues.tells_a_symptom(text) or junk.is_printed(text):
+    if _is_against(sentence) or cue_phrases.tells_a_symptom(text) or dedupe.is_printed(text):
         return 0
-    every = cues.RULES, cues.CHOICES, cues.CORRECTIONS
-    # What leads to a sentence hides how it begins.
+    every = cue_phrases.RULES, cue_phrases.CHOICES, cue_phrases.CORRECTIONS
+    # An introduction hides the beginning that the patterns look for.
     return max(
-        sum(cues.weight(each, words) for each in every) for words in {text, _without_lead(text)}
+        sum(cue_phrases.weight(each, words) for each in every)
+        for words in {text, _without_lead(text)}
     )
 
 
 def _is_task(text: str) -> bool:
-    """`Make it take a path instead of a text` is done, and then it is so."""
+    """Whether a sentence is a one-time task: `Make it take a path instead of a text`."""
     if _ONLY_TASK.match(text):
         return True
-    return _TASK.match(text) is not None and cues.weight(cues.RULES, text) < cues.ENOUGH
+    return (
+        _TASK.match(text) is not None
+        and cue_phrases.weight(cue_phrases.RULES, text) < cue_phrases.ENOUGH
+    )
 
 
-def _what_is_right(prompt: Said, index: int) -> str:
-    """What is to be done instead, where the sentence behind one that forbids says so."""
+def _what_is_right(prompt: ChatMessage, index: int) -> str:
+    """The alternative in the sentence after one that forbids something."""
     after = prompt.sentences[index + 1 : index + 2]
     if not after or not _FORBIDS.match(_cleaned(prompt.sentences[index].text)):
         return ""
@@ -268,29 +272,29 @@ def _what_is_right(prompt: Said, index: int) -> str:
     return words[:1].lower() + words[1:]
 
 
-def _of_the_agent(course: Course, message: Said) -> list[_Candidate]:
+def _by_agent(timeline: Timeline, message: ChatMessage) -> list[_Candidate]:
     found = []
     for index, sentence in enumerate(message.sentences):
         text = sentence.text
-        weight = cues.weight(cues.CHOICES, text)
+        weight = cue_phrases.weight(cue_phrases.CHOICES, text)
         is_listed = sentence.is_item and _DECIDED_BELOW.search(sentence.heading) is not None
         if is_listed:
-            weight += cues.ENOUGH
+            weight += cue_phrases.ENOUGH
         elif weight:
-            # A rule alone, out of the mouth of an agent, tells how something works.
-            weight += cues.weight(cues.RULES, text) // 2
-        if weight < cues.ENOUGH or _is_against(sentence) or junk.is_narration(text):
+            # From an agent, a rule alone only describes how something works.
+            weight += cue_phrases.weight(cue_phrases.RULES, text) // 2
+        if weight < cue_phrases.ENOUGH or _is_against(sentence) or dedupe.is_narration(text):
             continue
         title = _cleaned(text)
-        if proposals.points(title) or not _says_enough(title) or junk.is_printed(title):
+        if proposals.points(title) or not _says_enough(title) or dedupe.is_printed(title):
             continue
         if not (is_listed or _DECIDES.search(text)) or _WORKING.search(text):
-            # It tells how something is, or how the agent goes about it.
+            # It describes a fact or the agent's own procedure.
             continue
-        if _THIS.match(title) and not cues.names_something(title):
+        if _THIS.match(title) and not cue_phrases.names_something(title):
             continue
-        if junk.is_told(title, course.prompt_texts):
-            # The person said it first, and that is where it is taken from.
+        if dedupe.is_repeated(title, timeline.prompt_texts):
+            # The user said it first; the decision is taken from the prompt.
             continue
         reason = _reason(message, index)
         found.append(_Candidate(title, reason, weight, _BY_AGENT, message, (message.step.id,)))
@@ -299,20 +303,20 @@ def _of_the_agent(course: Course, message: Said) -> list[_Candidate]:
 
 def _is_against(sentence: Sentence) -> bool:
     text = sentence.text
-    return sentence.is_question or cues.is_open(text) or cues.passes_by(text)
+    return sentence.is_question or cue_phrases.is_open(text) or cue_phrases.passes_by(text)
 
 
 def _says_enough(title: str) -> bool:
-    return len(junk.words(title)) >= 2 and (len(title.split()) >= 2 or not title.isascii())
+    return len(dedupe.words(title)) >= 2 and (len(title.split()) >= 2 or not title.isascii())
 
 
 def _cleaned(text: str) -> str:
-    """A sentence without what leads to it, and without who decides: that is said elsewhere."""
+    """A sentence without its introduction and without its subject, such as `We'll`."""
     words = _without_lead(text)
     subject = _SUBJECT.match(words)
     if subject:
         words = words[subject.end() :]
-    return wording.impersonal(words.strip().rstrip(".!").removesuffix(" then"))
+    return one_line_text.impersonal(words.strip().rstrip(".!").removesuffix(" then"))
 
 
 def _without_lead(text: str) -> str:
@@ -325,54 +329,56 @@ def _without_lead(text: str) -> str:
     return words
 
 
-def _reason(said: Said, index: int) -> str:
-    """The sentence behind a decision, where it says why."""
+def _reason(said: ChatMessage, index: int) -> str:
+    """The sentence after a decision, if it gives a reason."""
     after = said.sentences[index + 1 : index + 2]
     if after and not after[0].starts and _REASON.match(after[0].text):
         return after[0].text
     return ""
 
 
-def _proposal(course: Course, prompt: Said, pointing: str) -> _Candidate | None:
-    """What the agent proposed last, where a prompt agrees to it."""
-    message = course.last_before(prompt.at)
+def _proposal(timeline: Timeline, prompt: ChatMessage, pointing: str) -> _Candidate | None:
+    """The agent's last proposal before a prompt that agrees to it."""
+    message = timeline.last_before(prompt.at)
     if message is None:
         return None
     return _agreed(message, prompt, proposals.proposed(message, pointing), "")
 
 
-def _pick(course: Course, prompt: Said) -> _Candidate | None:
-    """The option that a prompt names at its beginning, with what is said about it."""
-    message = course.last_before(prompt.at)
+def _pick(timeline: Timeline, prompt: ChatMessage) -> _Candidate | None:
+    """The option that a prompt picks in its first sentence, with the comment on it."""
+    message = timeline.last_before(prompt.at)
     if message is None or not prompt.sentences:
         return None
     title, rest = proposals.picked(message, _without_lead(prompt.sentences[0].text))
-    return _agreed(message, prompt, title, wording.sentence(rest))
+    return _agreed(message, prompt, title, one_line_text.sentence(rest))
 
 
-def _agreed(message: Said, prompt: Said, proposed: str, reason: str) -> _Candidate | None:
-    title = wording.capital(proposed.strip().rstrip(".?! "))
-    if not _says_enough(title) or junk.is_printed(title):
+def _agreed(
+    message: ChatMessage, prompt: ChatMessage, proposed: str, reason: str
+) -> _Candidate | None:
+    title = one_line_text.capital(proposed.strip().rstrip(".?! "))
+    if not _says_enough(title) or dedupe.is_printed(title):
         return None
     evidence = (message.step.id, prompt.step.id)
-    return _Candidate(title, reason, cues.ENOUGH, _AGREED, prompt, evidence)
+    return _Candidate(title, reason, cue_phrases.ENOUGH, _AGREED, prompt, evidence)
 
 
-def _observation(course: Course, found: _Candidate) -> Observation:
-    title = wording.shortened(found.title, LONGEST_TITLE)
-    whole = wording.sentence(found.title) if title != found.title else ""
+def _observation(timeline: Timeline, found: _Candidate) -> Observation:
+    title = one_line_text.shortened(found.title, LONGEST_TITLE)
+    whole = one_line_text.sentence(found.title) if title != found.title else ""
     who = {_BY_USER: "Said by the user.", _AGREED: "Proposed by the agent, agreed to by the user."}
     text = " ".join(filter(None, (whole, found.reason, who.get(found.confidence, ""))))
-    files = course.files_in(f"{found.title} {found.reason}")
+    files = timeline.files_in(f"{found.title} {found.reason}")
     return Observation(
-        junk.key("decision", found.title),
+        dedupe.key("decision", found.title),
         "decision",
         title,
-        wording.shortened(text or "Said by the agent.", LONGEST_TEXT),
+        one_line_text.shortened(text or "Said by the agent.", LONGEST_TEXT),
         files,
         (),
         found.evidence,
-        found.said.step.at,
+        found.message.step.at,
         found.confidence,
         "agent" if found.confidence == _BY_AGENT else "user",
     )

@@ -1,13 +1,13 @@
-"""What the agent found out: how something works, why it is so, where a limit is."""
+"""Discoveries of the agent: how something works, why, and where its limits are."""
 
 import re
 from typing import NamedTuple
 
-from ctx.synthesis import cues, junk, wording
-from ctx.synthesis.closing import is_done
-from ctx.synthesis.course import Course, Said
+from ctx.synthesis import cue_phrases, dedupe, one_line_text
+from ctx.synthesis.final_message import is_done
 from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
 from ctx.synthesis.sentences import Sentence
+from ctx.synthesis.timeline import ChatMessage, Timeline
 
 _MOST = 5
 _FEWEST_WORDS = 6
@@ -25,7 +25,7 @@ _TRIVIAL_ANYWHERE = re.compile(
     re.IGNORECASE,
 )
 _FINDINGS = re.compile(r"\b(?:findings?|what i found|befunde?)\b")
-# Where nothing was changed, these were not put right either.
+# In a turn without edits, these are not fixed yet.
 _REPORTS = re.compile(
     r"\b(?:findings?|problems?|issues?|results?|found|bugs?|vulnerabilit\w+|risks?|causes?"
     r"|observations?|weaknesses|concerns?|ergebnisse?|befunde?|probleme?|ursachen?)\b"
@@ -42,87 +42,87 @@ _POINTS = re.compile(r"(?:this|that|it|they|these|those|he|she|there it is)\b", 
 class _Candidate(NamedTuple):
     text: str
     weight: int
-    said: Said
+    message: ChatMessage
     evidence: tuple[str, ...]
 
 
-def discoveries(course: Course) -> list[Observation]:
-    """The strongest few, in order."""
+def discoveries(timeline: Timeline) -> list[Observation]:
+    """The strongest few discoveries, in order."""
     found: list[_Candidate] = []
-    reports = {said.at for said in course.reports}
-    closings = {said.at for said in course.last_words}
+    reports = {said.at for said in timeline.reports}
+    closings = {said.at for said in timeline.last_words}
     looked, place = "", 0
-    for message in course.messages:
+    for message in timeline.messages:
         while place < message.at:
-            step = course.steps[place]
+            step = timeline.steps[place]
             if step.kind in ("read", "search", "command", "agent"):
                 looked = step.id
             place += 1
         if not looked:
-            # Nothing was looked at: it is what the agent believes.
+            # The agent has not looked at anything yet, so this is an assumption.
             continue
         for sentence in message.sentences:
             listed = _REPORTS if message.at in reports else _FINDINGS
             is_listed = message.at in closings and _stands_below(listed, sentence)
             is_reported = is_listed or message.at in reports
-            weight = _weight(course, sentence, is_listed=is_listed, is_reported=is_reported)
-            if weight >= cues.ENOUGH:
-                text = _THEN.sub("", wording.without_lead(sentence.text))
-                if not _POINTS.match(text) or cues.names_something(text[3:]):
+            weight = _weight(timeline, sentence, is_listed=is_listed, is_reported=is_reported)
+            if weight >= cue_phrases.ENOUGH:
+                text = _THEN.sub("", one_line_text.without_lead(sentence.text))
+                if not _POINTS.match(text) or cue_phrases.names_something(text[3:]):
                     found.append(_Candidate(text, weight, message, (looked, message.step.id)))
-    found.sort(key=lambda each: (-each.weight, each.said.at))
+    found.sort(key=lambda each: (-each.weight, each.message.at))
     kept: list[_Candidate] = []
     for each in found:
-        if len(kept) < _MOST and not junk.is_told(each.text, (other.text for other in kept)):
+        if len(kept) < _MOST and not dedupe.is_repeated(each.text, (other.text for other in kept)):
             kept.append(each)
-    kept.sort(key=lambda each: (each.said.at, each.text))
-    return [_observation(course, each) for each in kept]
+    kept.sort(key=lambda each: (each.message.at, each.text))
+    return [_observation(timeline, each) for each in kept]
 
 
-def _weight(course: Course, sentence: Sentence, *, is_listed: bool, is_reported: bool) -> int:
-    """How much speaks for it. What only was looked into ends with what was found out."""
+def _weight(timeline: Timeline, sentence: Sentence, *, is_listed: bool, is_reported: bool) -> int:
+    """The weight of a sentence. Reports at the end of an investigation weigh more."""
     text = sentence.text
-    found = cues.weight(cues.DISCOVERIES, text)
+    found = cue_phrases.weight(cue_phrases.DISCOVERIES, text)
     if is_reported and found:
         found += _REPORTED
     if is_listed:
-        found = max(found, cues.ENOUGH)
+        found = max(found, cue_phrases.ENOUGH)
     if (
-        found < cues.ENOUGH
+        found < cue_phrases.ENOUGH
         or sentence.is_question
-        or cues.is_open(text)
-        or not (is_listed or cues.names_something(text))
+        or cue_phrases.is_open(text)
+        or not (is_listed or cue_phrases.names_something(text))
         or len(text.split()) < (_FEWEST_REPORTED if is_reported else _FEWEST_WORDS)
         or is_done(text)
-        or _TRIVIAL.match(wording.without_lead(text))
+        or _TRIVIAL.match(one_line_text.without_lead(text))
         or _TRIVIAL_ANYWHERE.search(text)
-        or junk.is_narration(text)
-        or junk.is_junk(text)
-        or junk.is_told(text, course.prompt_texts)
+        or dedupe.is_narration(text)
+        or dedupe.is_junk(text)
+        or dedupe.is_repeated(text, timeline.prompt_texts)
     ):
         return 0
     return found
 
 
 def _stands_below(heading: re.Pattern[str], sentence: Sentence) -> bool:
-    """Whether it stands in a list of such things."""
+    """Whether a sentence is a list item below such a heading."""
     above = sentence.heading
     is_item = sentence.is_item and sentence.starts
     return is_item and heading.search(above) is not None and _LEFT.search(above) is None
 
 
-def _observation(course: Course, found: _Candidate) -> Observation:
-    title = wording.shortened(found.text, LONGEST_TITLE)
-    text = wording.sentence(found.text) if title != found.text else ""
+def _observation(timeline: Timeline, found: _Candidate) -> Observation:
+    title = one_line_text.shortened(found.text, LONGEST_TITLE)
+    text = one_line_text.sentence(found.text) if title != found.text else ""
     return Observation(
-        junk.key("discovery", found.text),
+        dedupe.key("discovery", found.text),
         "discovery",
         title,
-        wording.shortened(text, LONGEST_TEXT),
-        course.files_in(found.text),
+        one_line_text.shortened(text, LONGEST_TEXT),
+        timeline.files_in(found.text),
         (),
         found.evidence,
-        found.said.step.at,
-        _SURE if found.weight > cues.ENOUGH else _LIKELY,
+        found.message.step.at,
+        _SURE if found.weight > cue_phrases.ENOUGH else _LIKELY,
         "agent",
     )

@@ -1,4 +1,4 @@
-"""What recurs becomes a learning: something that a session need not find out again.
+"""Learnings: what recurs over several sessions, so that no session has to find it out again.
 
     architecture   how the thing is built      "Events are kept in SQLite, not in memory."
     convention     how work is done here       "Tests are run with `make test`."
@@ -6,10 +6,9 @@
     dependency     what it is built upon       "httpx is installed with `pip install httpx`."
     pattern        what goes together          "Who changes `schema.sql` changes `migrations.py`."
 
-One session shows nothing: a learning is what several have shown. How sure it is follows from how
-many, from how long nobody has shown it again, and from whether somebody said the opposite. What a
-person says is sure. Everything here is a function of values; `operations.learnings` reads and
-writes.
+A learning needs evidence from several sessions. Its confidence depends on the number of sessions,
+the time since the last one, and contradictions. What a user states is certain. All functions here
+work on values; `operations.learnings` reads and writes the store.
 """
 
 import posixpath
@@ -21,20 +20,20 @@ from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 from ctx import terms
-from ctx.synthesis import meaning
-from ctx.synthesis.checks import Check, checks, covers
-from ctx.synthesis.wording import is_test
+from ctx.synthesis import sentence_similarity
+from ctx.synthesis.check_commands import Check, checks, covers
+from ctx.synthesis.one_line_text import is_test
 
 _Shown = TypeVar("_Shown")
 
 CATEGORIES = ("architecture", "convention", "gotcha", "dependency", "pattern")
 INFERRED, HUMAN = "inferred", "human"
 CERTAIN = 1000
-"""Confidence is in thousandths, as everywhere."""
+"""Confidence is in thousandths."""
 
 _MOST_INFERRED = 900
 _HALF_LIFE_DAYS = 90
-# So long nobody has to show it again: people go on holiday.
+# Confidence does not fade during this time: people go on holiday.
 _PATIENCE_DAYS = 30
 _FEWEST = 2
 _FEWEST_CHECKS = 3
@@ -80,20 +79,20 @@ _NO_CODE = re.compile(
 _NAMES_ONE = re.compile(r"::|\A-[km]\b|\.(?:py|rs|go|ts|tsx|js|jsx|java|rb|php|cs|c|cpp)\b")
 
 
-class Worked(NamedTuple):
-    """A session, as far as its steps teach something."""
+class SessionWork(NamedTuple):
+    """The parts of a session that learnings are inferred from."""
 
     session: str
     at: str
     checks: tuple[str, ...] = ()
-    """The commands by which tests or a compiler said that all is well."""
+    """Commands with passing checks."""
     ran: tuple[str, ...] = ()
-    """All that was run and ended well."""
+    """All commands that succeeded."""
     edited: tuple[str, ...] = ()
 
 
-class Told(NamedTuple):
-    """An observation, as far as it can recur."""
+class ObservedStatement(NamedTuple):
+    """The parts of an observation that are compared over sessions."""
 
     kind: str
     text: str
@@ -101,24 +100,26 @@ class Told(NamedTuple):
     at: str
     files: tuple[str, ...] = ()
     human: bool = False
-    """Whether a person said it."""
+    """Whether the user said it."""
 
 
-class Candidate(NamedTuple):
-    """What several sessions have shown."""
+class LearningCandidate(NamedTuple):
+    """A learning that several sessions support."""
 
     key: str
-    """The same for the same thing, however it is worded."""
+    """Identifies the learning, independent of its wording."""
     category: str
     text: str
     sessions: tuple[str, ...]
     last_seen: str
 
 
-def candidates(worked: Sequence[Worked], told: Sequence[Told]) -> list[Candidate]:
-    """Everything that recurs, each once."""
+def candidates(
+    worked: Sequence[SessionWork], told: Sequence[ObservedStatement]
+) -> list[LearningCandidate]:
+    """All recurring things, without duplicates."""
     dates = {each.session: each.at for each in worked}
-    found: dict[str, Candidate] = {}
+    found: dict[str, LearningCandidate] = {}
     for each in (
         *_checks(worked),
         *_installed(worked),
@@ -131,7 +132,7 @@ def candidates(worked: Sequence[Worked], told: Sequence[Told]) -> list[Candidate
 
 
 def confidence(sessions: int, silent_days: float, contradicted: int = 0) -> int:
-    """How sure what was inferred is, in thousandths."""
+    """The confidence of an inferred learning, in thousandths."""
     shown: float = 1 - 0.5 ** (sessions / 2)
     patience = max(0.0, silent_days - _PATIENCE_DAYS)
     faded: float = 0.5 ** (patience / _HALF_LIFE_DAYS)
@@ -139,18 +140,18 @@ def confidence(sessions: int, silent_days: float, contradicted: int = 0) -> int:
 
 
 def category_of(text: str) -> str:
-    """What kind of learning a sentence is."""
-    words = meaning.of(text).subject
+    """The category of a sentence."""
+    words = sentence_similarity.meaning_of(text).subject
     if words & _DEPENDENCY:
         return "dependency"
     return "architecture" if words & _ARCHITECTURE else "convention"
 
 
-# What sessions show by what was done
+# Inferred from steps
 
 
-def _checks(worked: Sequence[Worked]) -> Iterator[Candidate]:
-    """The checks of the whole that are run again and again, each as it is typed most often."""
+def _checks(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
+    """Checks of the whole project that are run repeatedly, as typed most often."""
     shown = _sessions_of(worked, lambda each: filter(_is_of_all, _checks_in(each.checks)))
     often = {check: each for check, each in shown.items() if len(each) >= _FEWEST_CHECKS}
     for check, sessions in often.items():
@@ -162,7 +163,7 @@ def _checks(worked: Sequence[Worked]) -> Iterator[Candidate]:
             for plain in map(_plain_command, each.checks)
             if plain and _checks_in([plain]) == [check]
         )
-        # The most frequent; of those the shortest.
+        # The most frequent, then the shortest.
         best = min(typed or [check.shown], key=lambda line: (-typed[line], len(line), line))
         how = "Tests are run" if check.goal == "test" else "The code is checked"
         text = f"{how} with `{best}`."
@@ -171,7 +172,7 @@ def _checks(worked: Sequence[Worked]) -> Iterator[Candidate]:
 
 
 def _checks_in(commands: Iterable[str]) -> list[Check]:
-    """What commands check, whatever it is that they stop at or are given."""
+    """The checks of some commands, ignoring early stops and environment variables."""
     return [
         check._replace(stops_early=False, settings=())
         for command in commands
@@ -180,7 +181,7 @@ def _checks_in(commands: Iterable[str]) -> list[Check]:
 
 
 def _is_of_all(check: Check) -> bool:
-    """One that names a single file or test is about that one."""
+    """Whether a check covers the whole project and not a single file or test."""
     names_one = any(
         _NAMES_ONE.search(target) or (check.tool == "cargo" and check.goal == "test")
         for target in check.targets
@@ -188,8 +189,8 @@ def _is_of_all(check: Check) -> bool:
     return not names_one and not check.left_out
 
 
-def _installed(worked: Iterable[Worked]) -> Iterator[Candidate]:
-    def packages(each: Worked) -> Iterator[tuple[str, str]]:
+def _installed(worked: Iterable[SessionWork]) -> Iterator[LearningCandidate]:
+    def packages(each: SessionWork) -> Iterator[tuple[str, str]]:
         for command in each.ran:
             for match in _INSTALLS.finditer(command[:2_000]):
                 for name in _packages(match["words"]):
@@ -202,7 +203,7 @@ def _installed(worked: Iterable[Worked]) -> Iterator[Candidate]:
 
 
 def _packages(words: str) -> Iterator[str]:
-    """The names behind a command that installs, without versions, options and what they take."""
+    """Package names of an install command, without versions, options and their values."""
     takes = False
     try:
         typed = shlex.split(words, comments=True)
@@ -217,18 +218,18 @@ def _packages(words: str) -> Iterator[str]:
             yield name["name"]
 
 
-def _together(worked: Sequence[Worked]) -> Iterator[Candidate]:
-    """Files that are hardly ever changed without one another, each file in one learning."""
+def _together(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
+    """Files that are nearly always changed together; each file is in one learning."""
     touched = _sessions_of(worked, lambda each: each.edited)
-    pairs: dict[tuple[str, str], list[Worked]] = defaultdict(list)
+    pairs: dict[tuple[str, str], list[SessionWork]] = defaultdict(list)
     for each in worked:
         files = sorted({path for path in each.edited if not _NO_CODE.search(path)})
-        # Who touches everything says nothing about what belongs together.
+        # A session that touches many files does not show which belong together.
         if len(files) <= _MOST_FILES:
             for pair in combinations(files, 2):
                 pairs[pair].append(each)
     groups: dict[str, dict[str, None]] = {}
-    shown: dict[str, dict[Worked, None]] = defaultdict(dict)
+    shown: dict[str, dict[SessionWork, None]] = defaultdict(dict)
     for (one, other), sessions in sorted(pairs.items()):
         often = max(len(touched[one]), len(touched[other]))
         is_habit = len(sessions) >= _FEWEST_TOGETHER and len(sessions) / often >= _MOSTLY
@@ -253,7 +254,7 @@ def _listed(files: Sequence[str]) -> str:
 
 
 def _tests(one: str, other: str) -> bool:
-    """Whether a file is the test of another: that these go together needs no learning."""
+    """Whether a file is the test of another; such a pair needs no learning."""
     if not is_test(one) or is_test(other):
         return False
     name = posixpath.basename(one).partition(".")[0].lower()
@@ -263,9 +264,9 @@ def _tests(one: str, other: str) -> bool:
 
 
 def _sessions_of(
-    worked: Iterable[Worked], read: Callable[[Worked], Iterable[_Shown]]
-) -> dict[_Shown, list[Worked]]:
-    found: dict[_Shown, list[Worked]] = defaultdict(list)
+    worked: Iterable[SessionWork], read: Callable[[SessionWork], Iterable[_Shown]]
+) -> dict[_Shown, list[SessionWork]]:
+    found: dict[_Shown, list[SessionWork]] = defaultdict(list)
     for each in worked:
         for value in dict.fromkeys(read(each)):
             found[value].append(each)
@@ -273,7 +274,7 @@ def _sessions_of(
 
 
 def _plain_command(command: str) -> str:
-    """A command without where it is run, and without what only cuts its output."""
+    """A command without `cd`, wrappers, and pipes that only cut its output."""
     line = " ".join(command.split())
     line = re.sub(r"^cd [^&;|]{1,200}(?:&&|;) ?", "", line)
     line = re.sub(r" ?(?:2>&1)? ?\| ?(?:tail|head|tee|grep|cat)\b.*$", "", line)
@@ -281,19 +282,21 @@ def _plain_command(command: str) -> str:
     return re.sub(r"^(?:timeout \S+|time|nice) ", "", line)
 
 
-# What was said again
+# Inferred from observations
 
 
-def _repeated(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate]:
-    """What was decided or found out more than once."""
-    groups: list[list[Told]] = []
+def _repeated(
+    told: Sequence[ObservedStatement], dates: dict[str, str]
+) -> Iterator[LearningCandidate]:
+    """Decisions and discoveries that were made more than once."""
+    groups: list[list[ObservedStatement]] = []
     for each in told:
         fewest = _FEWEST_OF_A_PERSON if each.human else _FEWEST_TERMS
-        is_enough = len(meaning.of(each.text).subject) >= fewest
+        is_enough = len(sentence_similarity.meaning_of(each.text).subject) >= fewest
         if each.kind not in ("decision", "discovery") or not is_enough:
             continue
         for group in groups:
-            if meaning.alike(group[0].text, each.text):
+            if sentence_similarity.is_similar(group[0].text, each.text):
                 group.append(each)
                 break
         else:
@@ -302,17 +305,21 @@ def _repeated(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate
         sessions = list(dict.fromkeys(s for each in group for s in each.sessions))
         if len(sessions) < _FEWEST:
             continue
-        # What a person said, and said last, is how it is worded.
+        # Prefer the user's wording, then the latest.
         best = max(group, key=lambda each: (each.human, each.at))
         category = "gotcha" if best.kind == "discovery" else category_of(best.text)
-        first = meaning.of(group[0].text)
+        first = sentence_similarity.meaning_of(group[0].text)
         key = f"said{' not' * first.says_no} {' '.join(sorted(first.subject)[:12])}"
-        yield Candidate(key, category, _line(best.text), tuple(sessions), _last(group, dates))
+        yield LearningCandidate(
+            key, category, _line(best.text), tuple(sessions), _last(group, dates)
+        )
 
 
-def _broken(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate]:
-    """Files that had to be mended again and again."""
-    by_file: dict[str, list[Told]] = defaultdict(list)
+def _broken(
+    told: Sequence[ObservedStatement], dates: dict[str, str]
+) -> Iterator[LearningCandidate]:
+    """Files that needed fixes in several sessions."""
+    by_file: dict[str, list[ObservedStatement]] = defaultdict(list)
     for each in told:
         if each.kind == "bugfix":
             for path in each.files[:2]:
@@ -325,19 +332,21 @@ def _broken(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate]:
             times = f"{len(sessions):,} sessions"
             text = _line(f"`{path}` broke in {times}; the last time: {latest.text}")
             last = _last(group, dates)
-            yield Candidate(f"broke {path}", "gotcha", text, tuple(sessions), last)
+            yield LearningCandidate(f"broke {path}", "gotcha", text, tuple(sessions), last)
 
 
-def _last(group: Iterable[Told], dates: dict[str, str]) -> str:
+def _last(group: Iterable[ObservedStatement], dates: dict[str, str]) -> str:
     return max(
         max((dates.get(session, each.at) for session in each.sessions), default=each.at)
         for each in group
     )
 
 
-def _candidate(key: str, category: str, text: str, worked: Sequence[Worked]) -> Candidate:
+def _candidate(
+    key: str, category: str, text: str, worked: Sequence[SessionWork]
+) -> LearningCandidate:
     sessions = tuple(each.session for each in worked)
-    return Candidate(key, category, text, sessions, max(each.at for each in worked))
+    return LearningCandidate(key, category, text, sessions, max(each.at for each in worked))
 
 
 def _line(text: str) -> str:

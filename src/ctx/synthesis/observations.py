@@ -1,4 +1,4 @@
-"""What synthesis makes of a session."""
+"""The results of synthesis: observations and the session summary."""
 
 from typing import Literal, NamedTuple
 
@@ -7,44 +7,44 @@ ObservationKind = Literal["decision", "bugfix", "feature", "refactor", "discover
 LONGEST_TITLE = 120
 LONGEST_TEXT = 900
 LONGEST_LINE = 240
-"""Of a summary: its request, and each entry of its sections."""
+"""For the request and each section entry of a summary."""
 LONGEST_NAME = 80
-"""Of a session in a list."""
+"""For the title of a session in a list."""
 MOST_FILES = 20
 MOST_SYMBOLS = 12
 MODEL = "model"
-"""By whom something was said that only a model has told."""
+"""The `said_by` of an observation that only a model made."""
 MOST_EVIDENCE = 24
 
 CERTAIN = 1000
 
 
 class Observation(NamedTuple):
-    """Something that a later session is better off knowing."""
+    """Something that is useful to later sessions."""
 
     key: str
-    """What it is about, the same however often the session is looked at. Where it says the same
-    in another session, its key is the same there."""
+    """Identifies the subject. It is stable across runs, and equal for the same observation in
+    another session."""
     kind: ObservationKind
     title: str
     text: str
-    """What the title does not say; may be empty."""
+    """Details beyond the title; may be empty."""
     files: tuple[str, ...]
     symbols: tuple[str, ...]
     evidence: tuple[str, ...]
-    """Ids of the steps that show it, in order."""
+    """Ids of the steps that support it, in order."""
     at: str
     confidence: int
     """In thousandths."""
     said_by: str = ""
-    """`user` or `agent`, where it is something that was said; `model`, where a model put it so."""
+    """`user` or `agent` if it comes from a message; `model` if a model worded it."""
 
 
 class Summary(NamedTuple):
-    """A session in the sections that readers know."""
+    """The summary of a session, by section."""
 
     title: str
-    """What it was about, for a list."""
+    """The session title, for lists."""
     request: str
     investigated: tuple[str, ...]
     learned: tuple[str, ...]
@@ -55,15 +55,15 @@ class Summary(NamedTuple):
     notes: tuple[str, ...]
     more_read: int = 0
     more_edited: int = 0
-    """Files that the lists have no room for."""
+    """The number of files beyond the end of each list."""
     at: str = ""
-    """When the last of its steps was."""
+    """The time of the last step."""
 
 
 class Synthesis(NamedTuple):
     observations: tuple[Observation, ...]
     summary: Summary | None
-    """None while the agent is at work, and where there is nothing to tell."""
+    """None while the agent is working, and if there is nothing to summarise."""
 
 
 NOTHING = Synthesis((), None)

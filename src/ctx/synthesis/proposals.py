@@ -1,8 +1,8 @@
-"""What an agent proposed, and which of it a person took."""
+"""What an agent proposed, and which option the user picked."""
 
 import re
 
-from ctx.synthesis.course import Said
+from ctx.synthesis.timeline import ChatMessage
 
 _POINTING = re.compile(
     r"(?:go with|use|do|keep|take|stick (?:with|to)|choose|pick|(?:decided|chose|agreed)(?: on"
@@ -39,12 +39,12 @@ _LAST = frozenset({"last", "latter", "other"})
 
 
 def points(text: str) -> bool:
-    """Whether a sentence only points at what was said before it: `use the second one`."""
+    """Whether a sentence only refers to an earlier proposal: `use the second one`."""
     return _POINTING.match(text) is not None
 
 
-def proposed(message: Said, pointing: str) -> str:
-    """What a message proposes, or the option of it that is pointed at; empty: nothing."""
+def proposed(message: ChatMessage, pointing: str) -> str:
+    """The proposal of a message, or the option that `pointing` refers to; empty if none."""
     found = _POINTING.match(pointing) if pointing else None
     number = _number(found) if found else None
     if number is not None:
@@ -54,8 +54,8 @@ def proposed(message: Said, pointing: str) -> str:
     return _PROPOSES.sub("", telling[-1], count=1) if telling else ""
 
 
-def picked(message: Said, text: str) -> tuple[str, str]:
-    """The option that a sentence begins with, and what it says about it; empty: none."""
+def picked(message: ChatMessage, text: str) -> tuple[str, str]:
+    """The option that a sentence picks, and its comment on it; empty if none."""
     found = _PICKS.match(text)
     number = _number(found) if found else None
     if found is None or number is None:
@@ -64,7 +64,7 @@ def picked(message: Said, text: str) -> tuple[str, str]:
     return _option(message, number), rest.removeprefix("and ")
 
 
-def _option(message: Said, number: int) -> str:
+def _option(message: ChatMessage, number: int) -> str:
     options = [each.text for each in message.sentences if each.is_item and each.starts] or [
         each.text for each in message.sentences if _OPTION.match(each.text)
     ]

@@ -1,7 +1,7 @@
-"""What was said, as sentences: without code, quotations, tables and the marks of markdown.
+"""Splits a message into sentences, without code, quotations, tables and markdown.
 
-A text is read line by line, once. What stands in a fence or behind a `>` is not what the writer
-says. A list item is a sentence of its own, and knows the heading above it.
+A text is read line by line, in one pass. Fenced code and `>` quotations are not the author's own
+words. A list item is a sentence of its own and carries the heading above it.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 LONGEST = 400
-"""A longer sentence is an enumeration, or no sentence."""
+"""Longer sentences are enumerations or not prose; they are dropped."""
 
 _LONGEST_TEXT = 24_000
 _LONGEST_LINE = 4_000
@@ -37,18 +37,18 @@ _COMMAND = "<ctx:"
 class Sentence(NamedTuple):
     text: str
     heading: str = ""
-    """The heading it stands under, in lower case."""
+    """The heading above it, in lower case."""
     is_item: bool = False
     starts: bool = True
-    """Whether it begins a paragraph or an item."""
+    """Whether it begins a paragraph or a list item."""
 
     @property
     def is_question(self) -> bool:
         return self.text.rstrip("\"'”)*_ ").endswith(("?", "？"))
 
 
-def of(text: str) -> list[Sentence]:
-    """The sentences of a text, in order; of a very long one those of its beginning and its end."""
+def split_sentences(text: str) -> list[Sentence]:
+    """The sentences of a text, in order; only the beginning and end of a very long text."""
     if len(text) > _LONGEST_TEXT:
         half = _LONGEST_TEXT // 2
         text = f"{text[:half]}\n\n{text[-half:]}"
@@ -56,7 +56,7 @@ def of(text: str) -> list[Sentence]:
     for part, heading, is_item in _paragraphs(text):
         for index, words in enumerate(_split(_plain(part))):
             if _COMMAND in words:
-                # Who explains how memory is spoken to says nothing about the work.
+                # A sentence that explains `<ctx:…>` commands says nothing about the work.
                 continue
             found.append(Sentence(words, heading, is_item, index == 0))
             if len(found) == _MOST:
@@ -65,7 +65,7 @@ def of(text: str) -> list[Sentence]:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, str, bool]]:
-    """Paragraphs and list items, each with the heading above it and whether it is an item."""
+    """Paragraphs and list items: text, heading above it, whether it is an item."""
     heading, lead, fence, is_item = "", "", "", False
     lines: list[str] = []
     for raw in text.splitlines():
@@ -78,7 +78,7 @@ def _paragraphs(text: str) -> Iterator[tuple[str, str, bool]]:
         title = _HEADING.match(line) or _BOLD_HEADING.match(line)
         stripped = line.strip()
         item = _ITEM.match(line)
-        # What is indented this far and goes on with nothing is shown, not said.
+        # An indented block that continues no paragraph is code, not prose.
         is_shown = line.startswith(("    ", "\t")) and not lines and not item
         is_shown = is_shown or _PRINTED.match(line) is not None
         is_end = mark or title or not stripped or item or stripped[0] in ">|<" or is_shown
@@ -87,7 +87,7 @@ def _paragraphs(text: str) -> Iterator[tuple[str, str, bool]]:
                 words = " ".join(lines)
                 yield words, lead if is_item and lead else heading, is_item
                 if not is_item:
-                    # `Next steps:` is as good as a heading for the list below it.
+                    # `Next steps:` acts as a heading for the list below it.
                     is_lead = words.endswith(":") and len(words) <= _LONGEST_LEAD
                     lead = _plain(words).rstrip(": ").lower() if is_lead else ""
             lines, is_item = [], False
@@ -107,7 +107,7 @@ def _plain(text: str) -> str:
     text = _LINK.sub(r"\1", text)
     if "`" not in text:
         return _unmarked(text)
-    # What stands in backticks keeps its stars, underscores and brackets.
+    # Code in backticks keeps its stars, underscores and brackets.
     parts = text.split("`")
     return "`".join(part if index % 2 else _unmarked(part) for index, part in enumerate(parts))
 
@@ -121,7 +121,7 @@ def _split(text: str) -> Iterator[str]:
     for end in _END.finditer(text):
         ticks += text.count("`", counted, end.end())
         counted = end.end()
-        # A point inside of backticks, or behind `e.g`, ends nothing.
+        # A period inside backticks or after `e.g` does not end a sentence.
         if ticks % 2 or _ABBREVIATED.search(text[max(start, counted - 8) : counted]):
             continue
         yield from _fitting(text[start:counted])

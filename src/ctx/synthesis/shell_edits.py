@@ -1,7 +1,7 @@
-"""Commands that change the project: an edit is not always made with an editor.
+"""Shell commands that change files of the project.
 
-What `sed -i` or `cat >` change stands in the command line. What a patch, an install or an automatic
-fix changes does not: there it is only known that something was changed.
+The command line shows which files `sed -i` or `cat >` change. For a patch, an install or an
+automatic fix it does not: only the fact of a change is known.
 """
 
 import posixpath
@@ -33,12 +33,12 @@ _BEFORE = re.compile(r"(?:[A-Za-z_]\w*=\S* |sudo |command |python3? -m |[\w./]*/
 
 class ShellEdit(NamedTuple):
     paths: tuple[str, ...]
-    """As they are written; none where the command does not say which."""
+    """The paths as written; empty if the command does not name them."""
 
 
 @lru_cache(maxsize=2_048)
 def shell_edit(command: str) -> ShellEdit | None:
-    """What a command line changes; None where it changes nothing that is known of."""
+    """The files that a command line changes; None if it changes none."""
     line = shell.read(command[:_LONGEST])
     found: list[str] = []
     is_edit = False
@@ -72,12 +72,12 @@ def _before(text: str) -> int:
 
 
 def _kept(words: Iterable[str]) -> list[str]:
-    """The files that are work, rather than what something printed."""
+    """The project files among the words, without logs and other output files."""
     bare = (word.strip("'\"") for word in words)
     return [word for word in bare if _FILE.match(word) and not _PRINTED.search(word)]
 
 
 def _from(folder: str, path: str) -> str:
-    """A path as it is from where the line began."""
+    """A path relative to the folder in which the command line started."""
     joined = path if path.startswith("/") else posixpath.join(folder, path)
     return posixpath.normpath(joined)

@@ -1,22 +1,22 @@
-"""The session in eight sections, for a reader who was not there."""
+"""The session summary, in eight sections."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 from ctx.capture.steps import Step
 from ctx.hosts import tool_calls
-from ctx.synthesis import asked, closing, junk, wording
-from ctx.synthesis.checks import checks
-from ctx.synthesis.complaints import is_failing
-from ctx.synthesis.course import Course
+from ctx.synthesis import dedupe, final_message, one_line_text, request_line
+from ctx.synthesis.check_commands import checks
+from ctx.synthesis.failures import is_failing
 from ctx.synthesis.fixes import Fixes
-from ctx.synthesis.items import taken_back
+from ctx.synthesis.net_changes import reverted_items
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     MOST_FILES,
     Observation,
     Summary,
 )
+from ctx.synthesis.timeline import Timeline
 
 _MOST_LEARNED = 5
 _MOST_COMPLETED = 6
@@ -30,35 +30,35 @@ _DECIDED = re.compile(r"(?:decided|agreed|chose|opted|settled|deliberately)\b", 
 
 
 def summarise(
-    course: Course,
+    timeline: Timeline,
     told: Sequence[Observation],
     learned: Sequence[str],
     fixes: Fixes,
     done: Sequence[str],
 ) -> Summary | None:
-    """The summary; None where nothing was asked, or nothing done."""
-    is_asked = any(junk.words(said.text) for said in asked.prompts(course))
-    if not is_asked or not any(map(_has_substance, course.steps)):
+    """The summary; None if nothing was requested or nothing was done."""
+    is_asked = any(dedupe.words(said.text) for said in request_line.prompts(timeline))
+    if not is_asked or not any(map(_has_substance, timeline.steps)):
         return None
     completed = _completed(told, done)
     found_out = learned or [
-        *map(wording.without_lead, () if completed else closing.answered(course))
+        *map(one_line_text.without_lead, () if completed else final_message.conclusions(timeline))
     ]
-    read, more_read = _files(_read_paths(course))
-    edited, more_edited = _files(_by_importance(course))
+    read, more_read = _files(_read_paths(timeline))
+    edited, more_edited = _files(_by_importance(timeline))
     return Summary(
-        asked.title(course, completed),
-        asked.request(course),
-        _investigated(course),
+        request_line.title(timeline, completed),
+        request_line.request(timeline),
+        _investigated(timeline),
         tuple(_lines(found_out, _MOST_LEARNED)),
         completed,
-        _next_steps(course, fixes),
+        _next_steps(timeline, fixes),
         read,
         edited,
-        _notes(course, told, fixes),
+        _notes(timeline, told, fixes),
         more_read,
         more_edited,
-        course.steps[-1].at,
+        timeline.steps[-1].at,
     )
 
 
@@ -66,51 +66,56 @@ def _has_substance(step: Step) -> bool:
     return step.kind in ("read", "write", "command", "search", "agent")
 
 
-def _investigated(course: Course) -> tuple[str, ...]:
-    """What was looked at before anything was changed."""
-    until = course.edits[0] if course.edits else len(course.steps)
-    before = course.steps[:until]
-    read = wording.distinct(step.path for step in before if step.kind == "read")
-    searched = wording.distinct(
-        wording.code(step.text) for step in before if step.kind == "search" and step.text.strip()
+def _investigated(timeline: Timeline) -> tuple[str, ...]:
+    """What the agent read and searched for before the first edit."""
+    until = timeline.edits[0] if timeline.edits else len(timeline.steps)
+    before = timeline.steps[:until]
+    read = one_line_text.distinct(step.path for step in before if step.kind == "read")
+    searched = one_line_text.distinct(
+        one_line_text.code(step.text)
+        for step in before
+        if step.kind == "search" and step.text.strip()
     )
     found = []
     if read:
-        found.append(f"Read {wording.listed(read, _MOST_READ)}")
+        found.append(f"Read {one_line_text.listed(read, _MOST_READ)}")
     if searched:
-        found.append(f"Searched for {wording.listed(searched, _MOST_SEARCHES)}")
-    return tuple(wording.shortened(each, LONGEST_LINE) for each in found)
+        found.append(f"Searched for {one_line_text.listed(searched, _MOST_SEARCHES)}")
+    return tuple(one_line_text.shortened(each, LONGEST_LINE) for each in found)
 
 
 def _completed(told: Sequence[Observation], done: Sequence[str]) -> tuple[str, ...]:
     kinds = ("bugfix", "feature", "refactor")
     titles = [each.title for each in told if each.kind in kinds]
-    return tuple(_lines([*titles, *map(wording.impersonal, done)], _MOST_COMPLETED))
+    return tuple(_lines([*titles, *map(one_line_text.impersonal, done)], _MOST_COMPLETED))
 
 
 def _lines(texts: Iterable[str], most: int) -> list[str]:
-    """Each thing once, in one line."""
+    """The texts as single lines, without repetitions."""
     found: list[str] = []
     for text in texts:
-        line = wording.shortened(text, LONGEST_LINE).rstrip(".!")
-        if line and len(found) < most and not junk.is_told(line, found):
+        line = one_line_text.shortened(text, LONGEST_LINE).rstrip(".!")
+        if line and len(found) < most and not dedupe.is_repeated(line, found):
             found.append(line)
     return found
 
 
-def _next_steps(course: Course, fixes: Fixes) -> tuple[str, ...]:
-    left = [wording.impersonal(wording.without_lead(each)) for each in closing.left(course)]
-    return tuple(_lines([*fixes.failing, *left, *_todos(course)], _MOST_NEXT))
+def _next_steps(timeline: Timeline, fixes: Fixes) -> tuple[str, ...]:
+    left = [
+        one_line_text.impersonal(one_line_text.without_lead(each))
+        for each in final_message.remaining(timeline)
+    ]
+    return tuple(_lines([*fixes.failing, *left, *_todos(timeline)], _MOST_NEXT))
 
 
-def _todos(course: Course) -> list[str]:
-    """What the agent had planned and not done, by the last list it made, or its tasks."""
+def _todos(timeline: Timeline) -> list[str]:
+    """Open items of the agent's last to-do list, and its open tasks."""
     lists = [
-        step for step in course.steps if step.tool == tool_calls.TODO_LIST and step.kind == "plan"
+        step for step in timeline.steps if step.tool == tool_calls.TODO_LIST and step.kind == "plan"
     ]
     made: list[str] = []
     done: set[int] = set()
-    for step in course.steps:
+    for step in timeline.steps:
         if step.kind != "plan" or step.tool not in (tool_calls.NEW_TASK, tool_calls.CHANGED_TASK):
             continue
         found = _OPEN_TODO.match(step.text)
@@ -126,51 +131,53 @@ def _todos(course: Course) -> list[str]:
     return left
 
 
-def _read_paths(course: Course) -> list[str]:
-    """Those that were read most often first."""
+def _read_paths(timeline: Timeline) -> list[str]:
+    """The files read, most frequent first."""
     counts: dict[str, int] = {}
-    for step in course.steps:
+    for step in timeline.steps:
         if step.kind == "read" and step.path:
             counts[step.path] = counts.get(step.path, 0) + 1
     return sorted(counts, key=lambda path: -counts[path])
 
 
-def _by_importance(course: Course) -> list[str]:
-    """Code before tests, and where most was changed first."""
+def _by_importance(timeline: Timeline) -> list[str]:
+    """The edited files: code before tests, most changed lines first."""
     size: dict[str, int] = {}
-    for index in course.edits:
-        step = course.steps[index]
+    for index in timeline.edits:
+        step = timeline.steps[index]
         size[step.path] = size.get(step.path, 0) + step.added + step.removed
-    return sorted(size, key=lambda path: (wording.is_test(path), -size[path]))
+    return sorted(size, key=lambda path: (one_line_text.is_test(path), -size[path]))
 
 
 def _files(paths: Sequence[str]) -> tuple[tuple[str, ...], int]:
     return tuple(paths[:MOST_FILES]), max(0, len(paths) - MOST_FILES)
 
 
-def _notes(course: Course, told: Sequence[Observation], fixes: Fixes) -> tuple[str, ...]:
+def _notes(timeline: Timeline, told: Sequence[Observation], fixes: Fixes) -> tuple[str, ...]:
     decided = [_decided(each.title) for each in told if each.kind == "decision"]
-    used = wording.distinct(
-        wording.code(check.shown)
-        for step in course.steps
+    used = one_line_text.distinct(
+        one_line_text.code(check.shown)
+        for step in timeline.steps
         if step.kind == "command" and not is_failing(step)
         for check in checks(step.text)
         if check.goal in ("test", "build", "lint")
     )
-    checked = [f"Checked with {wording.listed(used, 3)}"] if used else []
-    gone = wording.distinct(wording.code(each.name) for each in taken_back(course))
-    undone = [f"Added and taken out again: {wording.listed(gone, 3)}"] if gone else []
-    notes = [*decided[:4], *fixes.in_vain, *undone, *checked]
-    return tuple(wording.shortened(note, LONGEST_LINE) for note in notes[:_MOST_NOTES])
+    checked = [f"Checked with {one_line_text.listed(used, 3)}"] if used else []
+    gone = one_line_text.distinct(
+        one_line_text.code(each.name) for each in reverted_items(timeline)
+    )
+    undone = [f"Added and taken out again: {one_line_text.listed(gone, 3)}"] if gone else []
+    notes = [*decided[:4], *fixes.failed_attempts, *undone, *checked]
+    return tuple(one_line_text.shortened(note, LONGEST_LINE) for note in notes[:_MOST_NOTES])
 
 
 def _decided(title: str) -> str:
-    """Some say themselves that it is a decision."""
+    """A title with `Decided:` in front, unless it already begins like a decision."""
     return title if _DECIDED.match(title) else f"Decided: {title}"
 
 
 def markdown(summary: Summary) -> str:
-    """As a node says it: what is empty is left out."""
+    """The summary as the text of a node, without empty sections."""
     sections = (
         ("Request", summary.request),
         ("Investigated", "; ".join(summary.investigated)),

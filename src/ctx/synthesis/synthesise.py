@@ -1,47 +1,47 @@
-"""From the steps of a session to what memory keeps of it."""
+"""Turns the steps of a session into observations and a summary."""
 
 from collections.abc import Sequence
 
 from ctx.capture.state import Session
 from ctx.capture.steps import Step
-from ctx.synthesis import junk
-from ctx.synthesis.changes import changes
-from ctx.synthesis.course import Course
+from ctx.synthesis import dedupe
+from ctx.synthesis.code_changes import changes
 from ctx.synthesis.decisions import decisions
 from ctx.synthesis.discoveries import discoveries
 from ctx.synthesis.fixes import fixes
 from ctx.synthesis.observations import NOTHING, Observation, Synthesis
 from ctx.synthesis.summary import summarise
+from ctx.synthesis.timeline import Timeline
 
 MOST_STEPS = 20_000
-"""Of a session that is longer, the last ones count."""
+"""Of a longer session, only the last steps are read."""
 
 
 def synthesise(session: Session, steps: Sequence[Step], *, is_over: bool) -> Synthesis:
-    """What there is to keep of a session so far.
+    """The observations and the summary of a session so far.
 
-    Bug fixes, decisions and discoveries hold as soon as they are there. What was built, and what
-    the session was about, is told when the agent rests: it has said its last word, or is gone.
+    Bug fixes, decisions and discoveries are reported at once. Features, refactorings and the
+    summary wait until the agent is idle or the session is over.
     """
-    course = Course([step for step in steps[-MOST_STEPS:] if step.session == session.id])
-    if not course.prompts and not course.edits:
+    timeline = Timeline([step for step in steps[-MOST_STEPS:] if step.session == session.id])
+    if not timeline.prompts and not timeline.edits:
         return NOTHING
-    fixed = fixes(course)
-    told = [*fixed.observations, *decisions(course)]
-    found_out = [*discoveries(course), *fixed.flaky]
-    # What was found out may be told already, as the cause of a fix or as a decision.
+    fixed = fixes(timeline)
+    told = [*fixed.observations, *decisions(timeline)]
+    found_out = [*discoveries(timeline), *fixed.flaky]
+    # A discovery may already be part of a fix or a decision.
     learned = [*fixed.causes, *(each.title for each in found_out)]
     texts = [*fixed.causes, *(f"{each.title} {each.text}" for each in told)]
-    told += [each for each in found_out if not junk.is_told(each.title, texts)]
-    if not (is_over or is_at_rest(course.steps)):
+    told += [each for each in found_out if not dedupe.is_repeated(each.title, texts)]
+    if not (is_over or is_at_rest(timeline.steps)):
         return Synthesis(_in_order(told), None)
-    built, done = changes(course, fixed.edits, fixed.failing)
+    built, done = changes(timeline, fixed.edits, fixed.failing)
     told += built
-    return Synthesis(_in_order(told), summarise(course, told, learned, fixed, done))
+    return Synthesis(_in_order(told), summarise(timeline, told, learned, fixed, done))
 
 
 def is_at_rest(steps: Sequence[Step]) -> bool:
-    """Whether the last thing the agent did was to say something."""
+    """Whether the agent is idle: its last step is a message."""
     for step in reversed(steps):
         if step.kind != "mark" and not step.agent:
             return step.kind == "say"
@@ -49,7 +49,7 @@ def is_at_rest(steps: Sequence[Step]) -> bool:
 
 
 def _in_order(told: Sequence[Observation]) -> tuple[Observation, ...]:
-    """By time; each key once."""
+    """Observations by time, without duplicate keys."""
     unique: dict[str, Observation] = {}
     for each in told:
         unique.setdefault(each.key, each)

@@ -25,7 +25,7 @@ from ctx.workspace import Environment, Memory
 
 if TYPE_CHECKING:
     from ctx.operations.model_questions import SynthesisModel
-    from ctx.synthesis.by_model.questions import Name, Question, Voice
+    from ctx.synthesis.by_model.questions import ModelQuestion, QuestionName, QuestionOptions
 
 _SHORTEST_PAUSE_S = 60.0
 _LONGEST_PAUSE_S = 3_600.0
@@ -42,7 +42,7 @@ class _DueQuestion(NamedTuple):
     """The next question to ask."""
 
     session: Session
-    question: "Question"
+    question: "ModelQuestion"
     scrub: int
     """The last scrub before the question was made."""
 
@@ -72,7 +72,7 @@ class ModelThread:
         """The session cap that was reached, by session and kind of question."""
         self._failed: dict[str, int] = {}
         """Failed attempts per session."""
-        self._refused: set[Name] = set()
+        self._refused: set[QuestionName] = set()
         self._refused_in_a_row = 0
         self._settings: tuple[object, ...] = ()
         self._day_spent = ("", 0)
@@ -193,7 +193,7 @@ class ModelThread:
             self._log(f"what a model tells of {session.id}: {answer.problem}")
         spool.wake(self._environment.user_store.home)
 
-    def _next(self, config: Config, voice: "Voice") -> _DueQuestion | None:
+    def _next(self, config: Config, voice: "QuestionOptions") -> _DueQuestion | None:
         """The first question about the newest session that has one.
 
         Sessions with failures come last.

@@ -1,16 +1,16 @@
-"""What a session did, in the words of a model, beside what synthesis finds by itself.
+"""Synthesis by a model, in addition to the synthesis without one.
 
-    stretches   which steps a model is asked about together
-    showing     a step in the few lines that a model is shown of it
-    questions   the questions: of a stretch of steps, of the whole session, and to mend an answer
-    reading     what a model answered, as far as it has the form that was asked for
-    answers     what was answered, as the store keeps it
-    merging     what of it is added to what was found without a model, and what it rewords
+    step_batches    groups steps into batches, one per question
+    step_text       renders a step as a few lines for a model
+    questions       builds the questions: about a batch, a whole session, or a repair
+    parse_answer    parses a model's answer
+    model_answers   reads and writes the table of answers
+    merge_answers   merges answers into the synthesis that was made without a model
 
-Each question stands for itself: what it shows has an upper bound, however long the session is, and
-asking twice does no harm. Nothing here asks anybody: `operations/model_questions.py` does.
+Questions are independent: the size of each has an upper limit, however long the session is, and
+asking twice does no harm. Nothing here calls a model; `operations/model_questions.py` does.
 
-What a model says is a stranger's text. It must have a strict form, is cut to the lengths that
-everything has, rests on steps that are there, and has less weight than what the steps show. What a
-person decided stays in their own words.
+A model's answer is untrusted text. It must have a strict form, is cut to the usual lengths, must
+refer to existing steps, and counts less than what the steps show. The user's decisions keep their
+own wording.
 """

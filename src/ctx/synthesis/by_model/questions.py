@@ -1,6 +1,6 @@
-"""The questions that a model is asked: of a stretch of steps, of the whole session, and to mend.
+"""Builds the questions to a model: about a batch of steps, a whole session, or a repair.
 
-Their words are in `synthesis/prompts`.
+The prompts are in `synthesis/prompts`.
 """
 
 import json
@@ -13,10 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 from ctx.capture.steps import Step
 from ctx.llm.protocol import Request
-from ctx.synthesis import junk, wording
-from ctx.synthesis.by_model.showing import indented
-from ctx.synthesis.by_model.stretches import MOST_TOKENS, Stretch
-from ctx.synthesis.course import Course
+from ctx.synthesis import dedupe, one_line_text
+from ctx.synthesis.by_model.step_batches import MOST_TOKENS, StepBatch
+from ctx.synthesis.by_model.step_text import indented
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     Observation,
@@ -24,6 +23,7 @@ from ctx.synthesis.observations import (
     Summary,
     Synthesis,
 )
+from ctx.synthesis.timeline import Timeline
 from ctx.tokens import estimate
 
 Kind = Literal["steps", "summary"]
@@ -31,7 +31,7 @@ Kind = Literal["steps", "summary"]
 KINDS: tuple[ObservationKind, ...] = ("decision", "bugfix", "feature", "refactor", "discovery")
 MOST_OBSERVATIONS = 12
 SECTIONS = ("investigated", "learned", "completed", "next_steps", "notes")
-"""Of a summary: those that are lists, and that a model may fill."""
+"""The list sections of a summary that a model may fill."""
 
 _LONGEST_ASKED = 500
 _LONGEST_CLOSING = 1_500
@@ -46,158 +46,164 @@ _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
 
-class Voice(NamedTuple):
-    """How much a model is told, and how it is to answer, whatever it is asked."""
+class QuestionOptions(NamedTuple):
+    """Limits and sampling for all questions to a model."""
 
     max_tokens: int
-    """Of an answer."""
+    """The limit for an answer."""
     temperature: float | None = None
     most_tokens: int = MOST_TOKENS
-    """Of what it is told of a session in one question."""
+    """The limit for the part of a session that one question shows."""
 
-    def within(self, context_tokens: int) -> "Voice":
-        """For a model that takes so much in one request, with its answer."""
+    def within(self, context_tokens: int) -> "QuestionOptions":
+        """The options reduced to a model's context size, which includes the answer."""
         longest = min(self.max_tokens, context_tokens // _FOR_THE_ANSWER)
-        # Our estimate is one.
-        room = (context_tokens - longest) * 8 // 10 - _own_words()
+        # Leave a margin, since token counts are estimated.
+        room = (context_tokens - longest) * 8 // 10 - _own_prompt_tokens()
         return self._replace(max_tokens=longest, most_tokens=min(self.most_tokens, room))
 
 
-class Name(NamedTuple):
-    """Which question it is, whatever it says."""
+class QuestionName(NamedTuple):
+    """Identifies a question, independent of its content."""
 
     session: str
     kind: Kind
     first: str
 
 
-class Question(NamedTuple):
-    """Something to ask a model, and what its answer is held against."""
+class ModelQuestion(NamedTuple):
+    """A request to a model, and what its answer is checked against."""
 
     session: str
     kind: Kind
     steps: tuple[str, ...]
-    """Ids of the steps that it is about, in the order of their numbers; of a summary, the last."""
+    """Ids of its steps, in the order of their numbers; for a summary, of the last step."""
     files: tuple[str, ...]
-    """Those that an answer can name."""
+    """The files that an answer may name."""
     request: Request
 
     @property
     def first(self) -> str:
-        """By which the answer is kept. There is one summary."""
+        """The first step, which is part of the answer's key; empty for the summary."""
         return self.steps[0] if self.kind == "steps" else ""
 
     @property
-    def name(self) -> "Name":
-        """The same for the same question, when it is made again."""
-        return Name(self.session, self.kind, self.first)
+    def name(self) -> "QuestionName":
+        """Equal for the same question when it is built again."""
+        return QuestionName(self.session, self.kind, self.first)
 
 
-def of_stretch(session: str, stretch: Stretch, asked: Step | None, voice: Voice) -> Question:
-    """What of some steps is worth keeping. `asked` is what a person had asked for before them."""
+def batch_question(
+    session: str, batch: StepBatch, asked: Step | None, voice: QuestionOptions
+) -> ModelQuestion:
+    """Asks what is worth keeping of a batch. `asked` is the user's last request before it."""
     before = f"Asked for before:\n{indented(asked.text, _LONGEST_ASKED)}\n" if asked else ""
     prompt = _prompt("steps").substitute(
-        steps=f"{before}{stretch.text}",
+        steps=f"{before}{batch.text}",
         first=1,
-        last=len(stretch.steps),
+        last=len(batch.steps),
         most=MOST_OBSERVATIONS,
     )
-    ids = tuple(step.id for step in stretch.steps)
+    ids = tuple(step.id for step in batch.steps)
     request = _request(prompt, voice, _OBSERVATIONS)
-    return Question(session, "steps", ids, stretch.files, request)
+    return ModelQuestion(session, "steps", ids, batch.files, request)
 
 
-def of_session(session: str, steps: Sequence[Step], told: Synthesis, voice: Voice) -> Question:
-    """How a whole session is summed up, from what is known of it already."""
-    course = Course(steps)
+def summary_question(
+    session: str, steps: Sequence[Step], told: Synthesis, voice: QuestionOptions
+) -> ModelQuestion:
+    """Asks for a summary of a session, based on what is already known about it."""
+    timeline = Timeline(steps)
     parts = [
-        _part("Asked for", _asked(course)),
-        _part("Observed", [_in_words(each) for each in told.observations[-_MOST_TOLD:]]),
+        _part("Asked for", _request_lines(timeline)),
+        _part("Observed", [_observation_line(each) for each in told.observations[-_MOST_TOLD:]]),
     ]
-    if course.last_words:
-        parts.append(f"Said last:\n{indented(course.last_words[-1].text, _LONGEST_CLOSING)}")
-    parts += _found_by_itself(told.summary) if told.summary else []
+    if timeline.last_words:
+        parts.append(f"Said last:\n{indented(timeline.last_words[-1].text, _LONGEST_CLOSING)}")
+    parts += _summary_parts(told.summary) if told.summary else []
     prompt = _prompt("end").substitute(known=_fitting(parts, voice.most_tokens))
-    return Question(session, "summary", (last_of(steps),), (), _request(prompt, voice, _SUMMARY))
+    return ModelQuestion(
+        session, "summary", (last_step_id(steps),), (), _request(prompt, voice, _SUMMARY)
+    )
 
 
-def to_mend(question: Question, answer: str, complaint: str) -> Request:
-    """The same once more, in the form that was asked for."""
+def repair_request(question: ModelQuestion, answer: str, problem: str) -> Request:
+    """A request to repeat an answer in the required form."""
     form = question.request.schema or {}
     prompt = _prompt("mend").substitute(
         answer=f"    {_cut(answer)}",
-        complaint=complaint,
+        complaint=problem,
         form=json.dumps(form, separators=(",", ":")),
     )
     return question.request._replace(parts=(prompt,))
 
 
 def _cut(answer: str) -> str:
-    """The beginning of an answer, in one line: no line of it looks like words of ours."""
+    """The beginning of an answer on one line, so that it cannot imitate the prompt."""
     line = " ".join(answer[:_LONGEST_ANSWER].split())
     return line.encode("utf-8", "replace")[:_LONGEST_ANSWER].decode("utf-8", "ignore")
 
 
-def most_tokens(question: Question) -> int:
-    """What asking it can take at most, with a second try; each byte may be a token."""
-    mended = to_mend(question, "", "")
+def most_tokens(question: ModelQuestion) -> int:
+    """The maximum tokens of a question with a second try; each byte may be a token."""
+    mended = repair_request(question, "", "")
     second = _size(mended) + _LONGEST_MENDED + mended.max_tokens
     return most_at_once(question) + second
 
 
-def most_at_once(question: Question) -> int:
-    """The same for the first try alone."""
+def most_at_once(question: ModelQuestion) -> int:
+    """The maximum tokens of the first try alone."""
     return _size(question.request) + question.request.max_tokens
 
 
-def most_more(stretches: int) -> int:
-    """What a summary can take more, when so many stretches of steps will have been told."""
-    told = min(_MOST_TOLD, MOST_OBSERVATIONS * stretches)
-    # A character has three bytes at most, or is written as two.
+def most_more_for_summary(batches: int) -> int:
+    """The additional tokens of a summary after this number of batches."""
+    told = min(_MOST_TOLD, MOST_OBSERVATIONS * batches)
+    # A character takes at most three bytes, or is escaped with two.
     return told * 3 * (_LONGEST_TOLD + len("    \n"))
 
 
-def is_of_prompt(text: str) -> bool:
-    """Whether a model says again what we said to it, as an example or of its form."""
-    return any(junk.is_same(text, ours) for ours in _own_phrases())
+def repeats_prompt(text: str) -> bool:
+    """Whether a text repeats an example or instruction of our prompts."""
+    return any(dedupe.is_same(text, ours) for ours in _own_phrases())
 
 
-def last_of(steps: Sequence[Step]) -> str:
-    """The id of the last step that a summary tells of; empty where there is none."""
+def last_step_id(steps: Sequence[Step]) -> str:
+    """The id of the last step that a summary covers; empty if there is none."""
     return next((step.id for step in reversed(steps) if step.kind != "mark"), "")
 
 
-def _request(prompt: str, voice: Voice, schema: Mapping[str, Any]) -> Request:
+def _request(prompt: str, voice: QuestionOptions, schema: Mapping[str, Any]) -> Request:
     begin = _prompt("begin").substitute()
     return Request(begin, (prompt,), voice.max_tokens, voice.temperature, schema)
 
 
-# What a server's protocol adds to a request: names, the model, what the schema is wrapped in.
+# Bytes that the protocol adds to a request: names, the model, the schema's wrapper.
 _AROUND = 1_000
-# An answer and a complaint in a second question. JSON may need two bytes for one.
+# An answer and its problem in a repair request. JSON may need two bytes for one.
 _LONGEST_MENDED = 2 * _LONGEST_ANSWER + 400
 
 
 def _size(request: Request) -> int:
-    """Bytes of a request as it is sent, at most."""
+    """The maximum size of a request in bytes."""
     said = [request.system, request.prompt, request.schema]
     return len(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")) + _AROUND
 
 
-def _asked(course: Course) -> list[str]:
-    """The first and the last things that were asked for."""
-    texts = [said.text for said in course.requests]
+def _request_lines(timeline: Timeline) -> list[str]:
+    """The first and last requests of the user."""
+    texts = [said.text for said in timeline.requests]
     if len(texts) > _MOST_ASKED:
         texts = texts[: _MOST_ASKED // 2] + texts[-_MOST_ASKED // 2 :]
-    return [wording.shortened(text, _LONGEST_ASKED) for text in texts]
+    return [one_line_text.shortened(text, _LONGEST_ASKED) for text in texts]
 
 
-def _in_words(told: Observation) -> str:
-    return wording.shortened(f"{told.kind}: {told.title}. {told.text}", _LONGEST_TOLD)
+def _observation_line(told: Observation) -> str:
+    return one_line_text.shortened(f"{told.kind}: {told.title}. {told.text}", _LONGEST_TOLD)
 
 
-def _found_by_itself(summary: Summary) -> list[str]:
-    """What is known without a model. It is no question of words which files were edited."""
+def _summary_parts(summary: Summary) -> list[str]:
+    """The sections of the summary that was made without a model."""
     return [
         _part("Looked into", summary.investigated),
         _part("Done", summary.completed),
@@ -208,12 +214,14 @@ def _found_by_itself(summary: Summary) -> list[str]:
 
 
 def _part(heading: str, lines: Sequence[str]) -> str:
-    told = [indented(wording.shortened(line, _LONGEST_ASKED), LONGEST_LINE * 3) for line in lines]
+    told = [
+        indented(one_line_text.shortened(line, _LONGEST_ASKED), LONGEST_LINE * 3) for line in lines
+    ]
     return "\n".join([f"{heading}:", *told]) if told else ""
 
 
 def _fitting(parts: Sequence[str], most_tokens: int) -> str:
-    """As many of the lines as there is room for, from the beginning."""
+    """The first lines that fit into the token limit."""
     lines: list[str] = []
     for line in "\n".join(filter(None, parts)).split("\n"):
         most_tokens -= estimate(line) + 1
@@ -224,19 +232,21 @@ def _fitting(parts: Sequence[str], most_tokens: int) -> str:
 
 
 @cache
-def _own_words() -> int:
-    """Tokens of what is said to a model beside the session, in the longest question."""
+def _own_prompt_tokens() -> int:
+    """Tokens of our own prompt text in the longest question."""
     begin, *others = (estimate(_prompt(name).template) for name in ("begin", "steps", "end"))
     return begin + max(others)
 
 
 @cache
 def _own_phrases() -> tuple[str, ...]:
-    """What we say ourselves, in sentences and in the parts of them."""
-    every = wording.line(" ".join(_prompt(name).template for name in ("begin", "steps", "end")))
+    """The sentences of our prompts and their parts."""
+    every = one_line_text.line(
+        " ".join(_prompt(name).template for name in ("begin", "steps", "end"))
+    )
     sentences = _END_OF_SENTENCE.split(every)
     parts = [part for sentence in sentences for part in sentence.split(", ")]
-    return wording.distinct(text for text in (*sentences, *parts) if junk.words(text))
+    return one_line_text.distinct(text for text in (*sentences, *parts) if dedupe.words(text))
 
 
 @cache

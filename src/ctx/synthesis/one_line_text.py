@@ -1,4 +1,4 @@
-"""How things are said in one line."""
+"""One-line texts: shortening, lists, code names, sentences; and test and document paths."""
 
 import posixpath
 import re
@@ -26,17 +26,17 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_CODE = 60
-# Only the beginning of a text that is to be one line is ever needed.
+# One line never needs more than the beginning of a text.
 _ENOUGH = 4_000
 
 
 def line(text: str) -> str:
-    """A text in one line."""
+    """A text on one line."""
     return _ANY_SPACE.sub(" ", text[:_ENOUGH]).strip()
 
 
 def shortened(text: str, longest: int) -> str:
-    """One line of at most so many characters, cut between words where that is possible."""
+    """One line of at most `longest` characters, cut between words if possible."""
     whole = line(text)
     if len(whole) <= longest:
         return whole
@@ -45,7 +45,7 @@ def shortened(text: str, longest: int) -> str:
     if space > longest // 2:
         cut = cut[:space]
     if cut.count("`") % 2:
-        # Half of a name in code is no name.
+        # Do not cut inside backticks.
         before = cut.rpartition("`")[0].rstrip()
         cut = before if len(before) > longest // 3 else cut.replace("`", "")
     return cut.rstrip(" ,;:.-–—(") + "…"
@@ -66,25 +66,25 @@ def listed(words: Sequence[str], most: int) -> str:
 
 
 def sentence(text: str) -> str:
-    """With a capital at the beginning and a point at its end."""
+    """A text with a capital at the beginning and a period at the end."""
     words = capital(text.strip())
     return words if not words or words[-1] in ".!?…" else f"{words}."
 
 
 def capital(text: str) -> str:
-    """A sentence begins with a capital; a name stays as it is."""
+    """A text with a capital at the beginning, unless it begins with a code name."""
     first = text.partition(" ")[0].rstrip(",.:;!?").replace("'", "").replace("’", "")
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
 def impersonal(text: str) -> str:
-    """`Added it`, where somebody said `I've added it`."""
+    """`Added it` for `I've added it`."""
     words = _PERSON.sub("", _PLACE.sub("", text, count=1), count=1)
     return capital(_WRITTEN.sub(lambda found: f"{found[1] or ''}wrote", words, count=1))
 
 
 def without_lead(text: str) -> str:
-    """What was found out, without the words that announce it."""
+    """A finding without its introduction, such as `It turns out that`."""
     words = text.strip()
     for _ in range(3):
         lead = _LEAD.match(words)
@@ -95,13 +95,13 @@ def without_lead(text: str) -> str:
 
 
 def distinct(words: Iterable[str]) -> tuple[str, ...]:
-    """Each once, in order, without those that are empty."""
+    """The words in order, without duplicates and empty ones."""
     return tuple(dict.fromkeys(word for word in words if word))
 
 
 @lru_cache(maxsize=4_096)
 def is_test(path: str) -> bool:
-    """Whether a file is there to test others, by the habits of many languages."""
+    """Whether a path looks like a test file, by the conventions of many languages."""
     folders, name = posixpath.split(path.lower())
     stem = name.partition(".")[0]
     return (
@@ -115,7 +115,7 @@ def is_test(path: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def is_document(path: str) -> bool:
-    """Whether a file is read by people, or made by a tool: nothing breaks by it."""
+    """Whether a path is a document or a lock file, which cannot break code."""
     name = posixpath.basename(path.lower())
     stem, _, suffix = name.rpartition(".")
     return (

@@ -15,7 +15,7 @@ from ctx.layout import UserStore
 from ctx.memory.graph import PROJECT, USER
 from ctx.operations import context, sessions, update
 from ctx.sqlite.connection import transaction
-from ctx.synthesis.writing import Written, synthesise
+from ctx.synthesis.session_writer import SessionWriteResult, synthesise
 from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import Ctx
 from tests.synthesis import session_scripts
@@ -82,7 +82,7 @@ def keep(memory: Memory, step: Step, session: str) -> None:
     )
 
 
-def told(memory: Memory, session: str = "s1", *, is_over: bool = False) -> Written:
+def told(memory: Memory, session: str = "s1", *, is_over: bool = False) -> SessionWriteResult:
     return synthesise(memory, session, is_over=is_over)
 
 
@@ -340,9 +340,9 @@ def test_secrets_do_not_come_through(memory: Memory) -> None:
 
 
 def test_a_session_that_nobody_knows(memory: Memory) -> None:
-    assert told(memory, "nobody") == Written("nobody", (), (), (), (), None)
+    assert told(memory, "nobody") == SessionWriteResult("nobody", (), (), (), (), None)
     had(memory, "", "empty")
-    assert told(memory, "empty", is_over=True) == Written("empty", (), (), (), (), None)
+    assert told(memory, "empty", is_over=True) == SessionWriteResult("empty", (), (), (), (), None)
 
 
 @pytest.mark.parametrize("gone", ["/nowhere/at/all", ""])

@@ -1,7 +1,7 @@
-"""What is not worth keeping, and what was said already.
+"""Filters sentences that are noise or repeat another sentence.
 
-Memory is read by agents that pay for every word. Whatever says nothing new, tells what the agent is
-about to do, or is a copy of something printed, is stopped here, before it is written.
+Agents pay for every word of memory that they read. Repeated statements, announcements of what the
+agent is about to do, and copied command output are dropped here, before they are written.
 """
 
 import re
@@ -81,16 +81,16 @@ _CODE = re.compile(r"`[^`]*`")
 
 @lru_cache(maxsize=4_096)
 def words(text: str) -> frozenset[str]:
-    """What a text is about: its terms without those that are in every text."""
+    """The terms of a text, without stop words."""
     return frozenset(terms.extract(text[:_LONGEST])) - _COMMON
 
 
 class Sense(NamedTuple):
-    """What the words of a text do not say without their order."""
+    """What a set of words cannot express: negation, rejected alternatives, numbers."""
 
     is_negative: bool
     instead_of: frozenset[str]
-    """What is not to be: `spaces` in `tabs over spaces`."""
+    """The rejected alternative: `spaces` in `tabs over spaces`."""
     numbers: frozenset[str]
 
 
@@ -105,7 +105,7 @@ def sense(text: str) -> Sense:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two texts say much the same thing."""
+    """Whether two texts say nearly the same."""
     left, right = words(one), words(other)
     if not left or not right:
         return one == other
@@ -114,7 +114,7 @@ def is_same(one: str, other: str) -> bool:
 
 
 def is_opposite(one: str, other: str) -> bool:
-    """Whether two texts say the contrary of one another, in much the same words."""
+    """Whether two texts contradict each other in nearly the same words."""
     left, right = words(one) - _DEGREES, words(other) - _DEGREES
     return (
         min(len(left), len(right)) > 1
@@ -124,7 +124,7 @@ def is_opposite(one: str, other: str) -> bool:
 
 
 def _differs(one: str, other: str) -> bool:
-    """Whether what one says is to be, the other says is not."""
+    """Whether one text rejects what the other states."""
     first, second = sense(one), sense(other)
     return first.is_negative != second.is_negative or bool(
         first.instead_of & (words(other) - second.instead_of)
@@ -133,7 +133,7 @@ def _differs(one: str, other: str) -> bool:
 
 
 def key(kind: str, text: str) -> str:
-    """What something is about: the same for texts that say it in another order."""
+    """A key for a text that does not depend on its word order."""
     told = " ".join(sorted(words(text))) or text
     is_negative, instead_of, _ = sense(text)
     if is_negative or instead_of:
@@ -141,8 +141,8 @@ def key(kind: str, text: str) -> str:
     return f"{kind}:{blake2b(told.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 
-def is_told(text: str, others: Iterable[str]) -> bool:
-    """Whether one of some texts says it already, perhaps with more."""
+def is_repeated(text: str, others: Iterable[str]) -> bool:
+    """Whether one of the other texts already contains this statement."""
     wanted = words(text)
     return any(
         wanted
@@ -154,24 +154,24 @@ def is_told(text: str, others: Iterable[str]) -> bool:
 
 
 def is_narration(text: str) -> bool:
-    """Whether it tells what the agent is about to do."""
+    """Whether a sentence announces what the agent is about to do."""
     return _NARRATION.match(text[:_LONGEST]) is not None
 
 
 def is_report(text: str) -> bool:
-    """Whether it tells that somebody read, ran or asked something, as one does who looks on."""
+    """Whether a sentence only reports that someone read, ran or asked something."""
     return _REPORT.match(text[:_LONGEST].rstrip(". ")) is not None
 
 
 def is_junk(text: str) -> bool:
-    """Whether a sentence says nothing that a later session could use."""
+    """Whether a sentence has nothing that a later session could use."""
     head = text[:_LONGEST]
     is_empty = len(words(head)) < _FEWEST_TERMS
     return is_empty or _GREETING.match(head) is not None or is_printed(head)
 
 
 def is_printed(text: str) -> bool:
-    """Whether it looks like something that a program printed, rather than a sentence."""
+    """Whether a text looks like program output and not like a sentence."""
     head = text[:_LONGEST]
     if _PRINTED.match(head):
         return True

@@ -1,12 +1,12 @@
-"""What the agent said at the end: what was done, and what remains."""
+"""What the agent reports at the end of a turn: completed and remaining work."""
 
 import re
 from collections.abc import Sequence, Set
 
 from ctx.capture.steps import Step
-from ctx.synthesis import cues, junk
-from ctx.synthesis.course import Course, Said
+from ctx.synthesis import cue_phrases, dedupe
 from ctx.synthesis.sentences import Sentence
+from ctx.synthesis.timeline import ChatMessage, Timeline
 
 _MOST = 6
 _MOST_LOOKED_AT = 3
@@ -110,24 +110,24 @@ _OFFER = re.compile(
 )
 
 
-def done(messages: Sequence[Said], names: Set[str]) -> tuple[str, ...]:
-    """What was done, by messages that end a turn.
+def done(messages: Sequence[ChatMessage], names: Set[str]) -> tuple[str, ...]:
+    """The sentences of final messages that report completed work.
 
-    Whoever says at the end how something is that was just changed, says what was done to it.
+    A final statement about something that was just changed also counts as a report.
     """
     every = (_done_part(sentence) for said in messages for sentence in said.sentences)
     found = [each.text for each in every if _tells_what_was_done(each) or _tells_of(names, each)]
     return tuple(found[:_MOST])
 
 
-def left(course: Course) -> tuple[str, ...]:
-    """What remains, by the last words of a turn after which nothing was done any more.
+def remaining(timeline: Timeline) -> tuple[str, ...]:
+    """The remaining work, from the last message after which no work follows.
 
-    What is said to remain in the midst of the work is what the work went on with.
+    What an earlier message lists as remaining is what the agent did next.
     """
-    found = [sentence.text for sentence in _put_off(course)]
-    for said in reversed(course.last_words[-_MOST_LOOKED_AT:]):
-        if any(map(_is_work, course.steps[said.at :])):
+    found = [sentence.text for sentence in _put_off(timeline)]
+    for said in reversed(timeline.last_words[-_MOST_LOOKED_AT:]):
+        if any(map(_is_work, timeline.steps[said.at :])):
             break
         remaining = [_left_part(each) for each in said.sentences]
         told = [each.text for each in remaining if _tells_what_remains(each)]
@@ -139,39 +139,39 @@ def left(course: Course) -> tuple[str, ...]:
 
 
 def _is_work(step: Step) -> bool:
-    """Whether it may have settled what remained: to look, or to commit, settles nothing."""
+    """Whether a step may have completed remaining work; reading and committing do not."""
     return step.kind == "write" or (
         step.kind == "command" and _LOOKS_AT.match(step.text[:400]) is None
     )
 
 
-def _put_off(course: Course) -> tuple[Sentence, ...]:
-    """What a person said last, where it is that the work goes on another time."""
-    if not course.prompts or course.edits_between(course.prompts[-1].at, len(course.steps)):
+def _put_off(timeline: Timeline) -> tuple[Sentence, ...]:
+    """The sentences of the last prompt, if it postpones work."""
+    if not timeline.prompts or timeline.edits_between(timeline.prompts[-1].at, len(timeline.steps)):
         return ()
-    said = course.prompts[-1]
+    said = timeline.prompts[-1]
     if not puts_off(said):
         return ()
-    return tuple(each for each in said.sentences if len(junk.words(each.text)) > 1)
+    return tuple(each for each in said.sentences if len(dedupe.words(each.text)) > 1)
 
 
-def puts_off(prompt: Said) -> bool:
-    """Whether a person says that it goes on another time."""
+def puts_off(prompt: ChatMessage) -> bool:
+    """Whether a prompt postpones the work."""
     return any(_PUT_OFF.search(each.text) for each in prompt.sentences)
 
 
-def answered(course: Course) -> tuple[str, ...]:
-    """What the agent came to, where nothing was to be changed: how its last report begins."""
-    if course.edits:
+def conclusions(timeline: Timeline) -> tuple[str, ...]:
+    """The first sentences of the last report, for a session without edits."""
+    if timeline.edits:
         return ()
-    for said in reversed(course.reports):
+    for said in reversed(timeline.reports):
         found = [
             each.text
             for each in said.sentences
-            if _is_told(each)
+            if _is_statement(each)
             and not _is_left(each)
-            and cues.names_something(each.text)
-            and not junk.is_told(each.text, course.prompt_texts)
+            and cue_phrases.names_something(each.text)
+            and not dedupe.is_repeated(each.text, timeline.prompt_texts)
         ]
         if found:
             return tuple(found[:_MOST_ANSWERED])
@@ -179,56 +179,56 @@ def answered(course: Course) -> tuple[str, ...]:
 
 
 def fails_still(text: str) -> bool:
-    """Whether something that remains is that it fails."""
+    """Whether a next step reports a failure that remains."""
     return _FAILS_STILL.search(text) is not None
 
 
 def is_all_well(text: str) -> bool:
-    """Whether a sentence says that everything works, or that the tests pass: others show that."""
+    """Whether a sentence only claims that everything works; the steps show that better."""
     return any(each.search(text) for each in (_ALL_IS_WELL, _SUCCEEDS))
 
 
 def is_done(text: str) -> bool:
-    """Whether a sentence says that something was done."""
+    """Whether a sentence reports completed work."""
     return _DONE.match(text) is not None
 
 
 def _tells_what_was_done(sentence: Sentence) -> bool:
     text = sentence.text
-    if not _is_told(sentence) or _is_left(sentence):
+    if not _is_statement(sentence) or _is_left(sentence):
         return False
     if is_done(text):
         return _TAKEN_BACK.search(text) is None
     if _DOUBTFUL.search(text):
         return False
     if sentence.is_item and sentence.heading and _DONE_HEADING.search(sentence.heading):
-        return cues.names_something(text)
-    is_telling = cues.names_something(text) or len(text.split()) >= _TELLING
+        return cue_phrases.names_something(text)
+    is_telling = cue_phrases.names_something(text) or len(text.split()) >= _TELLING
     return _IS_NOW.search(text) is not None and is_telling and not _ALL_IS_WELL.search(text)
 
 
 def _tells_of(names: Set[str], sentence: Sentence) -> bool:
     return (
-        _is_told(sentence)
+        _is_statement(sentence)
         and not _is_left(sentence)
-        and not cues.is_open(sentence.text)
+        and not cue_phrases.is_open(sentence.text)
         and not _DOUBTFUL.search(sentence.text)
         and not _NEGATED.search(sentence.text)
-        and cues.weight(cues.DISCOVERIES, sentence.text) < cues.ENOUGH
-        and cues.weight(cues.CHOICES, sentence.text) < cues.ENOUGH
+        and cue_phrases.weight(cue_phrases.DISCOVERIES, sentence.text) < cue_phrases.ENOUGH
+        and cue_phrases.weight(cue_phrases.CHOICES, sentence.text) < cue_phrases.ENOUGH
         and not names.isdisjoint(_WORD.findall(sentence.text))
     )
 
 
 def _tells_what_remains(sentence: Sentence) -> bool:
-    if not _is_told(sentence) or is_done(sentence.text):
+    if not _is_statement(sentence) or is_done(sentence.text):
         return False
     is_listed = sentence.is_item and _LEFT_HEADING.search(sentence.heading)
     return bool(is_listed) or _LEFT.search(sentence.text) is not None
 
 
 def _done_part(sentence: Sentence) -> Sentence:
-    """What was done, of a sentence that goes on with what was not."""
+    """The completed part of a sentence such as "Added X, but Y is missing"."""
     part = _HOWEVER.search(sentence.text)
     if part is None or not is_done(sentence.text) or not _LEFT.search(sentence.text[part.end() :]):
         return sentence
@@ -248,13 +248,13 @@ def _is_left(sentence: Sentence) -> bool:
     return is_below or _LEFT.search(sentence.text) is not None
 
 
-def _is_told(sentence: Sentence) -> bool:
+def _is_statement(sentence: Sentence) -> bool:
     text = sentence.text
     return not (
         sentence.is_question
         or _OFFER.match(text)
         or _PASSES.match(text)
-        or junk.is_narration(text)
-        or junk.is_junk(text)
+        or dedupe.is_narration(text)
+        or dedupe.is_junk(text)
         or text.endswith(":")
     )

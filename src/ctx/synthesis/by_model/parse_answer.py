@@ -1,8 +1,8 @@
-"""What a model answered, as far as it has the form that was asked for.
+"""Parses a model's answer.
 
-Reading never fails: it gives what can be kept, or one sentence that says what is wrong, which the
-model is told if it can mend that. Words around the object and a fence are no mistake. What rests on
-no step that exists is left out, as is what tells nothing, or says our own words again.
+Parsing never raises: it returns the usable parts, or one sentence about the problem, which is sent
+to the model if it can repair the answer. Text or a fence around the JSON object is allowed.
+Observations without an existing step are dropped, and so are empty ones and copies of our prompt.
 """
 
 import json
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from ctx.capture.injected import without_injected
 from ctx.capture.private import without_private
 from ctx.redaction import redact
-from ctx.synthesis import junk, wording
+from ctx.synthesis import dedupe, one_line_text
 from ctx.synthesis.by_model import questions
-from ctx.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, Question
+from ctx.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, ModelQuestion
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,
@@ -30,25 +30,25 @@ _MOST_LINES = 8
 _THOUGHT = "</think>"
 
 
-class Read(NamedTuple):
+class ParsedAnswer(NamedTuple):
     body: dict[str, Any]
-    """What is kept of the answer: texts that are clean and short, and steps by their ids."""
-    complaint: str = ""
-    """What is wrong with it; then there is nothing to keep."""
-    can_be_mended: bool = False
-    """Whether the answer itself has what is missing, in another form: else it would be made up."""
+    """The usable parts of the answer: cleaned, shortened texts, and step ids."""
+    problem: str = ""
+    """What is wrong with the answer; then the body is empty."""
+    can_be_repaired: bool = False
+    """Whether the answer has the content in another form, so that the model invents nothing."""
 
 
-def read(text: str, question: Question) -> Read:
-    """What an answer says to a question."""
+def read(text: str, question: ModelQuestion) -> ParsedAnswer:
+    """Parse the answer to a question."""
     found = _outermost_object(text)
     if found is None:
-        return Read({}, "it is no JSON object, or not a whole one.", "{" in text)
+        return ParsedAnswer({}, "it is no JSON object, or not a whole one.", "{" in text)
     return _observations(found, question) if question.kind == "steps" else _summary(found)
 
 
 def _outermost_object(text: str) -> dict[str, Any] | None:
-    # Some models think aloud first.
+    # Some models print their reasoning first.
     told = text[:_LONGEST_ANSWER].rpartition(_THOUGHT)[2]
     begin, end = told.find("{"), told.rfind("}")
     if begin < 0 or end < begin:
@@ -60,15 +60,15 @@ def _outermost_object(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _observations(found: dict[str, Any], question: Question) -> Read:
+def _observations(found: dict[str, Any], question: ModelQuestion) -> ParsedAnswer:
     told = found.get("observations")
     if not isinstance(told, list):
         return _refused('there is no list "observations".')
     kept = []
-    complaints = []
+    problems = []
     for number, each in enumerate(told[:MOST_OBSERVATIONS], 1):
-        if complaint := _complaint(each):
-            complaints.append(f"observation {number} {complaint}")
+        if problem := _problem(each):
+            problems.append(f"observation {number} {problem}")
             continue
         title = _clean(each["title"], LONGEST_TITLE)
         steps = [step for step in sorted(set(each["steps"])) if 0 < step <= len(question.steps)]
@@ -83,22 +83,22 @@ def _observations(found: dict[str, Any], question: Question) -> Read:
                 "files": _files(each.get("files", []), question.files),
             }
         )
-    if complaints and not kept:
-        return _refused(complaints[0])
-    return Read({"observations": kept})
+    if problems and not kept:
+        return _refused(problems[0])
+    return ParsedAnswer({"observations": kept})
 
 
 def _is_worth_keeping(title: str) -> bool:
     return not (
-        junk.is_junk(title)
-        or junk.is_narration(title)
-        or junk.is_report(title)
-        or questions.is_of_prompt(title)
+        dedupe.is_junk(title)
+        or dedupe.is_narration(title)
+        or dedupe.is_report(title)
+        or questions.repeats_prompt(title)
     )
 
 
-def _complaint(told: object) -> str:
-    """What is wrong with an observation."""
+def _problem(told: object) -> str:
+    """The problem with an observation; empty if there is none."""
     if not isinstance(told, dict):
         return "is no object."
     if told.get("kind") not in KINDS:
@@ -118,7 +118,7 @@ def _complaint(told: object) -> str:
 
 
 def _files(named: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Those of the steps, also where only the end of a path is given; others are made up."""
+    """The named files that belong to the steps, also by the end of a path; drops invented ones."""
     found = []
     for name in named[:_LONGEST_FIELD]:
         ends = [path for path in known if path == name or path.endswith(f"/{name}")]
@@ -127,12 +127,12 @@ def _files(named: Sequence[str], known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))[:MOST_FILES]
 
 
-def _summary(found: dict[str, Any]) -> Read:
+def _summary(found: dict[str, Any]) -> ParsedAnswer:
     title = found.get("title", "")
     if not isinstance(title, str):
         return _refused('"title" is no text.')
     title = _clean(title, LONGEST_NAME)
-    body: dict[str, Any] = {"title": "" if questions.is_of_prompt(title) else title}
+    body: dict[str, Any] = {"title": "" if questions.repeats_prompt(title) else title}
     for name in SECTIONS:
         lines = found.get(name, [])
         if not isinstance(lines, list) or not all(isinstance(each, str) for each in lines):
@@ -141,23 +141,23 @@ def _summary(found: dict[str, Any]) -> Read:
         body[name] = [
             line
             for line in dict.fromkeys(cleaned)
-            if junk.words(line) and not questions.is_of_prompt(line)
+            if dedupe.words(line) and not questions.repeats_prompt(line)
         ]
     if not any(body[name] for name in SECTIONS):
-        return Read({}, "all of its lists are empty.")
-    return Read(body)
+        return ParsedAnswer({}, "all of its lists are empty.")
+    return ParsedAnswer(body)
 
 
 def in_one_line(text: str, longest: int) -> str:
-    """A model's words without markup of ours, and without what cannot be seen."""
+    """A model's text on one line, without our markup and unprintable characters."""
     told = without_injected(without_private(text[:_LONGEST_FIELD]))
     visible = "".join(each if each.isprintable() else " " for each in told)
-    return wording.shortened(visible, longest)
+    return one_line_text.shortened(visible, longest)
 
 
 def _clean(text: str, longest: int) -> str:
     return in_one_line(redact(text[:_LONGEST_FIELD]).text, longest)
 
 
-def _refused(complaint: str) -> Read:
-    return Read({}, complaint, can_be_mended=True)
+def _refused(problem: str) -> ParsedAnswer:
+    return ParsedAnswer({}, problem, can_be_repaired=True)

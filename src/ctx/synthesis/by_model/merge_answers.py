@@ -1,12 +1,12 @@
-"""What a model said, beside what was found without one.
+"""Merges a model's answers into the synthesis that was made without it.
 
-Memory is never worse with a model than without: whatever was found stays. Where the model speaks
-of the same thing, by its kind, its steps and its words, it lends its words, and the observation
-keeps its key: nothing is told twice, and nothing has to be withdrawn. What a person decided stays
-in their words. Whatever else the model tells is added, if its steps can show such a thing.
+Memory is never worse with a model than without: all observations stay. If the model describes the
+same thing (same kind, shared steps, shared words), its wording replaces ours and the observation
+keeps its key, so nothing is duplicated or withdrawn. The user's decisions keep their wording. Other
+observations of the model are added if their steps can support them.
 
-In the summary, too, what is certain stays: what was asked for, what fails still, what was decided,
-and the files, which are counted. The model adds to it, and rewords what was found out and done.
+The certain parts of the summary stay too: the request, remaining failures, decisions and files. The
+model adds to them, and rewords what was learned and completed.
 """
 
 from collections import Counter
@@ -15,12 +15,12 @@ from hashlib import blake2b
 from typing import Any
 
 from ctx.capture.steps import Step
-from ctx.synthesis import closing, junk, wording
-from ctx.synthesis.by_model import answers as stored
-from ctx.synthesis.by_model.answers import Kept
-from ctx.synthesis.by_model.questions import KINDS, SECTIONS, last_of
-from ctx.synthesis.by_model.reading import in_one_line
-from ctx.synthesis.complaints import is_failing
+from ctx.synthesis import dedupe, final_message, one_line_text
+from ctx.synthesis.by_model import model_answers as stored
+from ctx.synthesis.by_model.model_answers import ModelAnswer
+from ctx.synthesis.by_model.parse_answer import in_one_line
+from ctx.synthesis.by_model.questions import KINDS, SECTIONS, last_step_id
+from ctx.synthesis.failures import is_failing
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,
@@ -37,24 +37,24 @@ from ctx.synthesis.observations import (
 )
 
 CONFIDENCE = 700
-"""Of what only a model says: less than of what the steps show."""
+"""For observations that only a model made; lower than for those that the steps show."""
 DECIDED = 600
-"""Of what it takes for a decision: no more than of what an agent said itself."""
+"""For decisions that a model reports; the same as for decisions of an agent."""
 
 _LATE = ("feature", "refactor")
-"""What was built is told when the agent rests."""
+"""Kinds that are reported only when the agent is idle."""
 _MOST_LINES = 8
 _LEAST_ROOM = 80
-"""For words that are cut off: shorter ones say nothing."""
+"""The least useful length of a truncated text."""
 
 
 def merged(
-    found: Synthesis, steps: Sequence[Step], answers: Sequence[Kept], *, is_whole: bool
+    found: Synthesis, steps: Sequence[Step], answers: Sequence[ModelAnswer], *, is_whole: bool
 ) -> Synthesis:
-    """What there is to keep of a session with what a model said of it.
+    """The synthesis of a session, merged with a model's answers.
 
-    `is_whole` says that the agent rests or is gone, so that what was built is told too. The same
-    steps and answers always give the same.
+    `is_whole` means that the agent is idle or the session is over, so that features and
+    refactorings are included. The result depends only on the arguments.
     """
     if not answers:
         return found
@@ -66,22 +66,22 @@ def merged(
         for each in _observations(answer, by_id)
         if is_whole or each.kind not in _LATE
     ]
-    lent = _lent(found.observations, told)
+    lent = _matches(found.observations, told)
     standing = [
-        _in_words_of(each, told[lent[each.key]]) if each.key in lent else each
+        _reworded_observation(each, told[lent[each.key]]) if each.key in lent else each
         for each in found.observations
     ]
     used = set(lent.values())
     for index, each in enumerate(told):
         is_shown = any(_can_show(each.kind, by_id[step]) for step in each.evidence)
-        if index not in used and is_shown and not _is_told(each, standing):
-            standing.append(_marked(each))
+        if index not in used and is_shown and not _is_known(each, standing):
+            standing.append(_marked_as_model(each))
     ordered = tuple(sorted(standing, key=lambda each: each.at))
     return Synthesis(ordered, _summary(found.summary, ordered, steps, stored.summary_of(answers)))
 
 
-def _observations(answer: Kept, by_id: Mapping[str, Step]) -> list[Observation]:
-    """What an answer says. What rests on steps that are forgotten was told when they were there."""
+def _observations(answer: ModelAnswer, by_id: Mapping[str, Step]) -> list[Observation]:
+    """The observations of an answer, without those whose steps are deleted."""
     said = answer.body.get("observations")
     found = []
     for each in said if isinstance(said, list) else ():
@@ -110,7 +110,7 @@ def _observations(answer: Kept, by_id: Mapping[str, Step]) -> list[Observation]:
 
 
 def _can_show(kind: ObservationKind, step: Step) -> bool:
-    """Whether a step can show such a thing: nothing is built by looking, or by what fails."""
+    """Whether a step can support such an observation: reading or failing builds nothing."""
     match kind:
         case "discovery":
             return True
@@ -120,25 +120,27 @@ def _can_show(kind: ObservationKind, step: Step) -> bool:
             return step.kind in ("write", "command", "agent") and step.ok and not is_failing(step)
 
 
-def _key(answer: Kept, kind: str, title: str) -> str:
-    """Of what is said, not of its place: the next answer may have another order."""
+def _key(answer: ModelAnswer, kind: str, title: str) -> str:
+    """A key from kind and title, not from the position, which may change in the next answer."""
     digest = blake2b(f"{kind}\0{title}".encode("utf-8", "replace"), digest_size=8)
     return f"{MODEL}:{answer.first}:{digest.hexdigest()}"
 
 
 def _files(said: Mapping[str, Any], shown_by: Sequence[Step]) -> tuple[str, ...]:
-    """Those that the model named; else those that its steps have written."""
+    """The files that the model named, or those that its steps wrote."""
     named = [path for path in _texts(said, "files") if path]
     written = [step.path for step in shown_by if step.kind == "write"]
-    return wording.distinct(named or written)[:MOST_FILES]
+    return one_line_text.distinct(named or written)[:MOST_FILES]
 
 
 def _symbols(shown_by: Sequence[Step]) -> tuple[str, ...]:
-    return wording.distinct(each.name for step in shown_by for each in step.changes)[:MOST_SYMBOLS]
+    return one_line_text.distinct(each.name for step in shown_by for each in step.changes)[
+        :MOST_SYMBOLS
+    ]
 
 
-def _lent(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str, int]:
-    """Which observation is the same as which of the model's: by its key, the other's place."""
+def _matches(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str, int]:
+    """Maps the key of an observation to the index of the model's matching observation."""
     places: dict[str, list[int]] = {}
     for place, other in enumerate(told):
         for step in other.evidence:
@@ -149,7 +151,7 @@ def _lent(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str
         pairs += [
             (-count, told[place].kind != each.kind, number, place)
             for place, count in shared.items()
-            if _speaks_of(told[place], each)
+            if _is_same_thing(told[place], each)
         ]
     lent: dict[str, int] = {}
     used: set[int] = set()
@@ -160,18 +162,18 @@ def _lent(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str
     return lent
 
 
-def _speaks_of(told: Observation, found: Observation) -> bool:
+def _is_same_thing(told: Observation, found: Observation) -> bool:
     """Whether two observations that share a step are about the same thing."""
     if told.kind != found.kind and not {told.kind, found.kind} <= set(_LATE):
         return False
     known = " ".join([found.title, found.text, *found.symbols, *found.files])
-    return not junk.words(f"{told.title} {told.text}").isdisjoint(junk.words(known))
+    return not dedupe.words(f"{told.title} {told.text}").isdisjoint(dedupe.words(known))
 
 
-def _in_words_of(found: Observation, told: Observation) -> Observation:
+def _reworded_observation(found: Observation, told: Observation) -> Observation:
     if found.said_by == "user":
         return found
-    # What the steps show is worth more than words.
+    # Keep our text: what the steps show counts more than the model's words.
     return found._replace(
         title=told.title,
         text=_before(told.text, found.text),
@@ -179,23 +181,30 @@ def _in_words_of(found: Observation, told: Observation) -> Observation:
     )
 
 
-def _marked(told: Observation) -> Observation:
-    """What only a model says, so that its reader knows."""
+def _marked_as_model(told: Observation) -> Observation:
+    """The observation, marked for the reader as made by a model."""
     return told._replace(text=_before(told.text, "Told by a model."))
 
 
 def _before(text: str, rest: str) -> str:
-    """A text, as far as there is room for it, before another that is kept whole."""
+    """A text, shortened to the available space, before another that is kept whole."""
     room = LONGEST_TEXT - len(rest) - 1
-    shown = wording.sentence(wording.shortened(text, room - 1)) if room > _LEAST_ROOM else ""
+    shown = (
+        one_line_text.sentence(one_line_text.shortened(text, room - 1))
+        if room > _LEAST_ROOM
+        else ""
+    )
     return f"{shown} {rest}".strip()
 
 
-def _is_told(told: Observation, standing: Sequence[Observation]) -> bool:
-    """Whether it is said already, in almost the same words."""
+def _is_known(told: Observation, standing: Sequence[Observation]) -> bool:
+    """Whether an existing observation says it in almost the same words."""
     return any(
-        junk.is_same(told.title, other.title)
-        or (other.said_by == "user" and junk.is_told(told.title, [f"{other.title} {other.text}"]))
+        dedupe.is_same(told.title, other.title)
+        or (
+            other.said_by == "user"
+            and dedupe.is_repeated(told.title, [f"{other.title} {other.text}"])
+        )
         for other in standing
         if other.kind == told.kind
     )
@@ -205,21 +214,20 @@ def _summary(
     found: Summary | None,
     told: Sequence[Observation],
     steps: Sequence[Step],
-    answer: Kept | None,
+    answer: ModelAnswer | None,
 ) -> Summary | None:
-    """What is certain of a session, and the rest in the model's words.
+    """The summary with its certain parts, and the rest in the model's words.
 
-    What it says of the end does not stand against what still fails. Where something was done since,
-    it says nothing.
+    The model cannot contradict a remaining failure. Its answer is ignored if later steps exist.
     """
     if found is None or answer is None or answer.problem or not answer.steps:
         return found
     said = {name: _lines(answer.body, name) for name in SECTIONS}
-    if last_of(steps) > answer.steps[-1] or not any(said.values()):
+    if last_step_id(steps) > answer.steps[-1] or not any(said.values()):
         return found
     title = _text(answer.body, "title", LONGEST_NAME)
-    done = tuple(line for line in said["completed"] if not closing.is_all_well(line))
-    if any(map(closing.fails_still, found.next_steps)):
+    done = tuple(line for line in said["completed"] if not final_message.is_all_well(line))
+    if any(map(final_message.fails_still, found.next_steps)):
         title = ""
         done = done if any(step.kind == "write" and step.ok for step in steps) else ()
     known = [found.request, *(f"{each.title} {each.text}" for each in told)]
@@ -235,25 +243,25 @@ def _summary(
 
 
 def _reworded(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
-    """What a model said, and whatever was found of which it does not speak."""
+    """The model's lines, and our lines that they do not cover."""
     missing = [line for line in found if not any(_shared(line, each) > 1 for each in said)]
     kept = said[: max(0, _MOST_LINES - len(missing))]
     return (*kept, *missing)
 
 
 def _with_more(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
-    """What was found, and whatever a model said that it does not say."""
-    more = [line for line in said if not junk.is_told(line, found)]
-    return wording.distinct((*found, *more))[: max(_MOST_LINES, len(found))]
+    """Our lines, and the model's lines that add something."""
+    more = [line for line in said if not dedupe.is_repeated(line, found)]
+    return one_line_text.distinct((*found, *more))[: max(_MOST_LINES, len(found))]
 
 
 def _shared(one: str, other: str) -> int:
-    return len(junk.words(one) & junk.words(other))
+    return len(dedupe.words(one) & dedupe.words(other))
 
 
 def _lines(said: Mapping[str, Any], name: str) -> tuple[str, ...]:
     lines = [in_one_line(line, LONGEST_LINE) for line in _texts(said, name)]
-    return wording.distinct(lines)[:_MOST_LINES]
+    return one_line_text.distinct(lines)[:_MOST_LINES]
 
 
 def _texts(said: object, name: str) -> list[str]:

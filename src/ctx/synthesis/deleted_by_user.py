@@ -1,4 +1,4 @@
-"""What a person has deleted is not told again by the summary of its session."""
+"""Keeps observations that the user deleted out of the session summary."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from ctx.synthesis.observations import Observation, Summary
 
 
 def without(found: Summary, deleted: Sequence[Observation]) -> Summary:
-    """A summary without the lines that say what these observations said."""
+    """A summary without the lines that repeat deleted observations."""
     if not deleted:
         return found
     titles = [_words(each.title) for each in deleted]

@@ -1,13 +1,11 @@
-"""Write down what a session leaves behind: observations, and its summary.
+"""Writes the observations and the summary of a session to memory.
 
-Whoever asks again changes nothing: the ids of the nodes follow from the session and from what they
-are about, and a node is only written where it would say something else. What a person has changed
-or deleted stays as they left it. What was true when it was written and is not any more, such as a
-fix that did not hold, is withdrawn.
+Writing is idempotent: node ids derive from the session and the subject, and a node is written only
+if its content changes. Nodes that a user changed or deleted stay as they are. Observations that are
+no longer true, such as a fix that did not hold, are withdrawn.
 
-A thing that another session has found already is not told twice: the node that is there has been
-seen once more. What a model was asked about a session, and has answered, is told in its words;
-nobody is asked by this.
+An observation that another session already made is not written again; the existing node is counted
+once more. Stored model answers about the session are merged in; no model is called here.
 """
 
 import os
@@ -30,9 +28,10 @@ from ctx.memory.model import Evidence
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import junk, previous, unwanted
+from ctx.synthesis import dedupe, deleted_by_user, existing_observations
 from ctx.synthesis import synthesise as extractive
 from ctx.synthesis.decisions import contradicts
+from ctx.synthesis.existing_observations import KnownNode
 from ctx.synthesis.observations import (
     MODEL,
     MOST_EVIDENCE,
@@ -40,7 +39,6 @@ from ctx.synthesis.observations import (
     Observation,
     Summary,
 )
-from ctx.synthesis.previous import Told
 from ctx.synthesis.summary import markdown
 from ctx.workspace import Memory, for_agents
 
@@ -55,47 +53,47 @@ _SUREST = 950
 _COUNTED = frozenset({"evidence", "confidence", "last_seen"})
 
 
-class Written(NamedTuple):
-    """What became of a session."""
+class SessionWriteResult(NamedTuple):
+    """The nodes that were written for a session."""
 
     session: str
     new: tuple[NodeId, ...]
     changed: tuple[NodeId, ...]
     seen_again: tuple[NodeId, ...]
-    """What other sessions had found already."""
+    """Observations that other sessions had already made."""
     withdrawn: tuple[NodeId, ...]
     summary: NodeId | None
 
 
-def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
-    """Bring what is remembered of a session to what its steps say."""
+def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWriteResult:
+    """Update memory to match the steps of a session."""
     connection = memory.user.connection
     session = state.find(connection, session_id)
     steps = taken.of_session(connection, session_id) if session else []
     if session is None or not steps:
-        return Written(session_id, (), (), (), (), None)
+        return SessionWriteResult(session_id, (), (), (), (), None)
     found = extractive.synthesise(session, steps, is_over=is_over)
-    said = previous.by_models(connection, session_id)
+    said = existing_observations.model_answer_rows(connection, session_id)
     is_whole = is_over or extractive.is_at_rest(steps)
-    found = previous.with_models(found, steps, said, is_whole=is_whole)
-    with _there(memory, session) as there:
+    found = existing_observations.merge_model_answers(found, steps, said, is_whole=is_whole)
+    with _session_memory(memory, session) as there:
         observed, summarised = _scopes(there)
         with there.transaction(_ACTION, observed, summarised) as change:
-            writing = _Writing(change, session, steps)
+            writing = _SessionWriter(change, session, steps)
             writing.observations(found.observations, is_whole=found.summary is not None)
             if observed != summarised:
                 writing = writing.elsewhere(change.in_scope(summarised))
             writing.summary(found.summary)
     with transaction(connection):
-        # What a model said meanwhile is told the next time.
-        is_all = previous.by_models(connection, session_id) == said
+        # A model answer that arrived in the meantime is used in the next run.
+        is_all = existing_observations.model_answer_rows(connection, session_id) == said
         upto = steps[-1].id if is_all else ""
         session_table.made_memory(connection, session_id, upto, writing.node)
     return writing.written()
 
 
-def _there(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
-    """Memory from where the session worked."""
+def _session_memory(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
+    """Memory opened for the session's folder."""
     name = ids.session_id(session.id)
     if os.path.isabs(session.folder):
         return for_agents(memory, session.folder, name, AUTHOR)
@@ -104,31 +102,33 @@ def _there(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
 
 
 def _scopes(there: Memory) -> tuple[str, str]:
-    """Where observations go, and where summaries go."""
+    """The scopes for observations and for summaries."""
     config = there.environment.user_config
     shared = config.text("share.sessions") if there.project_memory is not None else "none"
     return PROJECT if shared == "all" else USER, USER if shared == "none" else PROJECT
 
 
-class _Writing:
-    """What is written to one store, in one change."""
+class _SessionWriter:
+    """Writes to one store, in one change."""
 
     def __init__(self, change: Change, session: Session, steps: Sequence[Step]) -> None:
         self._change = change
         self._session = session
         self._steps = steps
         self._tag = "" if change.graph.scope == PROJECT else _project_tag(session.project)
-        self._known = {each.key: each for each in previous.of_session(change.graph, session.id)}
+        self._known = {
+            each.key: each for each in existing_observations.of_session(change.graph, session.id)
+        }
         self._new: list[NodeId] = []
         self._changed: list[NodeId] = []
         self._again: list[NodeId] = []
         self._withdrawn: list[NodeId] = []
-        self._unwanted: list[Observation] = []
-        """What a person has deleted."""
+        self._deleted: list[Observation] = []
+        """Observations that the user deleted."""
         self.node: NodeId | None = None
 
-    def written(self) -> Written:
-        return Written(
+    def written(self) -> SessionWriteResult:
+        return SessionWriteResult(
             self._session.id,
             tuple(self._new),
             tuple(self._changed),
@@ -137,12 +137,12 @@ class _Writing:
             self.node,
         )
 
-    def elsewhere(self, change: Change) -> "_Writing":
-        """Go on in another store."""
-        other = _Writing(change, self._session, self._steps)
+    def elsewhere(self, change: Change) -> "_SessionWriter":
+        """A writer that continues in another store."""
+        other = _SessionWriter(change, self._session, self._steps)
         other._new, other._changed = self._new, self._changed
         other._again, other._withdrawn = self._again, self._withdrawn
-        other._unwanted = self._unwanted
+        other._deleted = self._deleted
         return other
 
     def observations(self, found: Sequence[Observation], *, is_whole: bool) -> None:
@@ -150,18 +150,22 @@ class _Writing:
         others = self._others([each.key for each in fresh]) if fresh else []
         is_by_model = any(each.said_by == MODEL for each in fresh)
         settled = (
-            previous.settled(self._change.graph, self._session.id, AUTHOR) if is_by_model else []
+            existing_observations.titles_changed_by_others(
+                self._change.graph, self._session.id, AUTHOR
+            )
+            if is_by_model
+            else []
         )
         for each in found:
             known = self._known.get(each.key)
             if known is not None:
                 self._keep(known, each)
-            elif each.said_by == MODEL and any(junk.is_same(each.title, it) for it in settled):
-                # A model says it in other words the next time. What a person did to it holds.
-                self._unwanted.append(each)
-            elif same := previous.same(each, others):
-                self._see_again(same, each)
-            elif not previous.is_stated(each, others):
+            elif each.said_by == MODEL and any(dedupe.is_same(each.title, it) for it in settled):
+                # A model words it differently each time; the user's change or deletion holds.
+                self._deleted.append(each)
+            elif same := existing_observations.find_same(each, others):
+                self._count_again(same, each)
+            elif not existing_observations.is_stated(each, others):
                 self._add(each)
         if fresh:
             self._supersede([each for each in fresh if each.kind == "decision"], others)
@@ -173,10 +177,10 @@ class _Writing:
         self.node = known.id if known else None
         if found is None:
             return
-        found = unwanted.without(found, self._unwanted)
+        found = deleted_by_user.without(found, self._deleted)
         first = self._steps[0].id
         if known and str(known.metadata.get("first", "")) < first:
-            # The beginning of the session is forgotten. What was told of it is not.
+            # The first steps are deleted; keep what the old summary has about them.
             found = _joined(known, found)
             first = str(known.metadata.get("first", ""))
         metadata = {
@@ -203,10 +207,10 @@ class _Writing:
             "observation", found.evidence[0], found.key, _content(found), metadata, times, tags
         )
         if node_id is not None:
-            self._known[found.key] = Told(node_id, metadata, found.title, found.kind)
+            self._known[found.key] = KnownNode(node_id, metadata, found.title, found.kind)
             self._mention(node_id, found.files)
         else:
-            self._unwanted.append(found)
+            self._deleted.append(found)
 
     def _put(
         self,
@@ -218,7 +222,7 @@ class _Writing:
         times: tuple[str, str],
         tags: Sequence[str],
     ) -> NodeId | None:
-        """A node under the id that follows from what it is about; None: somebody deleted it."""
+        """Add a node with an id derived from its subject; None if the user deleted it."""
         name = f"synthesis\0{self._session.id}\0{key}"
         node_id = NodeId(ids.derived_ulid(spool.made_ms(first_step), name))
         change = self._change
@@ -232,14 +236,14 @@ class _Writing:
         self._new.append(node_id)
         return node_id
 
-    def _keep(self, known: Told, found: Observation) -> None:
-        """Let a node of this session say what is found now."""
+    def _keep(self, known: KnownNode, found: Observation) -> None:
+        """Update a node of this session to the new observation."""
         if known.metadata.get("session") != self._session.id:
-            # Another session told it, and this one was counted.
+            # Another session owns it, and this one is already counted.
             return
         metadata = self._metadata(found)
         if len(known.texts("sessions")) > 1:
-            # What the others have added to it stays.
+            # Keep the counts of the other sessions.
             metadata = {k: v for k, v in metadata.items() if k not in _COUNTED}
         if self._update(known, _content(found), metadata, found.at):
             if known.kind != found.kind and self._change.untag(known.id, f"kind:{known.kind}"):
@@ -247,7 +251,7 @@ class _Writing:
             self._mention(known.id, found.files)
 
     def _update(
-        self, known: Told, content: str, metadata: Mapping[str, Any], updated_at: str
+        self, known: KnownNode, content: str, metadata: Mapping[str, Any], updated_at: str
     ) -> bool:
         if not self._is_ours(known.id, "node.put"):
             return False
@@ -259,11 +263,11 @@ class _Writing:
         return bool(changed)
 
     def _is_ours(self, node_id: NodeId, kind: str) -> bool:
-        """Whether nobody else had the last word about a node."""
+        """Whether synthesis made the last change to a node."""
         about = records.about(self._change.graph.connection, node_id, kind)
         return not about or max(about, key=lambda record: record.order).author == AUTHOR
 
-    def _see_again(self, same: Told, found: Observation) -> None:
+    def _count_again(self, same: KnownNode, found: Observation) -> None:
         sessions = same.texts("sessions")
         if self._session.id in sessions:
             return
@@ -287,8 +291,8 @@ class _Writing:
         self._change.tag(same.id, f"session:{self._session.id}")
         self._again.append(same.id)
 
-    def _supersede(self, fresh: Sequence[Observation], others: Sequence[Told]) -> None:
-        """Let a decision take the place of those that it contradicts outright."""
+    def _supersede(self, fresh: Sequence[Observation], others: Sequence[KnownNode]) -> None:
+        """Link each new decision to the earlier ones that it clearly contradicts."""
         decided = [each for each in (*others, *self._known.values()) if each.kind == "decision"]
         for each in fresh:
             own = self._known.get(each.key)
@@ -306,16 +310,16 @@ class _Writing:
                     self._change.link(own.id, earlier.id, "SUPERSEDES", evidence)
 
     def _withdraw(self, keys: set[str]) -> None:
-        """Delete what this session told of itself, and its steps do not say any more."""
+        """Delete observations of this session that its steps no longer support."""
         there = {step.id for step in self._steps}
         for key, known in self._known.items():
-            is_told = key in keys or key == _SUMMARY
+            is_repeated = key in keys or key == _SUMMARY
             is_shared = known.metadata.get("session") != self._session.id
             evidence = known.texts("evidence")
-            if is_told or is_shared or len(known.texts("sessions")) > 1:
+            if is_repeated or is_shared or len(known.texts("sessions")) > 1:
                 continue
             if not evidence or not there.issuperset(evidence):
-                # Its steps are forgotten, so nobody can tell.
+                # Some of its steps are deleted, so it cannot be checked.
                 continue
             tags = self._change.graph.tags_of(known.id)
             is_kept = any(tag.startswith("tier:") for tag in tags)
@@ -325,7 +329,7 @@ class _Writing:
 
     def _mention(self, node_id: NodeId, files: Sequence[str]) -> None:
         if not self._tag and self._change.graph.scope == USER:
-            # The same path means another file elsewhere.
+            # Without a project, the same path can mean a different file.
             return
         inside = [path for path in files if not os.path.isabs(path) and not path.startswith("..")]
         for path in inside[:_MOST_MENTIONS]:
@@ -347,13 +351,15 @@ class _Writing:
             **({"said_by": found.said_by} if found.said_by else {}),
         }
 
-    def _others(self, keys: Sequence[str]) -> list[Told]:
-        """What the project knows beside this session: the newest, and what has the same key."""
-        return previous.of_project(self._change.graph, self._tag, keys, set(self._known))
+    def _others(self, keys: Sequence[str]) -> list[KnownNode]:
+        """Nodes of the project from other sessions: the newest, and those with one of the keys."""
+        return existing_observations.of_project(
+            self._change.graph, self._tag, keys, set(self._known)
+        )
 
 
 def _content(found: Observation) -> str:
-    """A title that is the beginning of what follows is not said twice."""
+    """Title and text; the title is left out if the text begins with it."""
     if found.text.startswith(found.title.rstrip("….")):
         return found.text
     return f"{found.title}\n\n{found.text}" if found.text else found.title
@@ -367,8 +373,8 @@ def _sections(found: Summary) -> dict[str, Any]:
     }
 
 
-def _joined(known: Told, found: Summary) -> Summary:
-    """A summary of which only the end can be made anew."""
+def _joined(known: KnownNode, found: Summary) -> Summary:
+    """The old summary extended by the new one, when the first steps are deleted."""
     request, title = known.metadata.get("request"), known.metadata.get("title")
 
     def both(name: str, now: Sequence[str]) -> tuple[str, ...]:
@@ -387,7 +393,7 @@ def _joined(known: Told, found: Summary) -> Summary:
 
 
 def _project_tag(project: str | None) -> str:
-    """A folder may have a name that no tag can have: then what is told is everybody's."""
+    """The project tag; empty if the folder name is not a valid tag."""
     try:
         return model.tag(f"project:{project}") if project else ""
     except UsageError:

@@ -1,9 +1,8 @@
-"""The words by which a decision, or something that was found out, is known.
+"""The phrases that mark a sentence as a decision, a discovery or a cause.
 
-Each pattern has a weight; a sentence that reaches `ENOUGH`, and against which nothing speaks, is
-taken. Sentences are at most 400 characters long when they come here, and no pattern has a repeat
-inside of a repeat. Patterns are in lower case, and so are the sentences when they are looked at:
-that is several times as fast as to ignore case.
+Each pattern has a weight; a sentence whose weights add up to `ENOUGH` is taken unless something
+rules it out. Sentences are at most 400 characters long, and no pattern nests repeats. Patterns and
+sentences are compared in lower case, which is several times faster than ignoring case.
 """
 
 import re
@@ -20,7 +19,7 @@ class Cue(NamedTuple):
 
 
 def _cue(weight: int, *patterns: str) -> Cue:
-    """Any of some patterns, each of which may be long."""
+    """One cue that matches any of several patterns."""
     return Cue(re.compile("|".join(patterns)), weight)
 
 
@@ -31,7 +30,7 @@ _VERB = (
     r"|end|read|load|send|convert|escape|quote|document|update|rely|depend)"
 )
 _WHAT_IS_WRONG = r"\bthe (?:actual |real |underlying |main )?(?:problem|issue|bug|reason|culprit"
-# `The problem is here` says nothing later.
+# `The problem is here` is useless later.
 _AND_WHAT = (
     r"(?: here)? (?:is|was|why|for|comes?)\b(?! (?:in|at|on|here|clear|obvious|with|fixed)\b)"
 )
@@ -59,7 +58,7 @@ RULES = (
     _cue(5, r"\b(?:stop using|avoid using|(?:is|are) forbidden|is not allowed)\b"),
     _cue(5, r"\b(?:we|i) (?:always |would )?prefer\b"),
     _cue(6, r"\Aprefer \S+ (?:over|to)\b"),
-    # How things are done here, in the words of somebody who knows.
+    # How someone who knows the project states its conventions.
     _cue(
         4,
         r"\Awe (?:always )?(?:use|store|keep|write|call|name|return|run|handle|put|test|format)\b",
@@ -72,7 +71,7 @@ RULES = (
     _cue(
         5,
         r"\A(?:bitte )?(?:immer|niemals|nie) \w+",
-        # A German rule ends with what is to be done.
+        # German rules put the verb at the end.
         r"\b(?:immer|niemals|nie)\b[^.,;]{1,60}\w(?:en|ern|eln)(?=[.,;!]|\Z)",
         r"\Awir (?!bekommen|sehen|haben|kriegen)\w+(?:en|ern|eln)\b.{1,80}\b(?:immer|nie"
         r"|niemals|nur)\b",
@@ -81,7 +80,7 @@ RULES = (
         r"\bw(?:ird|erden) (?:immer |nur )?(?:in|als) .{1,40}\bgespeichert\b",
         r"\Amach .{1,40}\bimmer\b",
     ),
-    # How people write who are in a hurry.
+    # How people in a hurry write rules.
     _cue(
         5,
         r"\Ano (?!problem|worries|idea|need|rush|thanks|way|it|that|this|one|luck|change|diff|error"
@@ -93,7 +92,7 @@ RULES = (
         r"\Ause (?!the|this|that|it|your|my)[\w.`-]+(?: [\w.`-]+){0,3} for (?!now|it|this|that)\w",
         r"\Akeep .{2,60}\b(?:stable|compatible|as (?:it|they) (?:is|are)|unchanged|private)\b",
     ),
-    # How things are, or are to be, everywhere.
+    # Statements about how everything is or should be.
     _cue(
         5,
         r"\A(?:all|every|each|public|new) [\w -]{2,40}\b(?:(?:are|is) (?:always |in |as )*(?!\w+"
@@ -108,7 +107,7 @@ RULES = (
         r"|switch(?:ing)? to|migrat(?:e|ing)|remov(?:e|ing)|deprecat(?:e|ing)|stay(?:ing)?)\b",
     ),
 )
-"""How things are to be done, whoever says it."""
+"""Rules for how to do things."""
 
 CHOICES = (
     _cue(6, r"\b(?:we|i|they)(?:'ve|’ve| have)? (?:decided|agreed|chose|picked|opted|settled)\b"),
@@ -142,7 +141,7 @@ CHOICES = (
     _cue(2, r"\btrade-?off\b", r"\bsimplest (?:option|approach|solution) (?:is|was)\b"),
     _cue(1, r"\b(?:because|so that|due to|in order to|as it|since)\b"),
 )
-"""What was chosen."""
+"""Choices."""
 
 CORRECTIONS = (
     _cue(
@@ -153,7 +152,7 @@ CORRECTIONS = (
     _cue(3, r"\A(?:i meant|i said|i want|we want|(?:it|that) (?:should|must) be)\b"),
     _cue(2, r", not [\w`]"),
 )
-"""What only a person says, to an agent that went the wrong way."""
+"""Corrections by a user whose agent went the wrong way."""
 
 DISCOVERIES = (
     _cue(5, r"\btried\b.{1,160}\b(?:but|and) (?:then )?(?:reverted|undid|took)\b"),
@@ -193,7 +192,7 @@ DISCOVERIES = (
     _cue(2, r"\b(?:expects?|requires?|depends on|assumes?|relies on|must be called|has to be)\b"),
     _cue(1, r"\bactually\b"),
 )
-"""What the agent found out."""
+"""Discoveries of the agent."""
 
 CAUSES = (
     _cue(6, *_ROOT_CAUSE, rf"{_WHAT_IS_WRONG}){_AND_WHAT}"),
@@ -206,7 +205,7 @@ CAUSES = (
         r"\bnot (?:set|called|awaited|closed|reset)\b",
     ),
 )
-"""Why something was broken."""
+"""Causes of bugs."""
 
 _HYPOTHETICAL = re.compile(
     r"\b(?:could|might|maybe|perhaps|possibly|would|if (?:we|you|i|they)|should (?:we|i)"
@@ -216,7 +215,7 @@ _HYPOTHETICAL = re.compile(
     r"|choose)|k(?:ö|oe)nnten?|vielleicht|w(?:ü|ue)rden?|soll(?:en|te|ten)? (?:wir|ich))\b",
 )
 _DECIDED = re.compile(r"\b(?:decided|chose|agreed|settled on|opted|would rather|'d rather)\b")
-# What is over with this session, or was somewhere else.
+# Applies only to this session, or to another place.
 _PASSING = re.compile(
     r"\b(?:the other (?:one|file|way)|your suggestion|(?:make|let) (?:this|it|that) work|with you"
     r"|so many|the time to|tell me|sorry|a mistake|at my|my old|to meet|this time|old (?:version"
@@ -240,28 +239,28 @@ def weight(cues: tuple[Cue, ...], text: str) -> int:
 
 
 def is_open(text: str) -> bool:
-    """Whether a sentence only considers something."""
+    """Whether a sentence only considers something and decides nothing."""
     lower = text.lower()
     return _HYPOTHETICAL.search(lower) is not None and not _DECIDED.search(lower)
 
 
 def passes_by(text: str) -> bool:
-    """`Don't run the slow tests now`: nobody needs to know that later."""
+    """Whether a sentence only matters now: `Don't run the slow tests now`."""
     return _PASSING.search(text.lower()) is not None
 
 
 def tells_a_symptom(text: str) -> bool:
-    """`It never returns` is no rule."""
+    """Whether a sentence describes a symptom and not a rule: `It never returns`."""
     return _BUG_REPORT.search(text.lower()) is not None
 
 
 def names_something(text: str) -> bool:
-    """Whether there is a name, a file or a number in it: something to hold on to."""
+    """Whether a text contains a code name, a file or a number."""
     return _NAMED.search(text) is not None
 
 
 def strongest(texts: Iterable[str], cues: tuple[Cue, ...]) -> str:
-    """The sentence with the greatest weight, the last of those that are equal; empty: none."""
+    """The sentence with the greatest weight, the last of equal ones; empty if none has enough."""
     best, most = "", 0
     for text in texts:
         found = weight(cues, text)

@@ -1,4 +1,4 @@
-"""What models answered, as the table `model_answers` keeps it."""
+"""Reads and writes the table `model_answers`."""
 
 import json
 from collections.abc import Sequence
@@ -6,30 +6,32 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx.redaction import redact
-from ctx.synthesis.by_model.questions import Kind, Question
+from ctx.synthesis.by_model.questions import Kind, ModelQuestion
 
 _COLUMNS = "session, kind, first, steps, at, model, body, problem"
 _LONGEST_PROBLEM = 300
 _LONGEST_MODEL = 200
 
 
-class Kept(NamedTuple):
-    """One answer, or why there is none."""
+class ModelAnswer(NamedTuple):
+    """One answer, or the problem why there is none."""
 
     session: str
     kind: Kind
     first: str
     steps: tuple[str, ...]
-    """The steps that it is about, by their ids; of a summary, the last."""
+    """The ids of its steps; for a summary, of the last step."""
     at: str
     model: str
     body: dict[str, Any]
     problem: str
 
 
-def kept(question: Question, at: str, model: str, body: dict[str, Any], problem: str) -> Kept:
-    """What is to be kept of an answer. Its body has been read, so it holds no secret."""
-    return Kept(
+def new_answer(
+    question: ModelQuestion, at: str, model: str, body: dict[str, Any], problem: str
+) -> ModelAnswer:
+    """The row for an answer. Its body is already parsed and redacted."""
+    return ModelAnswer(
         *(question.session, question.kind, question.first, question.steps, at),
         redact(model).text[:_LONGEST_MODEL],
         body,
@@ -37,10 +39,10 @@ def kept(question: Question, at: str, model: str, body: dict[str, Any], problem:
     )
 
 
-def put(connection: Connection, answer: Kept) -> None:
-    """Inside a transaction; in the place of what was answered about the same before.
+def put(connection: Connection, answer: ModelAnswer) -> None:
+    """Store an answer, replacing earlier ones about the same steps; needs a transaction.
 
-    One that is of no use does not take the place of one that is, and that is still of it all.
+    A failed answer does not replace a usable one that is still complete.
     """
     before = [each for each in of_session(connection, answer.session) if _is_about(each, answer)]
     if answer.problem and any(_is_good_for(each, answer) for each in before):
@@ -57,16 +59,16 @@ def put(connection: Connection, answer: Kept) -> None:
     )
 
 
-def of_session(connection: Connection, session: str) -> list[Kept]:
-    """What was answered about a session, in the order of its steps."""
+def of_session(connection: Connection, session: str) -> list[ModelAnswer]:
+    """The answers about a session, in the order of its steps."""
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM model_answers WHERE session = ? ORDER BY kind, first", (session,)
     )
-    return [read(row) for row in rows]
+    return [from_row(row) for row in rows]
 
 
-def standing(connection: Connection, session: str) -> tuple[int, str | None]:
-    """How many answers there are about a session, and when the last of them came."""
+def count_and_last(connection: Connection, session: str) -> tuple[int, str | None]:
+    """The number of answers about a session, and the time of the last one."""
     found: tuple[int, str | None] = connection.execute(
         "SELECT count(*), max(at) FROM model_answers WHERE session = ?", (session,)
     ).fetchone()
@@ -74,45 +76,45 @@ def standing(connection: Connection, session: str) -> tuple[int, str | None]:
 
 
 def last_at(connection: Connection) -> str:
-    """When the last answer came; empty where there is none."""
+    """The time of the last answer; empty if there is none."""
     return connection.execute("SELECT max(at) FROM model_answers").fetchone()[0] or ""
 
 
 def forget_session(connection: Connection, session: str) -> None:
-    """Inside a transaction."""
+    """Delete the answers about a session; needs a transaction."""
     connection.execute("DELETE FROM model_answers WHERE session = ?", (session,))
 
 
 def sessions(connection: Connection) -> list[str]:
-    """Those that a model was asked about."""
+    """The sessions with answers."""
     rows = connection.execute("SELECT DISTINCT session FROM model_answers")
     return [row[0] for row in rows]
 
 
-def asked_about(answers: Sequence[Kept]) -> set[str]:
-    """The steps that a model was asked about, whatever it said."""
+def asked_about(answers: Sequence[ModelAnswer]) -> set[str]:
+    """The ids of the steps that a model was asked about."""
     return {step for answer in answers if answer.kind == "steps" for step in answer.steps}
 
 
-def summary_of(answers: Sequence[Kept]) -> Kept | None:
+def summary_of(answers: Sequence[ModelAnswer]) -> ModelAnswer | None:
     return next((answer for answer in answers if answer.kind == "summary"), None)
 
 
-def _is_about(answer: Kept, other: Kept) -> bool:
-    """Whether two answers are about the same steps, or both about the whole."""
+def _is_about(answer: ModelAnswer, other: ModelAnswer) -> bool:
+    """Whether two answers share steps, or are both summaries."""
     is_same = answer.kind == "summary" or not set(answer.steps).isdisjoint(other.steps)
     return answer.kind == other.kind and is_same
 
 
-def _is_good_for(answer: Kept, other: Kept) -> bool:
+def _is_good_for(answer: ModelAnswer, other: ModelAnswer) -> bool:
     return not answer.problem and (answer.kind == "steps" or answer.steps >= other.steps)
 
 
-def read(row: Sequence[str]) -> Kept:
-    """Out of its row; one that somebody has damaged says nothing."""
+def from_row(row: Sequence[str]) -> ModelAnswer:
+    """An answer from its row; a damaged row gives an empty answer."""
     session, kind, first, steps, at, model, body, problem = row
     ids, said = _json(steps), _json(body)
-    return Kept(
+    return ModelAnswer(
         session,
         "steps" if kind == "steps" else "summary",
         first,

@@ -1,7 +1,7 @@
-"""What became of the items of code: features and refactorings.
+"""Features and refactorings, from the net changes of code items.
 
-Only what is left at the end counts: an item that was made and deleted again was never there. Edits
-that belong together are one observation; those that are part of a bug fix are told there.
+Only the final state counts: an item that was created and deleted again does not appear. Related
+edits form one observation; edits that belong to a bug fix are reported with the fix.
 """
 
 import posixpath
@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step
-from ctx.synthesis import closing, junk, wording
-from ctx.synthesis.course import Course, Goal, last_name
-from ctx.synthesis.items import Net, moved, net, net_of, taken_back
+from ctx.synthesis import dedupe, final_message, one_line_text
+from ctx.synthesis.net_changes import NetChange, moved, net_changes, net_changes_at, reverted_items
 from ctx.synthesis.observations import (
     LONGEST_TEXT,
     LONGEST_TITLE,
@@ -21,6 +20,7 @@ from ctx.synthesis.observations import (
     Observation,
     ObservationKind,
 )
+from ctx.synthesis.timeline import Goal, Timeline, last_name
 
 _MOST_TOGETHER = 6
 _MOST_GROUPS = 5
@@ -65,38 +65,38 @@ _PROSE = (".md", ".rst", ".txt", ".adoc", ".lock")
 _FOLLOWS = 4
 
 
-class Group(NamedTuple):
-    """Edits that belong together."""
+class EditGroup(NamedTuple):
+    """Related edits that form one observation."""
 
     paths: tuple[str, ...]
-    items: tuple[Net, ...]
+    items: tuple[NetChange, ...]
     places: tuple[int, ...]
     added: int
     removed: int
 
 
 def changes(
-    course: Course, told: frozenset[int], failing: Sequence[str]
+    timeline: Timeline, told: frozenset[int], failing: Sequence[str]
 ) -> tuple[list[Observation], list[str]]:
-    """Features and refactorings, goal by goal; and all that the agent said it had done."""
+    """Features and refactorings by goal, and everything the agent reported as done."""
     found: list[Observation] = []
     done: list[str] = []
-    undone = taken_back(course)
+    undone = reverted_items(timeline)
     gone = {last_name(each.name) for each in undone if len(last_name(each.name)) > _SHORT + 1}
-    for goal in course.goals:
+    for goal in timeline.goals:
         told_by: set[str] = set()
-        edits = course.edits_between(goal.start - 1, goal.end)
-        last = [each for each in course.closings(goal) if not edits or each.at > edits[0]]
+        edits = timeline.edits_between(goal.start - 1, goal.end)
+        last = [each for each in timeline.closings(goal) if not edits or each.at > edits[0]]
         said = [
             each
-            for each in closing.done(last, _names(course, edits))
+            for each in final_message.done(last, _names(timeline, edits))
             if gone.isdisjoint(re.findall(r"\w+", each))
         ]
         done += said
-        is_about_fixing = course.is_about_fixing(goal)
-        groups = _groups(course, edits, told, undone)
+        is_about_fixing = timeline.is_about_fixing(goal)
+        groups = _groups(timeline, edits, told, undone)
         if not groups and is_about_fixing and said:
-            groups = _without_code(course, edits, told)
+            groups = _without_code(timeline, edits, told)
         for group in groups:
             sentence = _sentence_about(group, said)
             if not sentence and len(groups) == 1:
@@ -104,45 +104,45 @@ def changes(
                 is_only_fix = is_about_fixing and len(said) == 1 and told.isdisjoint(edits)
                 sentence = sentence or (said[0] if is_only_fix else "")
             if len(groups) > 1 and (sentence in told_by or (told_by and _is_small(group))):
-                # What was said of all of it is told once, and what follows from it not at all.
+                # Report a shared sentence once, and skip small follow-up edits.
                 continue
             told_by |= {sentence} - {""}
             kind = _kind(group, sentence, is_about_fixing=is_about_fixing)
-            if kind == "feature" and _is_about_speed(course, goal, sentence):
+            if kind == "feature" and _is_about_speed(timeline, goal, sentence):
                 kind = "refactor"
             if kind is not None:
-                # What still fails is about what was done last.
-                is_last = goal is course.goals[-1]
+                # Remaining failures belong to the last goal.
+                is_last = goal is timeline.goals[-1]
                 found.append(
-                    _observation(course, goal, group, kind, sentence, failing if is_last else ())
+                    _observation(timeline, goal, group, kind, sentence, failing if is_last else ())
                 )
     return found[-_MOST_FOUND:], done
 
 
 def symbols_of(edits: Iterable[Step]) -> tuple[str, ...]:
-    """The items of code that edits have changed, those outside of tests first."""
-    items = net(edits)
+    """The code items that edits changed, tests last."""
+    items = net_changes(edits)
     ordered = sorted(items, key=lambda each: each.is_test)
-    return wording.distinct(each.name for each in ordered)
+    return one_line_text.distinct(each.name for each in ordered)
 
 
-def changed_in_words(edits: Sequence[Step], files: Sequence[str]) -> str:
-    """`Modified `a`, added `b` in x.py.`; without items of code, only where it was."""
-    items = net(edits)
-    # What a test is made of, nobody asks when there is code too.
+def describe_changes(edits: Sequence[Step], files: Sequence[str]) -> str:
+    """`Modified `a`, added `b` in x.py.`; only the files if no code item changed."""
+    items = net_changes(edits)
+    # Items of tests are listed only if no other code changed.
     code = [each for each in items if not each.is_test] or list(items)
-    where = f" in {wording.listed(files, 2)}" if files else ""
-    told = _told(code)
+    where = f" in {one_line_text.listed(files, 2)}" if files else ""
+    told = _changes_text(code)
     if told:
-        return wording.sentence(f"{told}{where}")
-    return f"Edited {wording.listed(files, 2)}." if files else ""
+        return one_line_text.sentence(f"{told}{where}")
+    return f"Edited {one_line_text.listed(files, 2)}." if files else ""
 
 
-def _names(course: Course, edits: Sequence[int]) -> set[str]:
-    """What was changed is called so, in a sentence that speaks of it."""
+def _names(timeline: Timeline, edits: Sequence[int]) -> set[str]:
+    """The names by which a sentence can refer to the edited files and items."""
     found = set()
     for index in edits:
-        step = course.steps[index]
+        step = timeline.steps[index]
         found.add(posixpath.basename(step.path))
         for change in step.changes:
             found |= {change.name, last_name(change.name)}
@@ -150,73 +150,79 @@ def _names(course: Course, edits: Sequence[int]) -> set[str]:
 
 
 def _groups(
-    course: Course, edits: Sequence[int], told: frozenset[int], undone: Sequence[Net]
-) -> list[Group]:
-    """The edits of code, together where they are few, else by folder; in order of the first.
+    timeline: Timeline, edits: Sequence[int], told: frozenset[int], undone: Sequence[NetChange]
+) -> list[EditGroup]:
+    """The edits of code: one group if they are few, else one per folder, in order.
 
-    What is told as a bug fix is not told again.
+    Edits that belong to a bug fix are left out.
     """
     by_path: dict[str, list[int]] = {}
     for index in edits:
-        if index not in told and course.steps[index].path in course.changed_paths:
-            by_path.setdefault(course.steps[index].path, []).append(index)
-    code = [path for path in by_path if not wording.is_test(path)]
+        if index not in told and timeline.steps[index].path in timeline.changed_paths:
+            by_path.setdefault(timeline.steps[index].path, []).append(index)
+    code = [path for path in by_path if not one_line_text.is_test(path)]
     if not code:
         return []
     parts: dict[str, list[str]] = {}
     if len(code) <= _MOST_TOGETHER:
         parts[""] = list(by_path)
     else:
-        items = net_of(course, (place for places in by_path.values() for place in places))
-        # What went from one file to another is told with both of them.
+        items = net_changes_at(timeline, (place for places in by_path.values() for place in places))
+        # Files that exchanged items by a move go into one group.
         moves = {each.path for pair in moved(items) for each in pair}
         for path in sorted(code, key=lambda path: path not in moves):
             parts.setdefault("" if path in moves else f"/{posixpath.dirname(path)}", []).append(
                 path
             )
     found = list(parts.values())[:_MOST_GROUPS]
-    return [_group(course, part, by_path, undone) for part in found]
+    return [_group(timeline, part, by_path, undone) for part in found]
 
 
-def _without_code(course: Course, edits: Sequence[int], told: frozenset[int]) -> list[Group]:
-    """Edits of settings and workflows, in which something may be put right as well."""
+def _without_code(
+    timeline: Timeline, edits: Sequence[int], told: frozenset[int]
+) -> list[EditGroup]:
+    """Edits of configuration and workflows, which may be fixes too."""
     by_path: dict[str, list[int]] = {}
     for index in edits:
-        path = course.steps[index].path
-        if index not in told and not path.lower().endswith(_PROSE) and not wording.is_test(path):
+        path = timeline.steps[index].path
+        if (
+            index not in told
+            and not path.lower().endswith(_PROSE)
+            and not one_line_text.is_test(path)
+        ):
             by_path.setdefault(path, []).append(index)
-    return [_group(course, list(by_path), by_path, ())] if by_path else []
+    return [_group(timeline, list(by_path), by_path, ())] if by_path else []
 
 
-def _is_small(group: Group) -> bool:
-    """Whether in many files only a line or two had to follow."""
+def _is_small(group: EditGroup) -> bool:
+    """Whether a group has only a few changed lines per file."""
     is_only_modified = all(each.change == "modified" for each in group.items)
     return is_only_modified and group.added + group.removed <= _FOLLOWS * len(group.paths)
 
 
-def _is_about_speed(course: Course, goal: Goal, sentence: str) -> bool:
-    asked = course.steps[goal.start : goal.end]
+def _is_about_speed(timeline: Timeline, goal: Goal, sentence: str) -> bool:
+    asked = timeline.steps[goal.start : goal.end]
     prompts = (step.text[:2_000] for step in asked if step.kind == "prompt")
     return any(_FASTER.search(text) for text in [sentence, *prompts])
 
 
 def _group(
-    course: Course,
+    timeline: Timeline,
     paths: Sequence[str],
     by_path: Mapping[str, Sequence[int]],
-    undone: Sequence[Net],
-) -> Group:
+    undone: Sequence[NetChange],
+) -> EditGroup:
     places = tuple(sorted(index for path in paths for index in by_path[path]))
-    steps = [course.steps[index] for index in places]
+    steps = [timeline.steps[index] for index in places]
     added = sum(step.added for step in steps)
     removed = sum(step.removed for step in steps)
-    ordered = sorted(paths, key=lambda path: (wording.is_test(path), by_path[path][0]))
+    ordered = sorted(paths, key=lambda path: (one_line_text.is_test(path), by_path[path][0]))
     gone = {(each.path, each.name) for each in undone}
-    items = tuple(each for each in net(steps) if (each.path, each.name) not in gone)
-    return Group(tuple(ordered), items, places, added, removed)
+    items = tuple(each for each in net_changes(steps) if (each.path, each.name) not in gone)
+    return EditGroup(tuple(ordered), items, places, added, removed)
 
 
-def _kind(group: Group, sentence: str, *, is_about_fixing: bool) -> ObservationKind | None:
+def _kind(group: EditGroup, sentence: str, *, is_about_fixing: bool) -> ObservationKind | None:
     code = [each for each in group.items if not each.is_test]
     new = [each for each in code if each.change == "new" and each.is_public]
     deleted = [each for each in code if each.change == "deleted"]
@@ -234,12 +240,12 @@ def _kind(group: Group, sentence: str, *, is_about_fixing: bool) -> ObservationK
     is_even = abs(group.added - group.removed) <= _EVEN * total
     if deleted or (len(modified) >= _FEWEST_MODIFIED and is_even):
         return "refactor"
-    # A small change that nobody has a word for is not worth one.
+    # A small change that the agent does not mention is not reported.
     return "feature" if sentence or group.added - group.removed >= _MUCH else None
 
 
-def _sentence_about(group: Group, closing: Sequence[str]) -> str:
-    """The sentence of the closing message that names most of what was changed."""
+def _sentence_about(group: EditGroup, closing: Sequence[str]) -> str:
+    """The sentence of the final message that names most of the changed items."""
     names = {last_name(each.name) for each in group.items if len(last_name(each.name)) > _SHORT}
     names |= {posixpath.basename(path) for path in group.paths}
     best, most = "", 0
@@ -251,75 +257,77 @@ def _sentence_about(group: Group, closing: Sequence[str]) -> str:
     return best
 
 
-def _sentence_like(group: Group, closing: Sequence[str]) -> str:
-    """The sentence that speaks of what was changed without naming it, where nothing else was."""
-    about = junk.words(" ".join([*group.paths, *(each.name for each in group.items)]))
-    best = max(closing, key=lambda text: len(junk.words(text) & about), default="")
-    return best if junk.words(best) & about else ""
+def _sentence_like(group: EditGroup, closing: Sequence[str]) -> str:
+    """The sentence with most words in common with the changed paths and items."""
+    about = dedupe.words(" ".join([*group.paths, *(each.name for each in group.items)]))
+    best = max(closing, key=lambda text: len(dedupe.words(text) & about), default="")
+    return best if dedupe.words(best) & about else ""
 
 
 def _observation(
-    course: Course,
+    timeline: Timeline,
     goal: Goal,
-    group: Group,
+    group: EditGroup,
     kind: ObservationKind,
     sentence: str,
     failing: Sequence[str],
 ) -> Observation:
     code = [each for each in group.items if not each.is_test]
-    files = [path for path in group.paths if not wording.is_test(path)]
-    tests = [path for path in group.paths if wording.is_test(path)]
+    files = [path for path in group.paths if not one_line_text.is_test(path)]
+    tests = [path for path in group.paths if one_line_text.is_test(path)]
     moves = moved(code)
     elsewhere = {each for pair in moves for each in pair}
     others = [each for each in code if each not in elsewhere]
-    told = _told(others)
+    told = _changes_text(others)
     touched = {each.path for each in others}
     where = [path for path in files if path in touched]
-    title = wording.impersonal(sentence.rstrip(".")) or wording.capital(_brief(code, files))
-    edited = f"Edited {wording.listed(files, 3)}." if files and not code else ""
+    title = one_line_text.impersonal(sentence.rstrip(".")) or one_line_text.capital(
+        _brief(code, files)
+    )
+    edited = f"Edited {one_line_text.listed(files, 3)}." if files and not code else ""
     parts = [
-        wording.sentence(f"{told} in {wording.listed(where, 3)}") if told else edited,
+        one_line_text.sentence(f"{told} in {one_line_text.listed(where, 3)}") if told else edited,
         _renamed(moves),
-        f"Tests in {wording.listed(tests, 2)}." if tests else "",
-        wording.sentence(f"Not finished: {failing[0]}") if failing else "",
+        f"Tests in {one_line_text.listed(tests, 2)}." if tests else "",
+        one_line_text.sentence(f"Not finished: {failing[0]}") if failing else "",
     ]
     sure = _CLAIMED if kind == "bugfix" else _SURE if sentence else _LIKELY
-    steps = [course.steps[index] for index in group.places]
+    steps = [timeline.steps[index] for index in group.places]
     return Observation(
         f"changes:{goal.name}:{steps[0].path}",
         kind,
-        wording.shortened(title, LONGEST_TITLE),
-        wording.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
+        one_line_text.shortened(title, LONGEST_TITLE),
+        one_line_text.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
         tuple(group.paths[:5]),
-        wording.distinct(each.name for each in code)[:MOST_SYMBOLS],
+        one_line_text.distinct(each.name for each in code)[:MOST_SYMBOLS],
         tuple(step.id for step in steps[:MOST_EVIDENCE]),
         steps[-1].at,
         _UNFINISHED if failing else sure,
     )
 
 
-def _told(items: Sequence[Net]) -> str:
+def _changes_text(items: Sequence[NetChange]) -> str:
     """`added `a` and `b`, modified `c``."""
     parts = []
     for change, verb in _VERBS:
-        named = wording.distinct(_code(each) for each in items if each.change == change)
+        named = one_line_text.distinct(_code(each) for each in items if each.change == change)
         if named:
-            parts.append(f"{verb} {wording.listed(named, _MOST_NAMED)}")
+            parts.append(f"{verb} {one_line_text.listed(named, _MOST_NAMED)}")
     return ", ".join(parts)
 
 
-def _brief(items: Sequence[Net], files: Sequence[str]) -> str:
-    """The most telling of it, and where: what is new, else what changed."""
+def _brief(items: Sequence[NetChange], files: Sequence[str]) -> str:
+    """The most important change and its file: added items first, then modified ones."""
     for change, verb in _VERBS:
         public = [each for each in items if each.change == change and each.is_public]
-        named = wording.distinct(_code(each) for each in public)
+        named = one_line_text.distinct(_code(each) for each in public)
         if named:
-            where = wording.distinct(each.path for each in public)
-            return f"{verb} {wording.listed(named, 1)} in {wording.listed(where, 1)}"
-    return f"{_told(items) or 'edited code'} in {wording.listed(files, 1)}"
+            where = one_line_text.distinct(each.path for each in public)
+            return f"{verb} {one_line_text.listed(named, 1)} in {one_line_text.listed(where, 1)}"
+    return f"{_changes_text(items) or 'edited code'} in {one_line_text.listed(files, 1)}"
 
 
-def _renamed(moves: Sequence[tuple[Net, Net]]) -> str:
+def _renamed(moves: Sequence[tuple[NetChange, NetChange]]) -> str:
     told = []
     for before, after in moves:
         if before.name == after.name:
@@ -327,8 +335,8 @@ def _renamed(moves: Sequence[tuple[Net, Net]]) -> str:
         else:
             where = f" in {after.path}" if before.path != after.path else ""
             told.append(f"{_code(before)} became {_code(after)}{where}")
-    return wording.sentence(wording.listed(told, _MOST_NAMED)) if told else ""
+    return one_line_text.sentence(one_line_text.listed(told, _MOST_NAMED)) if told else ""
 
 
-def _code(item: Net) -> str:
-    return wording.code(item.name)
+def _code(item: NetChange) -> str:
+    return one_line_text.code(item.name)

@@ -1,11 +1,11 @@
-"""What a sentence is about, and whether two of them say the same or the opposite."""
+"""Whether two sentences mean the same or contradict each other."""
 
 import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from ctx import terms
-from ctx.synthesis import junk
+from ctx.synthesis import dedupe
 
 _ALIKE = 0.6
 _LONGEST = 960
@@ -24,41 +24,41 @@ _OPPOSITE = re.compile(
 
 class Meaning(NamedTuple):
     subject: frozenset[str]
-    """The terms that it is about."""
+    """The terms of the sentence, without stop words."""
     says_no: bool
     names: frozenset[str]
-    """What it names as code."""
+    """Code names in backticks."""
     numbers: frozenset[str]
 
 
-# Hundreds of sentences are compared, each with all others.
+# Cached: hundreds of sentences are compared, each with all others.
 @lru_cache(maxsize=4_096)
-def of(text: str) -> Meaning:
+def meaning_of(text: str) -> Meaning:
     head = text[:_LONGEST]
     return Meaning(
         frozenset(terms.extract(head)) - _COMMON,
         _OPPOSITE.search(head) is not None,
         frozenset(_CODE.findall(text)),
-        junk.sense(text).numbers,
+        dedupe.sense(text).numbers,
     )
 
 
-def alike(one: str, other: str) -> bool:
-    """Whether two sentences say the same, however they are worded."""
-    first, second = of(one), of(other)
+def is_similar(one: str, other: str) -> bool:
+    """Whether two sentences mean the same in different words."""
+    first, second = meaning_of(one), meaning_of(other)
     if first.says_no != second.says_no or first.numbers != second.numbers:
         return False
     if first.names and second.names and first.names.isdisjoint(second.names):
-        # That the query in `report` is slow says nothing of `export`.
+        # That the query in `report` is slow does not apply to `export`.
         return False
-    return _overlap(first.subject, second.subject) >= _ALIKE and not junk.is_opposite(one, other)
+    return _overlap(first.subject, second.subject) >= _ALIKE and not dedupe.is_opposite(one, other)
 
 
 def contradicts(said: str, learning: str) -> bool:
-    """Whether a sentence takes back what was learned: it is about the same, and says no to it."""
-    if junk.is_opposite(said, learning):
+    """Whether a sentence contradicts a learning: same subject, opposite polarity."""
+    if dedupe.is_opposite(said, learning):
         return True
-    known, now = of(learning), of(said)
+    known, now = meaning_of(learning), meaning_of(said)
     if now.says_no == known.says_no or not known.subject:
         return False
     return len(known.subject & now.subject) / len(known.subject) >= _ALIKE

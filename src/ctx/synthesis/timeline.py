@@ -1,4 +1,4 @@
-"""The course of a session: who said what, and what was edited when, by places in its steps."""
+"""The timeline of a session: its messages, goals and edits, by step index."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -10,13 +10,13 @@ from typing import NamedTuple
 from ctx.capture.injected import without_injected
 from ctx.capture.private import without_private
 from ctx.capture.steps import Step
-from ctx.synthesis import cues, junk, sentences
+from ctx.synthesis import cue_phrases, dedupe, sentences
 from ctx.synthesis.sentences import Sentence
 from ctx.synthesis.shell_edits import shell_edit
 
 _LONGEST_TEXT = 60_000
 _FIRST, _LAST = 60, 440
-"""Of very many messages, those at the beginning and at the end."""
+"""Of a very long session, only the first and last messages are read."""
 _MOST_SENTENCES = 5_000
 _MOST_ASKED = 200
 _MOST_PATHS = 300
@@ -42,27 +42,27 @@ _ABOUT_FIXING = re.compile(
 )
 
 
-class Said(NamedTuple):
-    """A prompt, or a message of the agent."""
+class ChatMessage(NamedTuple):
+    """A prompt, or a message from the agent."""
 
     at: int
-    """Its place among the steps."""
+    """The index of its step."""
     step: Step
     text: str
     sentences: tuple[Sentence, ...]
 
 
 class Goal(NamedTuple):
-    """A stretch of the session in which one thing was asked for."""
+    """The part of a session that works on one request."""
 
     name: str
-    """The step that asked for it."""
+    """The id of the step with the request."""
     start: int
     end: int
-    """The place behind its last step."""
+    """The index after its last step."""
 
 
-class Course:
+class Timeline:
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = _with_shell_edits(steps)
         self.edits = [
@@ -70,28 +70,30 @@ class Course:
             for index, step in enumerate(self.steps)
             if step.kind in ("write", "command") and step.ok and _is_inside(step.path)
         ]
-        """Places of the edits of files that belong to the project, also by a command."""
+        """Indexes of the edits of project files, including edits by a command."""
         self.remedies = [
             index
             for index, step in enumerate(self.steps)
             if step.kind == "command" and step.ok and not step.path and shell_edit(step.text)
         ]
-        """Places of the commands that changed something without saying which file: a patch, an
-        install, an automatic fix."""
+        """Indexes of the commands that change files without naming them: a patch, an install, an
+        automatic fix."""
 
     @cached_property
-    def prompts(self) -> tuple[Said, ...]:
-        """What a person asked and told, without commands that have nothing behind them."""
-        return tuple(said for said in self._said("prompt") if not _BARE_COMMAND.match(said.text))
+    def prompts(self) -> tuple[ChatMessage, ...]:
+        """The user's prompts, without bare slash commands."""
+        return tuple(
+            said for said in self._messages_of_kind("prompt") if not _BARE_COMMAND.match(said.text)
+        )
 
     @cached_property
-    def requests(self) -> tuple[Said, ...]:
-        """The prompts that ask for something, rather than agree to it."""
+    def requests(self) -> tuple[ChatMessage, ...]:
+        """The prompts that request something, as opposed to agreeing."""
         return tuple(said for said in self.prompts if not agrees(said.text))
 
     @cached_property
     def goals(self) -> tuple[Goal, ...]:
-        """What was asked for, one after the other. A correction belongs to what it corrects."""
+        """The goals in order. A correction belongs to the goal that it corrects."""
         if not self.requests:
             return (Goal("", 0, len(self.steps)),)
         asked = [self.requests[0], *filter(_is_goal, self.requests[1:])]
@@ -106,20 +108,20 @@ class Course:
         return self.goals[max(0, bisect_right(self._starts, place) - 1)]
 
     def is_about_fixing(self, goal: Goal) -> bool:
-        """Whether somebody asked to put something right."""
+        """Whether a prompt of this goal asks for a fix."""
         first = bisect_left(self._prompt_places, goal.start)
         last = bisect_left(self._prompt_places, goal.end)
         prompts = self.prompts[first:last]
         return any(is_about_fixing(said.text) for said in prompts)
 
     @cached_property
-    def messages(self) -> tuple[Said, ...]:
-        """What the agent said, without its subagents."""
-        return self._said("say")
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """The agent's messages, without those of its subagents."""
+        return self._messages_of_kind("say")
 
     @cached_property
     def first_edits(self) -> dict[str, int]:
-        """Where each file was edited first."""
+        """The index of the first edit of each file."""
         found: dict[str, int] = {}
         for index in self.edits:
             found.setdefault(self.steps[index].path, index)
@@ -127,13 +129,13 @@ class Course:
 
     @cached_property
     def changed_paths(self) -> frozenset[str]:
-        """The files in which items of code were changed."""
+        """The files whose edits changed code items."""
         steps = (self.steps[index] for index in self.edits)
         return frozenset(step.path for step in steps if step.changes)
 
     @cached_property
     def first_new(self) -> dict[str, int]:
-        """Where each item of code was made that this session has made, by its last name."""
+        """The index at which the session created each code item, by the last part of its name."""
         found: dict[str, int] = {}
         for index in self.edits:
             for change in self.steps[index].changes:
@@ -143,25 +145,25 @@ class Course:
 
     @cached_property
     def prompt_texts(self) -> tuple[str, ...]:
-        """What was asked for, sentence by sentence."""
+        """The sentences of all prompts."""
         every = (each.text for said in self.prompts for each in said.sentences)
         return tuple(islice(every, _MOST_ASKED))
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
-        """The files that were edited, then those that were read; not more than anybody names."""
+        """The edited files, then the files read, up to a limit."""
         read = (step.path for step in self.steps if step.kind == "read" and step.path)
         return tuple(dict.fromkeys([*self.first_edits, *read]))[:_MOST_PATHS]
 
     def files_in(self, text: str) -> tuple[str, ...]:
-        """The files of the session that a text names, by their path or their name."""
+        """The files of the session that a text mentions by path or name."""
         found = []
-        named = junk.words(" ".join(_CODE.findall(text)))
+        named = dedupe.words(" ".join(_CODE.findall(text)))
         for path in self.paths:
             name = path.rpartition("/")[2]
             stem = name.partition(".")[0].lower()
             is_meant = "." in name and (path in text or _stands_alone(name, text))
-            # `Queue.pop` is in `queue.py`, most likely.
+            # `Queue.pop` is most likely in `queue.py`.
             if is_meant or (len(stem) >= _LONG_ENOUGH and stem in named):
                 found.append(path)
                 if len(found) == _MOST_NAMED:
@@ -175,14 +177,14 @@ class Course:
         first, last = bisect_right(self.remedies, after), bisect_left(self.remedies, before)
         return self.remedies[first:last]
 
-    def last_before(self, place: int) -> Said | None:
-        """The last message of the agent before a place."""
+    def last_before(self, place: int) -> ChatMessage | None:
+        """The agent's last message before an index."""
         index = bisect_left(self._places, place)
         return self.messages[index - 1] if index else None
 
     @cached_property
-    def last_words(self) -> tuple[Said, ...]:
-        """The last messages of the agent before a person spoke again, or nobody did."""
+    def last_words(self) -> tuple[ChatMessage, ...]:
+        """The agent's last message of each turn."""
         found = {}
         for place in [*self._prompt_places, len(self.steps)]:
             said = self.last_before(place)
@@ -191,8 +193,8 @@ class Course:
         return tuple(found.values())
 
     @cached_property
-    def reports(self) -> tuple[Said, ...]:
-        """The last words of turns in which nothing was edited."""
+    def reports(self) -> tuple[ChatMessage, ...]:
+        """The last messages of turns without edits."""
         places = [0, *self._prompt_places]
         begins = [places[bisect_left(places, said.at) - 1] for said in self.last_words if said.at]
         spoken = [said for said in self.last_words if said.at]
@@ -202,11 +204,11 @@ class Course:
             if not self.edits_between(begin, said.at)
         )
 
-    def closings(self, goal: Goal) -> tuple[Said, ...]:
-        """Those that belong to a goal."""
+    def closings(self, goal: Goal) -> tuple[ChatMessage, ...]:
+        """The last messages of the turns of one goal."""
         return tuple(said for said in self.last_words if goal.start <= said.at < goal.end)
 
-    def messages_between(self, after: int, before: int) -> tuple[Said, ...]:
+    def messages_between(self, after: int, before: int) -> tuple[ChatMessage, ...]:
         first, last = bisect_right(self._places, after), bisect_left(self._places, before)
         return self.messages[first:last]
 
@@ -222,7 +224,7 @@ class Course:
     def _places(self) -> list[int]:
         return [said.at for said in self.messages]
 
-    def _said(self, kind: str) -> tuple[Said, ...]:
+    def _messages_of_kind(self, kind: str) -> tuple[ChatMessage, ...]:
         places = [
             index
             for index, step in enumerate(self.steps)
@@ -230,21 +232,21 @@ class Course:
         ]
         if len(places) > _FIRST + _LAST:
             places = places[:_FIRST] + places[-_LAST:]
-        found: dict[str, Said] = {}
+        found: dict[str, ChatMessage] = {}
         left = _MOST_SENTENCES
         for index in places:
             step = self.steps[index]
             text = without_injected(without_private(step.text[:_LONGEST_TEXT])).strip()
-            # The hook and the transcript tell the same message.
+            # The hook and the transcript both report the same message.
             if text and text not in found:
-                told = tuple(sentences.of(text) if left > 0 else ())
-                found[text] = Said(index, step, text, told)
+                told = tuple(sentences.split_sentences(text) if left > 0 else ())
+                found[text] = ChatMessage(index, step, text, told)
                 left -= len(told)
         return tuple(found.values())
 
 
 def _with_shell_edits(steps: Sequence[Step]) -> Sequence[Step]:
-    """The steps, with the file that a command has changed."""
+    """The steps, with a path added to the commands that edit a file."""
     known = {step.path: None for step in steps if step.path and not step.path.startswith("/")}
     return [
         step._replace(path=path)
@@ -255,12 +257,12 @@ def _with_shell_edits(steps: Sequence[Step]) -> Sequence[Step]:
 
 
 def _shell_path(command: str, known: Mapping[str, None]) -> str:
-    """The first file that a command changes, from the project's root as far as that is known."""
+    """The first file that a command changes, relative to the project's root where known."""
     edit = shell_edit(command)
     for path in edit.paths if edit else ():
         if not path.startswith("/"):
             return path
-        # Where the project lies, the other steps tell.
+        # The paths of other steps reveal the project's root.
         inside = next(
             (each for each in islice(known, _MOST_PATHS) if path.endswith(f"/{each}")), ""
         )
@@ -270,25 +272,25 @@ def _shell_path(command: str, known: Mapping[str, None]) -> str:
 
 
 def _is_inside(path: str) -> bool:
-    """Notes and experiments that lie elsewhere are nobody's work."""
+    """Whether a path is inside the project; notes and experiments elsewhere do not count."""
     return bool(path) and not path.startswith(("/", "..", "~"))
 
 
-def _is_goal(said: Said) -> bool:
+def _is_goal(said: ChatMessage) -> bool:
     first = said.sentences[0].text if said.sentences else said.text[:400]
     return (
-        len(junk.words(said.text)) >= _FEWEST_WORDS
-        and cues.weight(cues.CORRECTIONS, first) < cues.ENOUGH
+        len(dedupe.words(said.text)) >= _FEWEST_WORDS
+        and cue_phrases.weight(cue_phrases.CORRECTIONS, first) < cue_phrases.ENOUGH
     )
 
 
 def is_about_fixing(prompt: str) -> bool:
-    """Whether something is to be put right, by the words of a prompt."""
+    """Whether a prompt asks for a fix."""
     return _ABOUT_FIXING.search(prompt[:2_000]) is not None
 
 
 def agrees(prompt: str) -> bool:
-    """Whether a prompt only says yes."""
+    """Whether a prompt does nothing but agree."""
     return len(prompt) < 80 and _AGREES.match(prompt) is not None
 
 
@@ -298,7 +300,7 @@ def last_name(name: str) -> str:
 
 
 def _stands_alone(name: str, text: str) -> bool:
-    """Whether a name stands in a text, and is not the end of a longer one."""
+    """Whether a name occurs in a text on its own, not as the end of a longer name."""
     at = text.find(name)
     if at < 0:
         return False

@@ -1,7 +1,7 @@
-"""What memory was told of sessions already, for whoever is about to tell more.
+"""What memory already has about a session or a project, to compare new observations with.
 
-An observation has a key: what it is about. Two sessions that find the same thing have the same key,
-or say it in almost the same words.
+The key of an observation identifies its subject. If two sessions make the same observation, the
+keys are equal, or the wording is almost the same.
 """
 
 import re
@@ -15,8 +15,8 @@ from ctx.memory import lookups, records
 from ctx.memory.graph import Graph
 from ctx.memory.lookups import NodeStatement
 from ctx.memory.model import from_json
-from ctx.synthesis import junk
-from ctx.synthesis.by_model import answers, merging
+from ctx.synthesis import dedupe
+from ctx.synthesis.by_model import merge_answers, model_answers
 from ctx.synthesis.decisions import contradicts
 from ctx.synthesis.observations import Observation, Synthesis
 
@@ -27,8 +27,8 @@ _MOST_LEAD = 8
 _WORD = re.compile(r"\w+")
 
 
-class Told(NamedTuple):
-    """A node as far as it matters here."""
+class KnownNode(NamedTuple):
+    """The parts of an existing node that are needed for comparison."""
 
     id: NodeId
     metadata: Mapping[str, Any]
@@ -37,7 +37,7 @@ class Told(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What it is about; empty: somebody stated it, and no session told it."""
+        """The subject; empty if a user or agent stated it and it came from no session."""
         return str(self.metadata.get("key", ""))
 
     def texts(self, name: str) -> list[str]:
@@ -45,15 +45,17 @@ class Told(NamedTuple):
         return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
-def of_session(graph: Graph, session_id: str) -> list[Told]:
-    """What was told of a session."""
+def of_session(graph: Graph, session_id: str) -> list[KnownNode]:
+    """The nodes that synthesis wrote about a session."""
     return [_read(each) for each in lookups.of_session(graph.connection, session_id)]
 
 
-def of_project(graph: Graph, tag: str, keys: Sequence[str], without: Iterable[str]) -> list[Told]:
-    """What is known in a project: what has one of these keys, then the newest.
+def of_project(
+    graph: Graph, tag: str, keys: Sequence[str], without: Iterable[str]
+) -> list[KnownNode]:
+    """The known nodes of a project: those with one of the keys, then the newest.
 
-    What is superseded is left out, and so are other keys that were asked to be.
+    Superseded nodes are left out, and so are nodes with a key in `without`.
     """
     found = lookups.with_keys(graph.connection, tag, keys)
     found += lookups.newest_statements(graph.connection, tag, _MOST_COMPARED)
@@ -61,31 +63,31 @@ def of_project(graph: Graph, tag: str, keys: Sequence[str], without: Iterable[st
     return [each for each in map(_read, found) if each.key not in left_out]
 
 
-def same(found: Observation, others: Sequence[Told]) -> Told | None:
-    """What another session told, in these or almost these words."""
+def find_same(found: Observation, others: Sequence[KnownNode]) -> KnownNode | None:
+    """The same observation from another session, in the same or almost the same words."""
     if found.key.startswith("changes:"):
-        # What was done is done once, also where it sounds the same.
+        # A code change happens once, even if another one sounds the same.
         return None
     for other in others:
         if not other.key or other.kind != found.kind:
             continue
         if other.key == found.key:
             return other
-        if found.kind != "bugfix" and junk.is_same(found.title, other.title):
+        if found.kind != "bugfix" and dedupe.is_same(found.title, other.title):
             return other
     return None
 
 
-def is_stated(found: Observation, others: Sequence[Told]) -> bool:
-    """Whether somebody has said it to memory themselves, or memory said it and it was repeated."""
+def is_stated(found: Observation, others: Sequence[KnownNode]) -> bool:
+    """Whether memory has it as a direct statement, or the agent only repeats memory."""
     return found.kind in ("decision", "discovery") and any(
-        (not other.key and junk.is_same(found.title, other.title)) or _repeats(found, other.title)
+        (not other.key and dedupe.is_same(found.title, other.title)) or _repeats(found, other.title)
         for other in others
     )
 
 
-def settled(graph: Graph, session_name: str, author: str) -> list[str]:
-    """Titles of what was told of a session, and that somebody else has changed or deleted since."""
+def titles_changed_by_others(graph: Graph, session_name: str, author: str) -> list[str]:
+    """Titles of a session's observations that someone else has changed or deleted since."""
     found = []
     for subject in records.nodes_said_by(graph.connection, session_name, author):
         about = records.about(graph.connection, subject, "node.")
@@ -95,8 +97,8 @@ def settled(graph: Graph, session_name: str, author: str) -> list[str]:
     return [title for title in found if isinstance(title, str)]
 
 
-def by_models(connection: Connection, session_id: str) -> list[tuple[str, ...]]:
-    """What models were asked about a session and answered, as it lies in the store."""
+def model_answer_rows(connection: Connection, session_id: str) -> list[tuple[str, ...]]:
+    """The stored model answers about a session, as rows."""
     return connection.execute(
         "SELECT session, kind, first, steps, at, model, body, problem FROM model_answers"
         " WHERE session = ? ORDER BY kind, first",
@@ -104,20 +106,22 @@ def by_models(connection: Connection, session_id: str) -> list[tuple[str, ...]]:
     ).fetchall()
 
 
-def with_models(
+def merge_model_answers(
     found: Synthesis, steps: Sequence[Step], said: Sequence[tuple[str, ...]], *, is_whole: bool
 ) -> Synthesis:
-    """What was found in a session, with what models have said of it.
+    """The synthesis of a session, merged with the model answers about it.
 
-    `is_whole` says that the agent rests or is gone.
+    `is_whole` means that the agent is idle or the session is over.
     """
     if not said:
         return found
-    return merging.merged(found, steps, [*map(answers.read, said)], is_whole=is_whole)
+    return merge_answers.merged(
+        found, steps, [*map(model_answers.from_row, said)], is_whole=is_whole
+    )
 
 
 def _repeats(found: Observation, known: str) -> bool:
-    """Whether an agent says what memory knows with a few words before: `According to memory, …`."""
+    """Whether an agent repeats a known title after a few words: `According to memory, …`."""
     if found.said_by == "user":
         return False
     said, before = _words(found.title.rstrip("…")), _words(known.rstrip("…"))
@@ -131,8 +135,8 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _read(found: NodeStatement) -> Told:
+def _read(found: NodeStatement) -> KnownNode:
     said = from_json(found.metadata)
     title = said.get("title")
     shown = title if isinstance(title, str) else found.content.partition("\n")[0][:_LONGEST_TITLE]
-    return Told(found.id, said, shown, (found.kind or "").removeprefix("kind:"))
+    return KnownNode(found.id, said, shown, (found.kind or "").removeprefix("kind:"))

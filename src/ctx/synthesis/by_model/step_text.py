@@ -1,8 +1,8 @@
-"""A step in the few lines that a model is shown of it.
+"""Renders a step as a few lines for a model.
 
-Only its first line begins at the margin, with its number. Whatever stands in a step is a
-stranger's: it is cut to a length, and each of its lines is indented, so that it cannot look like
-another step or like words of ours.
+Only the first line begins at the margin, with the step's number. The content of a step is
+untrusted: it is shortened, and each line is indented, so that it cannot imitate another step or
+our prompt.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ctx.capture.injected import without_injected
 from ctx.capture.private import without_private
 from ctx.capture.steps import Finding, Step
-from ctx.synthesis import wording
+from ctx.synthesis import one_line_text
 
 _LONGEST_TEXT = 60_000
 _LONGEST_SAID = 900
@@ -26,13 +26,13 @@ _INDENT = "    "
 
 
 def shown(number: int, step: Step) -> str:
-    """A step, without what is of no use to a model; never more than a few thousand characters."""
+    """A step as text, without useless details; at most a few thousand characters."""
     who = " (subagent)" if step.agent else ""
     return "\n".join([f"[{number}]{who} {_deed(step)}", *_details(step)])
 
 
 def indented(text: str, longest: int) -> str:
-    """A text of which no line begins at the margin."""
+    """A text with every line indented."""
     return "\n".join(_lines(text, longest))
 
 
@@ -77,19 +77,19 @@ def _details(step: Step) -> Iterator[str]:
             yield from _lines(step.excerpt, _LONGEST_EXCERPT)
         case "command" if step.findings:
             for finding in step.findings[:_MOST_FINDINGS]:
-                yield f"{_INDENT}{_line(_complaint(finding), _LONGEST_LINE)}"
+                yield f"{_INDENT}{_line(_finding_line(finding), _LONGEST_LINE)}"
         case "command" if not step.ok or step.passed is False:
-            # What went wrong stands at the end.
+            # The error is at the end of the output.
             yield from _lines(step.output[-_LONGEST_PRINTED:], _LONGEST_PRINTED)
 
 
-def _complaint(finding: Finding) -> str:
+def _finding_line(finding: Finding) -> str:
     place = f"{finding.path}:{finding.line}" if finding.line else finding.path
     return f"{place} {finding.code} {finding.message} {finding.test}"
 
 
 def _lines(text: str, longest: int) -> list[str]:
-    """The lines of a text that say something, each indented, at most so many characters."""
+    """The non-empty lines of a text, indented and limited in length."""
     cut = text[:longest].strip()
     lines = [_plain(line).rstrip() for line in cut.splitlines()]
     told = [f"{_INDENT}{line}" for line in lines if line.strip()]
@@ -98,9 +98,9 @@ def _lines(text: str, longest: int) -> list[str]:
 
 
 def _line(text: str, longest: int) -> str:
-    return wording.shortened(_plain(text[: 4 * longest]), longest)
+    return one_line_text.shortened(_plain(text[: 4 * longest]), longest)
 
 
 def _plain(text: str) -> str:
-    """Without characters that cannot be seen."""
+    """A text without unprintable characters."""
     return "".join(each if each.isprintable() or each == "\t" else " " for each in text)

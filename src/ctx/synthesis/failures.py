@@ -1,8 +1,8 @@
-"""What checks complained about, from the first time until it was gone for good.
+"""Failures of checks, from the first failing run to the one that passes.
 
-A complaint is a failing test, an error of a compiler, or a command that failed without saying why.
-It stands until a check that has looked at the same thing is content. Where it comes back later, it
-is the same complaint: only the last success counts.
+A failure is a failing test, a compiler error, or a command that failed without details. It is open
+until a check that covers the same target passes. If it comes back later, it is the same failure:
+only the last success counts.
 """
 
 import re
@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Finding, Step
-from ctx.synthesis import wording
-from ctx.synthesis.checks import Check, checks, covers, is_run_by, looks_at
+from ctx.synthesis import one_line_text
+from ctx.synthesis.check_commands import Check, checks, covers, is_run_by, looks_at
 
 _MOST_FINDINGS = 20
 _MOST_OPEN = 100
-# A report that was cut has so many.
+# The number of findings in a truncated report.
 _MOST_REPORTED = 10
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[0-9]+")
 _LONGEST_MESSAGE = 160
 _TIMED_OUT = 124
-# Frames, bullets, and what a tool puts before each of its lines.
+# Frames, bullets and prefixes that tools put before each line.
 _DECORATION = re.compile(
     r"\A(?:\s|[│┃╷╵|>*✖✗●•]|\[ERROR\] ?|npm (?:ERR!|error) |#\d+ (?:[\d.]+ )?)+"
 )
@@ -44,24 +44,24 @@ _SPEAKS_OF_ERROR = re.compile(
 _TEST_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rs|go|rb|java|kt|php)\Z")
 
 
-class Complaint(NamedTuple):
+class Failure(NamedTuple):
     check: Check
     finding: Finding | None
-    """What was said last; None where only the command failed."""
+    """The latest finding; None if only the command failed."""
     fails: tuple[int, ...]
-    """At which steps it was there, by their places in the session."""
+    """The indexes of the steps with this failure."""
     messages: tuple[str, ...]
-    """What was said then."""
+    """The message at each of these steps."""
     passes: tuple[int, ...] = ()
-    """At which steps it was gone, for a while or for good."""
+    """The indexes of the steps at which it was gone, temporarily or for good."""
     gone: int | None = None
-    """The step at which a check was content; None: it stands."""
+    """The index of the step at which a check passed; None while it is open."""
     passing: Check | None = None
-    """Which check that was."""
+    """The check that passed."""
     first: Finding | None = None
-    """What was said when it came up; what it says later may be about an attempt to settle it."""
-    said: str = ""
-    """That in one line."""
+    """The first finding; later ones may be about an attempted fix."""
+    first_message: str = ""
+    """The message of the first finding, on one line."""
 
     @property
     def test(self) -> str:
@@ -81,40 +81,40 @@ def is_failing(step: Step) -> bool:
 
 
 def message(finding: Finding | None, step: Step) -> str:
-    """What was complained about, in one line, with its code."""
+    """The message of a finding on one line, with its error code."""
     if finding is None:
-        said = _telling(step.output)
+        said = _error_line(step.output)
         if not said and step.exit_code == _TIMED_OUT:
             said = "timed out"
-        return wording.shortened(said, _LONGEST_MESSAGE)
+        return one_line_text.shortened(said, _LONGEST_MESSAGE)
     lines = [line.strip() for line in finding.message[:2_000].splitlines() if line.strip()]
     first = lines[0] if lines else ""
     if first.endswith(":"):
-        # What is wrong stands below, unless that is only how to read it.
+        # The next line has the details, unless it only explains the diff.
         below = [line for line in lines[1:] if not line.startswith("+ actual")]
         first = " ".join([first, *below[:1]]).rstrip(":")
     if first.startswith("expect("):
-        # How it was asked is the same for all; what was there instead is not.
+        # `expect(…)` is always the same; the expected and received values are not.
         values = [line for line in lines[1:] if line.startswith(("Expected", "Received"))]
         first = ", ".join(values).replace(", Received", ", received") or first
     if finding.code and finding.code not in first:
         first = f"{finding.code}: {first}" if first else finding.code
-    return wording.shortened(first, _LONGEST_MESSAGE)
+    return one_line_text.shortened(first, _LONGEST_MESSAGE)
 
 
 def name_of_test(test: str) -> str:
-    """`test_once` of `tests/test_auth.py::TestAuth::test_once[2]`, or the last of what it says."""
+    """`test_once` for `tests/test_auth.py::TestAuth::test_once[2]`, or the last part of a title."""
     name = test.partition("[")[0].partition(" (")[0]
     name = name.split("::")[-1].split(" > ")[-1].split(" › ")[-1].strip()
     if "::" not in test and _TEST_FILE.search(name):
-        # A file that could not even be read.
+        # The whole test file failed to load.
         return name.rpartition("/")[2]
     return name if " " in name else name.rpartition(".")[2]
 
 
-def complaints(steps: Sequence[Step]) -> list[Complaint]:
-    """Everything that was complained about, in the order in which it came up."""
-    ledger = _Ledger()
+def failures_in(steps: Sequence[Step]) -> list[Failure]:
+    """All failures, in order of their first occurrence."""
+    ledger = _FailureLog()
     for index, step in enumerate(steps):
         if step.kind != "command":
             continue
@@ -128,37 +128,37 @@ def complaints(steps: Sequence[Step]) -> list[Complaint]:
     return ledger.everything()
 
 
-class _Ledger:
+class _FailureLog:
     def __init__(self) -> None:
-        self._known: dict[tuple[str, ...], Complaint] = {}
+        self._known: dict[tuple[str, ...], Failure] = {}
         self._open: dict[tuple[str, ...], None] = {}
 
-    def everything(self) -> list[Complaint]:
+    def everything(self) -> list[Failure]:
         return list(self._known.values())
 
     def fail(self, index: int, step: Step, asked: Sequence[Check]) -> None:
         now: set[tuple[str, ...]] = set()
         said: Sequence[Finding | None] = step.findings[:_MOST_FINDINGS] or (None,)
         for finding in said:
-            check = _asked_for(finding, asked)
+            check = _failing_check(finding, asked)
             key = _key(check, finding)
             if key in now:
                 continue
             now.add(key)
             words = message(finding, step)
-            new = Complaint(check, finding, (index,), (words,), first=finding, said=words)
+            new = Failure(check, finding, (index,), (words,), first=finding, first_message=words)
             self._add(key, new)
-        self._see_what_is_gone(index, step, asked, now)
+        self._close_absent(index, step, asked, now)
 
     def succeed(self, index: int, asked: Sequence[Check]) -> None:
         for key in list(self._open):
-            complaint = self._known[key]
+            failure = self._known[key]
             for check in asked:
-                if _answers(check, complaint):
+                if _confirms_fix(check, failure):
                     self._close(key, index, check)
                     break
 
-    def _add(self, key: tuple[str, ...], new: Complaint) -> None:
+    def _add(self, key: tuple[str, ...], new: Failure) -> None:
         known = self._known.get(key)
         if known is None:
             self._known[key] = new
@@ -170,28 +170,30 @@ class _Ledger:
                 gone=None,
                 passing=None,
                 first=known.first if known.gone is None else new.first,
-                said=known.said if known.gone is None and known.said else new.said,
+                first_message=known.first_message
+                if known.gone is None and known.first_message
+                else new.first_message,
             )
         self._open[key] = None
         if len(self._open) > _MOST_OPEN:
             del self._open[next(iter(self._open))]
 
-    def _see_what_is_gone(
+    def _close_absent(
         self, index: int, step: Step, asked: Sequence[Check], now: set[tuple[str, ...]]
     ) -> None:
-        """Tests ran and some failed: what was looked at and is not among them is well."""
+        """Close the open failures that a failing test run covers but does not report."""
         ran = [check for check in asked if check.goal == "test" and not check.stops_early]
         tests = [finding for finding in step.findings if finding.test]
-        # A report that is cut short says nothing about the rest.
+        # A truncated report says nothing about the remaining tests.
         if not ran or not tests or len(tests) < len(step.findings) or len(tests) >= _MOST_REPORTED:
             return
         for key in list(self._open):
-            complaint = self._known[key]
+            failure = self._known[key]
             if (
                 key not in now
-                and complaint.finding
-                and complaint.check.tool == ran[0].tool
-                and looks_at(ran[0], complaint.path, complaint.test)
+                and failure.finding
+                and failure.check.tool == ran[0].tool
+                and looks_at(ran[0], failure.path, failure.test)
             ):
                 self._close(key, index, ran[0])
 
@@ -202,22 +204,22 @@ class _Ledger:
         del self._open[key]
 
 
-def _answers(check: Check, complaint: Complaint) -> bool:
-    """Whether a check that is content says that a complaint is settled."""
-    asked = complaint.check
+def _confirms_fix(check: Check, failure: Failure) -> bool:
+    """Whether a passing check shows that a failure is fixed."""
+    asked = failure.check
     if covers(check, asked) or is_run_by(asked, check):
         return True
     is_same_tool = check.tool == asked.tool or is_run_by(check, asked)
     return (
         is_same_tool
-        and complaint.finding is not None
-        and looks_at(check, complaint.path, complaint.test)
-        and (check.goal == asked.goal or not complaint.test)
+        and failure.finding is not None
+        and looks_at(check, failure.path, failure.test)
+        and (check.goal == asked.goal or not failure.test)
     )
 
 
-def _asked_for(finding: Finding | None, asked: Sequence[Check]) -> Check:
-    """Which of the checks of a command line it was that complained."""
+def _failing_check(finding: Finding | None, asked: Sequence[Check]) -> Check:
+    """The check of a command line that most likely reported a finding."""
     if finding is None:
         return asked[-1]
     wanted = ("test",) if finding.test else ("build", "lint", "test", "run")
@@ -233,10 +235,10 @@ def _key(check: Check, finding: Finding | None) -> tuple[str, ...]:
     return (check.tool, finding.code, finding.path, said)
 
 
-def _telling(output: str) -> str:
-    """The line that says what went wrong, most likely: the first that speaks of an error.
+def _error_line(output: str) -> str:
+    """The output line that most likely describes the error: the first that mentions one.
 
-    Many tools end with how often it happened, or where to read more: that says nothing.
+    Many tools end with counts or links to documentation; these lines are skipped.
     """
     lines = [_DECORATION.sub("", line).strip() for line in output[-4_000:].splitlines()]
     lines = [line for line in lines if line and not _CLOSES.search(line[:400])]

@@ -1,7 +1,7 @@
-"""Commands that say whether all is well: tests, compilers, linters, or a program that must run.
+"""Commands that check the code: tests, compilers, linters, or a program that must run.
 
-The same check is rarely typed twice in the same way. What it is run through, how much it is to
-print, and where its output goes, does not matter; what it looks at does.
+The same check is rarely typed the same way twice. Wrappers, verbosity and redirections do not
+matter; the targets do.
 """
 
 import posixpath
@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ctx.capture import shell
-from ctx.synthesis import options
+from ctx.synthesis import check_options
 
 _LONGEST = 2_000
 _MOST_PARTS = 12
@@ -39,7 +39,7 @@ _THROUGH = {
     "timeout": (),
     "xvfb-run": (),
 }
-"""What runs something else, and the word that stands between."""
+"""Wrapper commands, and the words that may follow them before the wrapped command."""
 _TESTS = frozenset(
     "pytest py.test tox nox jest vitest mocha ava rspec phpunit ctest unittest nosetests karma"
     " playwright cypress gotestsum".split()
@@ -60,7 +60,7 @@ _PLAIN = frozenset(
     " pip pip3 apt apt-get brew dnf yum conda docker podman kubectl export source set unset jq"
     " open code vim nano ping nc lsof top df du tree sqlite3 psql mysql redis-cli claude".split()
 )
-"""Commands whose failure says something about the question, not about the code."""
+"""Commands whose failure says nothing about the code."""
 _GOALS = {
     "test": "test",
     "t": "test",
@@ -96,19 +96,19 @@ class Check(NamedTuple):
     goal: str
     """test, build, lint or run."""
     targets: tuple[str, ...]
-    """What it looks at; nothing: everything there is."""
+    """What it checks; empty means the whole project."""
     shown: str
-    """As it can be said to a reader."""
+    """The command as shown to a reader."""
     stops_early: bool = False
-    """Whether it says nothing about what comes behind the first failure."""
+    """Whether it stops at the first failure."""
     left_out: tuple[str, ...] = ()
-    """What it was told not to look at."""
+    """The targets that it excludes."""
     settings: tuple[str, ...] = ()
-    """The names of the variables it was given, without those that only change what it prints."""
+    """The names of its environment variables, without those that only affect output."""
 
     @property
     def is_style(self) -> bool:
-        """Whether it is about how code looks: what it finds is no bug."""
+        """Whether it only checks style; its findings are not bugs."""
         names = " ".join(self.targets) if self.tool in _RUNNERS else ""
         return self.tool in _STYLE or re.search(r"lint|format|fmt|style", names) is not None
 
@@ -123,14 +123,14 @@ def checks(command: str) -> tuple[Check, ...]:
         words = _words(part.text)
         if part.verb == "export":
             exported += [name for word in words[1:] if (name := _variable(word))]
-        # What another command prints into only shows less of it.
+        # A command behind a pipe only filters the output.
         elif part.joint != "|" and not part.is_own:
             found.append(_check(words, exported))
     return tuple(check for check in found if check)
 
 
 def covers(later: Check, earlier: Check) -> bool:
-    """Whether a check that is content says that also an earlier one would be."""
+    """Whether a passing check implies that an earlier one would pass too."""
     if later.tool != earlier.tool or not _reaches(later.goal, earlier.goal):
         return False
     if later.left_out and later.left_out != earlier.left_out:
@@ -143,7 +143,7 @@ def covers(later: Check, earlier: Check) -> bool:
 
 
 def holds(outer: str, inner: str) -> bool:
-    """Whether a target has another in it: a folder its files, a file its tests."""
+    """Whether a target contains another: a folder its files, a file its tests."""
     if outer in (inner, ".", "./...", "..."):
         return True
     outer = outer.removesuffix("/...").removesuffix("/")
@@ -151,7 +151,7 @@ def holds(outer: str, inner: str) -> bool:
 
 
 def is_run_by(inner: Check, outer: Check) -> bool:
-    """Whether a check runs another tool for the whole project: `make test`, `tox`, a script."""
+    """Whether `outer` runs `inner` for the whole project: `make test`, `tox`, a script."""
     if inner.tool == outer.tool or inner.goal != outer.goal or outer.left_out:
         return False
     narrow = [each for each in outer.targets if not _WHOLE.match(each)]
@@ -165,7 +165,7 @@ def is_run_by(inner: Check, outer: Check) -> bool:
 
 
 def looks_at(check: Check, path: str, test: str) -> bool:
-    """Whether a check that is content has looked at a file, or a test."""
+    """Whether a check covers a file or a test."""
     if any(holds(out, test) or holds(out, path) for out in check.left_out):
         return False
     if not check.targets:
@@ -181,18 +181,18 @@ def looks_at(check: Check, path: str, test: str) -> bool:
 
 
 def _bare(test: str) -> str:
-    """What a test is called without its file and its parameters."""
+    """The name of a test, without file and parameters."""
     name = test.partition("[")[0].partition(" (")[0]
     return re.split(r"::|[/.]| > ", name)[-1].strip()
 
 
 def _reaches(later: str, earlier: str) -> bool:
-    # What is tested was built.
+    # Testing or running implies building.
     return later == earlier or (earlier == "build" and later in ("test", "run"))
 
 
 def _words(command: str) -> list[str]:
-    """The words of a simple command, without their quotation marks."""
+    """The words of a simple command, without quotation marks."""
     found: list[str] = []
     for piece in _WORD.finditer(command):
         words = piece[0].replace("'", "").replace('"', "")
@@ -213,7 +213,7 @@ def _check(words: list[str], exported: Sequence[str]) -> Check | None:
     if program in _PLAIN and not is_own:
         return None
     if program in _INTERPRETERS and (rest[:1] == ["-"] or _edits_by_line(program, rest)):
-        # What was typed in once is nobody's program.
+        # Code typed on the command line is not part of the project.
         return None
     if program in _INTERPRETERS and rest[:1] == ["-m"] and len(rest) > 1:
         program, rest = rest[1], rest[2:]
@@ -221,27 +221,29 @@ def _check(words: list[str], exported: Sequence[str]) -> Check | None:
             return None
     tool = "pytest" if program == "py.test" else program
     if tool not in _INTERPRETERS:
-        rest = options.without_values(tool, rest)
+        rest = check_options.without_values(tool, rest)
     goal, asked = _goal(program, rest)
     if not goal:
         return None
     if tool == "cargo" and goal != "test" and "--" in asked:
         asked = asked[: asked.index("--")]
-    targets = options.targets(asked, keeps_all=goal == "run")
+    targets = check_options.targets(asked, keeps_all=goal == "run")
     stops_early = any(word in _STOPS_EARLY or word.startswith("--maxfail") for word in rest)
     is_known = goal != "run" and program in _TESTS | _LINTERS | _BUILDERS
-    shown = options.as_typed(program, words) if is_known else " ".join(words)
-    return Check(tool, goal, targets, shown, stops_early, options.left_out(words), tuple(settings))
+    shown = check_options.as_typed(program, words) if is_known else " ".join(words)
+    return Check(
+        tool, goal, targets, shown, stops_early, check_options.left_out(words), tuple(settings)
+    )
 
 
 def _variable(word: str) -> str:
-    """The name that a word gives a value to, where that may matter."""
+    """The environment variable that a word sets, unless it only affects output."""
     name = word.partition("=")[0] if _ASSIGNMENT.match(word) else ""
     return "" if name in _ONLY_PRINTS else name
 
 
 def _runs_a_file(program: str, rest: Sequence[str]) -> bool:
-    """Whether a plain command runs what the project has written down: a query, an image."""
+    """Whether a plain command runs a file of the project: a query, an image."""
     if program in ("psql", "mysql", "sqlite3"):
         return any(word in ("-f", "--file") or word.startswith("--file=") for word in rest)
     asked = [word for word in rest[:2] if word not in ("compose", "buildx")]
@@ -253,7 +255,7 @@ def _edits_by_line(program: str, rest: Sequence[str]) -> bool:
 
 
 def _without_wrapping(words: list[str]) -> list[str]:
-    """A command without what it is run through, and without where its output goes."""
+    """A command without its wrappers and redirections."""
     kept: list[str] = []
     skips = False
     for word in words:
@@ -284,9 +286,9 @@ def _without_wrapping(words: list[str]) -> list[str]:
 
 
 def _goal(program: str, rest: list[str]) -> tuple[str, list[str]]:
-    """What a program is run for, and the words that say what it looks at."""
+    """The goal of a command, and the words that may name its targets."""
     if program == "unittest" and rest[:1] == ["discover"]:
-        # Where it looks for tests is told by options, and nearly always everywhere.
+        # Options say where to discover tests; it is nearly always everywhere.
         return "test", []
     if program in _TESTS:
         return "test", rest
@@ -314,7 +316,7 @@ def _goal(program: str, rest: list[str]) -> tuple[str, list[str]]:
 
 
 def _kind(name: str) -> str:
-    """What a script of a project is for, by its name."""
+    """The goal of a project's script, by its name."""
     if "test" in name or name == "t":
         return "test"
     if "build" in name or "compile" in name:

@@ -1,4 +1,4 @@
-"""The options of a check: those that say what it looks at, and those that do not matter."""
+"""The options of a check: which select targets, and which do not matter."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -26,7 +26,7 @@ _VALUES = {
     "pnpm": "-C --filter --dir",
     "yarn": "--cwd",
 }
-"""Options whose value is the next word: it is not what is looked at."""
+"""Options that take the next word as their value; it is not a target."""
 _TAKES_VALUE = {tool: frozenset(options.split()) for tool, options in _VALUES.items()}
 _SELECTS = {
     "-k": "-k",
@@ -47,11 +47,11 @@ _PRINTS = frozenset(
     " --maxfail -n -j --jobs --numprocesses --reporter --reporters --output-format --message-format"
     " --format --lf --last-failed --".split()
 )
-"""Options that say how much is printed, how fast, or how soon it stops."""
+"""Options that only affect output, speed, or when the run stops."""
 
 
 def targets(words: Sequence[str], *, keeps_all: bool) -> tuple[str, ...]:
-    """What a check looks at, without options; with them where all of it matters."""
+    """The targets of a check, without options; with them if `keeps_all`."""
     found: list[str] = []
     takes = ""
     for word in words:
@@ -68,7 +68,7 @@ def targets(words: Sequence[str], *, keeps_all: bool) -> tuple[str, ...]:
 
 
 def without_values(tool: str, words: Sequence[str]) -> list[str]:
-    """What was typed, without the options that take a value, and without these."""
+    """The words without options that take a value, and without their values."""
     takes = _TAKES_VALUE.get(tool, frozenset())
     kept: list[str] = []
     skips = False
@@ -76,7 +76,7 @@ def without_values(tool: str, words: Sequence[str]) -> list[str]:
         if skips:
             skips = False
         elif word in takes or word in _LEAVES_OUT:
-            # `-j` may stand alone.
+            # `-j` may have no value.
             following = words[index + 1] if index + 1 < len(words) else ""
             skips = not (tool == "make" and word in ("-j", "-l") and not following.isdigit())
         elif not (word.isdigit() and index and words[index - 1].startswith("-")):
@@ -85,7 +85,7 @@ def without_values(tool: str, words: Sequence[str]) -> list[str]:
 
 
 def left_out(words: Sequence[str]) -> tuple[str, ...]:
-    """What a check was told not to look at."""
+    """The targets that a check excludes."""
     apart = (word.partition("=") for word in words)
     found = [value for name, _, value in apart if name in _LEAVES_OUT and value]
     found += [value for name, value in pairwise(words) if name in _LEAVES_OUT]
@@ -93,7 +93,7 @@ def left_out(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def as_typed(program: str, words: Sequence[str]) -> str:
-    """A command as it was typed, without what only decides how much it prints."""
+    """A command as typed, without options that only affect its output."""
     takes = _TAKES_VALUE.get(program, frozenset())
     typed = words[words.index(program) + 1 :] if program in words else words[1:]
     if program == "unittest":

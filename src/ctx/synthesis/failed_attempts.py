@@ -1,0 +1,72 @@
+"""Edits that were tried and did not help."""
+
+import re
+from collections.abc import Sequence
+
+from ctx.capture.steps import Step
+from ctx.synthesis import one_line_text
+from ctx.synthesis.code_changes import describe_changes
+from ctx.synthesis.failures import Failure
+from ctx.synthesis.observations import LONGEST_LINE
+from ctx.synthesis.timeline import Timeline
+
+_MOST_IN_VAIN = 3
+_SOME = 50
+"""The number of following steps that are searched."""
+_TRIES = re.compile(r"\b(?:try|trying|attempt|approach|maybe|perhaps|idea)\b", re.IGNORECASE)
+_UNDOES = re.compile(r"\bgit (?:checkout|restore|stash|reset|revert)\b")
+
+
+def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
+    """Edits after which the same check failed in the same way, or that were undone."""
+    told: dict[tuple[int, ...], str] = {}
+    for failure in found:
+        pairs = zip(failure.fails, failure.fails[1:], strict=False)
+        for number, (before, after) in enumerate(pairs):
+            edits = tuple(timeline.edits_between(before, after))
+            if not edits or any(before < each < after for each in failure.passes):
+                continue
+            steps = [timeline.steps[index] for index in edits]
+            # A different message may mean progress.
+            if failure.messages[number] == failure.messages[number + 1] or _is_undone(
+                timeline, steps, after
+            ):
+                told.setdefault(edits, _failed_attempt(timeline, failure, steps, before, after))
+    return tuple(told.values())[-_MOST_IN_VAIN:]
+
+
+def _failed_attempt(
+    timeline: Timeline, failure: Failure, steps: Sequence[Step], before: int, after: int
+) -> str:
+    files = one_line_text.distinct(step.path for step in steps)
+    what = describe_changes(steps, files).rstrip(".") or f"Edited {one_line_text.listed(files, 2)}"
+    for message in timeline.messages_between(before, after):
+        idea = next((each.text for each in message.sentences if _TRIES.search(each.text)), "")
+        if idea:
+            what = f"{what} ({one_line_text.shortened(idea.rstrip('.'), 100)})"
+            break
+    undone = ", and undone" if _is_undone(timeline, steps, after) else ""
+    said = failure.messages[failure.fails.index(after)]
+    failed = f"{one_line_text.code(failure.check.shown)} still failed" + (
+        f": {said}" if said else ""
+    )
+    return one_line_text.shortened(f"Tried in vain{undone}: {what}; {failed}", LONGEST_LINE)
+
+
+def _is_undone(timeline: Timeline, edits: Sequence[Step], after: int) -> bool:
+    """Whether the lines that these edits added were removed again."""
+    brought = {line[1:] for step in edits for line in changed_lines(step, "+")}
+    paths = {step.path for step in edits}
+    for step in timeline.steps[after : after + _SOME]:
+        if step.kind == "command" and _UNDOES.search(step.text[:400]):
+            return True
+        if step.kind == "write" and step.path in paths and brought:
+            taken = {line[1:] for line in changed_lines(step, "-")}
+            if brought <= taken:
+                return True
+    return False
+
+
+def changed_lines(step: Step, sign: str) -> list[str]:
+    lines = step.excerpt[:4_000].splitlines()
+    return [line for line in lines if line.startswith(sign) and line[1:].strip()]
