@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from ctx.agents.claude_code import payloads, tools
 from ctx.agents.registry import HOSTS
-from ctx.capture import bodies, capture, events, policy, steps
+from ctx.capture import capture, capture_rules, event_bodies, event_store, steps
 from ctx.capture.capture import Dropped
-from ctx.capture.policy import EVERYTHING, Rules
+from ctx.capture.capture_rules import EVERYTHING, Rules
 from ctx.capture.steps import Finding, Step, SymbolChange
 from ctx.config.resolve import survey
 from ctx.hook_files import spool
@@ -41,7 +41,7 @@ def event(name: str, folder: str = ROOT, **said: Any) -> Event:
 
 def kept(heading: Heading, said: Mapping[str, Any]) -> Event:
     """An event out of its row."""
-    body = bodies.body(payloads.without_contents(said, heading.tool))
+    body = event_bodies.body(payloads.without_contents(said, heading.tool))
     return payloads.restore(heading, json.loads(body))
 
 
@@ -67,10 +67,12 @@ def made(said: Event, rules: Rules = EVERYTHING) -> dict[str, Any] | str:
 
 def rules(*settings: str, ignoring: str = "", tmp: str = ROOT) -> Rules:
     if ignoring:
-        with open(os.path.join(tmp, policy.IGNORE_FILE), "w") as file:
+        with open(os.path.join(tmp, capture_rules.IGNORE_FILE), "w") as file:
             file.write(ignoring)
     config = survey("", None, {}, settings)
-    return policy.rules(config, Place(tmp, "shop", "current_task"), "/home/dev/.ctx", "/home/dev")
+    return capture_rules.rules(
+        config, Place(tmp, "shop", "current_task"), "/home/dev/.ctx", "/home/dev"
+    )
 
 
 def test_what_becomes_of_each_sample() -> None:
@@ -81,7 +83,7 @@ def test_what_becomes_of_each_sample() -> None:
         word = words.get(path.stem.split(".")[0])
         if word is None:
             continue
-        heard = events.read(f"{ID}.{word}", path.read_bytes(), HOSTS)
+        heard = event_store.read(f"{ID}.{word}", path.read_bytes(), HOSTS)
         heard = kept(Heading(*heard[:7]), heard.payload)
         # None of the folders is a repository here.
         step = capture.step_of(heard, default, heard.folder)
@@ -312,7 +314,7 @@ def test_what_is_private_across_the_parts_of_an_event() -> None:
 
 def test_no_colour_hides_a_secret_in_an_event() -> None:
     error = "Exit code 1\n" + "\x1b[m".join(_HALVES)
-    body = bodies.body({"error": error, "tool_input": {"command": "make"}})
+    body = event_bodies.body({"error": error, "tool_input": {"command": "make"}})
     assert _HALVES[1] not in body
 
 

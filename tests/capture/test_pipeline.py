@@ -12,7 +12,7 @@ import pytest
 from ctx import clock
 from ctx.agents.claude_code import payloads
 from ctx.capture import capture as policy
-from ctx.capture import events, pausing, pipeline, state, steps
+from ctx.capture import capture_pauses, event_store, pipeline, session_state, steps
 from ctx.capture.capture import Dropped
 from ctx.capture.pipeline import Skipped, Taken
 from ctx.capture.steps import Step
@@ -60,7 +60,7 @@ class Heard:
     def keep(self, *found: Event) -> None:
         with transaction(self.connection):
             for each in found:
-                events.keep(self.connection, each)
+                event_store.keep(self.connection, each)
 
     def used(self, tool: str, response: Any = None, /, **given: Any) -> Event:
         event = self.event("PostToolUse", tool, tool_input=given, tool_response=response)
@@ -111,7 +111,7 @@ def test_a_session_from_its_beginning_to_its_end(heard: Heard) -> None:
         ("mark", "", "ended"),
     ]
     assert heard.reasons() == [("dropped", "the tool is left out")]
-    session = state.get(heard.connection, SESSION)
+    session = session_state.get(heard.connection, SESSION)
     assert (session.project, session.status, session.request) == (
         "app",
         "completed",
@@ -206,14 +206,14 @@ def test_places(heard: Heard, tmp_path: Path) -> None:
     assert [step[1] for step in heard.steps()] == ["", "sub/b.py", *[f"{other}/b.py"] * 2]
     changed = heard.connection.execute("SELECT project, path, name FROM symbol_changes").fetchall()
     assert changed == [("other", "b.py", "f")]
-    assert state.get(heard.connection, SESSION).project == "app"
+    assert session_state.get(heard.connection, SESSION).project == "app"
 
 
 def test_what_a_pause_covers(heard: Heard) -> None:
     before, during, after = (heard.event("UserPromptSubmit", prompt=str(n)) for n in range(3))
     middle = int(during.id[:13])
-    pausing.pause(heard.home, ["*"], middle - 1_000, 0)
-    pausing.resume(heard.home, None, middle + 1_000)
+    capture_pauses.pause(heard.home, ["*"], middle - 1_000, 0)
+    capture_pauses.resume(heard.home, None, middle + 1_000)
     heard.keep(before, during, after)
     heard.take()
     assert [step[2] for step in heard.steps()] == ["0", "2"]
@@ -225,7 +225,7 @@ COMMIT = ("commit", "-q", "--allow-empty", "-m", "Begin")
 
 
 def test_a_pause_covers_a_working_tree_that_is_made_meanwhile(heard: Heard, tmp_path: Path) -> None:
-    pausing.pause(heard.home, [heard.folder], AT - 1_000, 0)
+    capture_pauses.pause(heard.home, [heard.folder], AT - 1_000, 0)
     later = tmp_path / "later"
     git("-C", heard.folder, "-c", "user.name=a", "-c", "user.email=a@b", *COMMIT)
     git("-C", heard.folder, "worktree", "add", "-q", str(later))
@@ -336,7 +336,7 @@ def test_what_is_the_fault_of_the_store_counts_against_nobody(
 
     heard.keep(heard.event("UserPromptSubmit", prompt="Go on."))
     with monkeypatch.context() as patch:
-        patch.setattr(state, "heard", refuse)
+        patch.setattr(session_state, "heard", refuse)
         for _ in range(5):
             with pytest.raises(sqlite3.OperationalError):
                 heard.take()

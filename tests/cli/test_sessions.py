@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
-from ctx.capture import pipeline, reconcile, state
+from ctx.capture import pipeline, reconcile, session_state
 from ctx.sqlite.connection import transaction
 from tests.capture.conversations import Client
 from tests.capture.transcripts import Transcript, fix
@@ -23,13 +23,15 @@ def client(repo: Path, surroundings: Path) -> Client:
     return Client(surroundings / ".ctx", repo)
 
 
-def take_in(client: Client, transcript: Transcript, status: state.Status = "completed") -> None:
+def take_in(
+    client: Client, transcript: Transcript, status: session_state.Status = "completed"
+) -> None:
     with client.memory() as memory:
         path = str(transcript.path)
         for _ in reconcile.taking_in(memory, client.home, transcript.session, path):
             pipeline.take(memory, client.home)
         with transaction(memory.user.connection):
-            state.end(memory.user.connection, transcript.session, status)
+            session_state.end(memory.user.connection, transcript.session, status)
 
 
 def remember(client: Client) -> str:

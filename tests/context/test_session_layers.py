@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ctx import clock, tokens
 from ctx.context import contexts, layers
 from ctx.context.contexts import LAYERS
+from ctx.context.layer_limits import Limits
 from ctx.context.layers import Wanted
-from ctx.context.limits import Limits
 from ctx.layout import Place
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph

@@ -20,8 +20,8 @@ import pytest
 from ctx import tokens
 from ctx.config.schema import SETTINGS
 from ctx.context import layers
+from ctx.context.layer_limits import Limits
 from ctx.context.layers import Wanted
-from ctx.context.limits import Limits
 from ctx.layout import UserStore
 from ctx.memory import event_log
 from ctx.memory.graph import Graph

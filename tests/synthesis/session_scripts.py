@@ -16,7 +16,7 @@
 What stands indented belongs to the step above it. `@sub` behind the word is what a subagent did.
 """
 
-from ctx.capture.state import Session
+from ctx.capture.session_state import Session
 from ctx.capture.steps import Finding, Kind, Step, SymbolChange
 
 KINDS: dict[str, Kind] = {

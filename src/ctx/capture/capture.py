@@ -10,9 +10,17 @@ import os
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from ctx.capture import command_steps, injected, left_out, secret_files, steps, symbols, writes
-from ctx.capture.policy import Rules
-from ctx.capture.private import without_private
+from ctx.capture import (
+    command_steps,
+    excluded_text,
+    injected_text,
+    secret_files,
+    steps,
+    symbol_changes,
+    written_lines,
+)
+from ctx.capture.capture_rules import Rules
+from ctx.capture.private_text import without_private
 from ctx.capture.steps import SAID, Kind, Step
 from ctx.hosts.events import Event
 from ctx.hosts.tool_calls import (
@@ -68,18 +76,18 @@ class _Taking(NamedTuple):
         )
 
     def placed(self, path: str) -> tuple[str, str]:
-        return left_out.placed(path, self.event.folder, self.root)
+        return excluded_text.placed(path, self.event.folder, self.root)
 
     def ignores(self, path: str) -> bool:
-        return left_out.is_left_out(self.rules, path, self.event.folder, self.root)
+        return excluded_text.is_left_out(self.rules, path, self.event.folder, self.root)
 
     def keeps(self, finding: steps.Finding) -> bool:
         """Whether a finding is about something that may be kept. Its path is from the root."""
         told = f"{finding.path}\n{finding.message}\n{finding.test}"
-        return left_out.without(self.rules, told, self.root, self.root) == told
+        return excluded_text.without(self.rules, told, self.root, self.root) == told
 
     def without_left_out(self, output: str) -> str:
-        return left_out.without(self.rules, output, self.event.folder or self.root, self.root)
+        return excluded_text.without(self.rules, output, self.event.folder or self.root, self.root)
 
 
 def step_of(event: Event, rules: Rules, root: str) -> Step | Dropped:
@@ -97,7 +105,7 @@ def step_of(event: Event, rules: Rules, root: str) -> Step | Dropped:
 
 def _own_words(text: str) -> str:
     """What is left of a text when what ctx gave, and what is private, is out."""
-    return injected.without_injected(without_private(text)).strip()
+    return injected_text.without_injected(without_private(text)).strip()
 
 
 def _line(text: str) -> str:
@@ -117,7 +125,7 @@ def _prompt(taking: _Taking) -> Step | Dropped:
     without = without_private(taking.event.text or "")
     if not without.strip():
         return Dropped("it says nothing, or nothing that is not private")
-    text = injected.without_injected(without).strip()
+    text = injected_text.without_injected(without).strip()
     if not text:
         return Dropped("ctx itself gave it")
     if taking.event.speaker != "user":
@@ -201,7 +209,7 @@ def _command(taking: _Taking, call: Command) -> Step | Dropped:
     if isinstance(found, str):
         return Dropped(found)
     folders = list(dict.fromkeys((place.folder, os.path.join(place.folder, found.line.folder))))
-    if left_out.is_spoken_of(taking.rules, command, folders, taking.root):
+    if excluded_text.is_spoken_of(taking.rules, command, folders, taking.root):
         return Dropped("the path is left out")
     is_secret = any(map(secret_files.is_one, found.line.words))
     text = _own_words(found.line.told)
@@ -242,12 +250,12 @@ def _write(taking: _Taking, call: FileWrite) -> Step | Dropped:
     )
     if clean.before == clean.after:
         return Dropped("nothing has changed")
-    lines = writes.lines(clean)
+    lines = written_lines.lines(clean)
     return step._replace(
-        changes=symbols.changes(inside, clean, taking.rules.symbols),
+        changes=symbol_changes.changes(inside, clean, taking.rules.symbols),
         added=lines.added,
         removed=lines.removed,
-        excerpt=injected.without_injected(command_steps.STEERING.sub("", lines.excerpt)),
+        excerpt=injected_text.without_injected(command_steps.STEERING.sub("", lines.excerpt)),
     )
 
 

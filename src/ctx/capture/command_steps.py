@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.capture import shell
-from ctx.capture.injected import without_injected
-from ctx.capture.private import without_private
-from ctx.capture.shell import Line
+from ctx.capture import shell_line
+from ctx.capture.injected_text import without_injected
+from ctx.capture.private_text import without_private
+from ctx.capture.shell_line import Line
 from ctx.capture.steps import Finding
 from ctx.hosts.tool_calls import Outcome
 
@@ -48,7 +48,7 @@ class Ended(NamedTuple):
 
 def read(outcome: Outcome, command: str, place: Place, most_lines: int) -> Ended | str:
     """How a command ended, or why that is nobody's business."""
-    line = shell.read(command)
+    line = shell_line.read(command)
     if not line.parts:
         return "it says nothing"
     if line.is_own:

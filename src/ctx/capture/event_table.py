@@ -1,6 +1,6 @@
 """What is asked about the events in the store: how many, which was the last, what is to be done.
 
-`events` writes them and `pipeline` makes steps of them; the table is theirs and this module's.
+`event_store` writes them and `pipeline` makes steps of them; the table is theirs and this module's.
 """
 
 from collections.abc import Mapping

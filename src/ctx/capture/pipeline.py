@@ -16,9 +16,17 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.capture import capture, event_table, events, state, steps, switched_off, symbols
+from ctx.capture import (
+    capture,
+    capture_off,
+    event_store,
+    event_table,
+    session_state,
+    steps,
+    symbol_changes,
+)
 from ctx.capture.capture import Dropped
-from ctx.capture.places import Places
+from ctx.capture.capture_places import Places
 from ctx.capture.steps import DROPPED, SKIPPED, STEP, Step, SymbolChange
 from ctx.errors import ContentRefused, CtxError, GitFailure, UsageError
 from ctx.hook_files import spool
@@ -68,13 +76,13 @@ def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> Taken:
     total = event_table.waiting(connection)
     taking = _Taking(memory, home)
     done, after = 0, ""
-    while found := events.waiting(connection, after, _BATCH, memory.environment.hosts):
+    while found := event_store.waiting(connection, after, _BATCH, memory.environment.hosts):
         batch = _batch(found)
         taking.take(batch)
         after = batch[-1][0].id
         done += len(batch)
         tick(done, max(done, total))
-    symbols.forget()
+    symbol_changes.forget()
     return taking.taken
 
 
@@ -196,7 +204,7 @@ class _Taking:
     def _home_of(self, event: Event) -> Place:
         """Where the session of an event works."""
         if event.session not in self._homes:
-            session = state.find(self._connection, event.session)
+            session = session_state.find(self._connection, event.session)
             folder = session.folder if session and session.folder else event.folder
             self._homes[event.session] = self._places.at(folder)
         return self._homes[event.session]
@@ -222,10 +230,10 @@ class _Taking:
         )
         if is_closed:
             # Somebody may read the transcript when it is open again.
-            switched_off.close(self._home, event.session, spool.made_ms(event.id))
+            capture_off.close(self._home, event.session, spool.made_ms(event.id))
         elif made != Dropped(_PAUSED):
-            switched_off.reopen(self._home, event.session, spool.made_ms(event.id))
-            state.heard(self._connection, self._home, event, here, clock.now_ms())
+            capture_off.reopen(self._home, event.session, spool.made_ms(event.id))
+            session_state.heard(self._connection, self._home, event, here, clock.now_ms())
         if isinstance(made, Step) and not self._seen_of(event.session).is_news(made):
             made = Dropped(_SEEN)
         if isinstance(made, Dropped):
@@ -323,7 +331,7 @@ def _content(step: Step) -> tuple[object, ...]:
 
 
 def _at_once(one: Step, other: Step) -> bool:
-    return abs(spool.made_ms(one.id) - spool.made_ms(other.id)) <= events.SAME_MS
+    return abs(spool.made_ms(one.id) - spool.made_ms(other.id)) <= event_store.SAME_MS
 
 
 def _change_symbols(connection: Connection, step: Step, project: str | None) -> None:

@@ -15,9 +15,9 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.capture import deleted, events, state, switched_off
-from ctx.capture.places import Places
-from ctx.capture.state import Session
+from ctx.capture import capture_off, deleted_sessions, event_store, session_state
+from ctx.capture.capture_places import Places
+from ctx.capture.session_state import Session
 from ctx.capture.steps import NEW
 from ctx.hook_files import spool
 from ctx.hosts.adapter import Transcripts
@@ -63,7 +63,7 @@ def reconcile(
 
     Whoever has to end soon says so by `goes_on`: what is left is taken in the next time.
     """
-    session = state.find(memory.user.connection, session_id)
+    session = session_state.find(memory.user.connection, session_id)
     if session is None or not session.transcript:
         return 0
     news = 0
@@ -81,10 +81,10 @@ def taking_in(
 
     `host` wrote it, where nothing is known of the session yet.
     """
-    known = state.find(memory.user.connection, session_id)
+    known = session_state.find(memory.user.connection, session_id)
     transcripts = memory.environment.hosts.named(known.client if known else host).transcripts
     began = (clock.parse_iso(known.started_at) or 0) if known else 0
-    gone_ms = deleted.at_ms(home, session_id)
+    gone_ms = deleted_sessions.at_ms(home, session_id)
     after = clock.iso(gone_ms) if gone_ms else ""
     main = _Origin(session_id, path, transcripts, known, is_main=True, after=after)
     yield from _pieces(memory, home, main)
@@ -134,11 +134,11 @@ def _missing_kept(
                 made_ms = spool.made_ms(event.id)
                 if places.is_paused(event.folder, made_ms):
                     continue
-                if switched_off.was_off(home, event.session, made_ms):
+                if capture_off.was_off(home, event.session, made_ms):
                     continue
-                if event.name == state.PROMPT and _may_wait(memory, home, event):
+                if event.name == session_state.PROMPT and _may_wait(memory, home, event):
                     return news, False
-                news += events.keep(connection, places.allowed(event))
+                news += event_store.keep(connection, places.allowed(event))
     return news, True
 
 
@@ -152,7 +152,7 @@ def _is_known(connection: Connection, event: Event, hosts: Hosts) -> bool:
         return True
     if event.tool_use:
         return _is_known_call(connection, event)
-    return event.name == state.PROMPT and _is_known_prompt(connection, event, hosts)
+    return event.name == session_state.PROMPT and _is_known_prompt(connection, event, hosts)
 
 
 def _is_known_call(connection: Connection, event: Event) -> bool:
@@ -169,13 +169,13 @@ def _is_known_call(connection: Connection, event: Event) -> bool:
 
 
 def _is_known_prompt(connection: Connection, event: Event, hosts: Hosts) -> bool:
-    asked = state.request_of(event)
+    asked = session_state.request_of(event)
     made_ms = spool.made_ms(event.id)
     rows = connection.execute(
         "SELECT id, session, event, at, folder, tool, tool_use, status, body FROM events"
         " WHERE session = ? AND event = ? AND id BETWEEN ? AND ?",
         (
-            *(event.session, state.PROMPT),
+            *(event.session, session_state.PROMPT),
             *(f"{made_ms - _SAME_PROMPT_MS:013d}", f"{made_ms + _SAME_PROMPT_MS:013d}"),
         ),
     )
@@ -188,12 +188,12 @@ def _request(row: Sequence[str], hosts: Hosts) -> str:
     """What a prompt that was reported asked for: as it came, or by the step made of it."""
     *columns, status, body = row
     if status == NEW:
-        return state.request_of(events.restored(Heading._make(columns), body, hosts))
+        return session_state.request_of(event_store.restored(Heading._make(columns), body, hosts))
     try:
         text = json.loads(body).get("text")
     except (ValueError, AttributeError):
         return ""
-    return state.line_of(text) if isinstance(text, str) else ""
+    return session_state.line_of(text) if isinstance(text, str) else ""
 
 
 def _may_wait(memory: Memory, home: str, event: Event) -> bool:
@@ -206,7 +206,7 @@ def _may_wait(memory: Memory, home: str, event: Event) -> bool:
 
 def _seen(connection: Connection, origin: _Origin) -> int:
     if origin.is_main:
-        known = state.find(connection, origin.session)
+        known = session_state.find(connection, origin.session)
         return known.seen if known and known.transcript == origin.path else 0
     found = pending.read(connection, _key(origin)) or ""
     return int(found) if found.isdecimal() else 0
@@ -214,7 +214,7 @@ def _seen(connection: Connection, origin: _Origin) -> int:
 
 def _saw(connection: Connection, origin: _Origin, seen: int) -> None:
     if origin.is_main:
-        state.saw(connection, origin.session, seen)
+        session_state.saw(connection, origin.session, seen)
     else:
         pending.write(connection, _key(origin), str(seen), clock.iso(clock.now_ms()))
 

@@ -1,6 +1,6 @@
 """What is asked about the sessions in the store, and what becomes of their rows.
 
-`state` knows what a session is; the table is its and this module's.
+`session_state` and this module own the table.
 """
 
 from sqlite3 import Connection

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator
 
-from ctx.capture.state import STATUSES
+from ctx.capture.session_state import STATUSES
 from ctx.capture.steps import Finding, Step
 from ctx.cli import arguments, opening, session_synthesis
 from ctx.cli import options as shared

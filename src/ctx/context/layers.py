@@ -18,6 +18,8 @@ from typing import NamedTuple
 from ctx import tokens
 from ctx.context import default_view, session_layers
 from ctx.context.compose import item, short_item
+from ctx.context.context_entries import load
+from ctx.context.context_page import Made, Page, item_of
 from ctx.context.contexts import (
     CODE,
     LEARNINGS,
@@ -30,10 +32,8 @@ from ctx.context.contexts import (
     Item,
 )
 from ctx.context.default_view import Seen
-from ctx.context.entries import load
+from ctx.context.layer_limits import Limits
 from ctx.context.layer_lines import Layer
-from ctx.context.limits import Limits
-from ctx.context.page import Made, Page, item_of
 from ctx.ids import NodeId, Ulid
 
 LARGEST_ANSWER = 10_000

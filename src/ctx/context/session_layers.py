@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 from ctx import clock
 from ctx.context import contexts
 from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS
+from ctx.context.layer_limits import Limits
 from ctx.context.layer_lines import Layer, Line, cut, digest, plain, sentence
-from ctx.context.limits import Limits
 from ctx.ids import NodeId
 from ctx.markdown import flat
 from ctx.memory import model

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.context import compose as composer
 from ctx.context.compose import Entry, Frame, LeftOut
-from ctx.context.entries import ContextNode, load
+from ctx.context.context_entries import ContextNode, load
 from ctx.ids import NodeId
 from ctx.memory import model, pending, walk
 from ctx.memory.model import Node

@@ -4,11 +4,18 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ctx import clock, layout
-from ctx.capture import state
-from ctx.context import beside, contexts, default_view, layers, limits, where_you_were
+from ctx.capture import session_state
+from ctx.context import (
+    compaction_state,
+    contexts,
+    default_view,
+    layer_limits,
+    layers,
+    project_store_context,
+)
+from ctx.context.context_page import Made
 from ctx.context.contexts import CODE, LEARNINGS, MEMORY, NO_STORE, PAST_WORK, SESSIONS, Beside
 from ctx.context.layers import Wanted
-from ctx.context.page import Made
 from ctx.hook_files import live, start_receipts
 from ctx.memory import pending
 from ctx.workspace import Memory
@@ -84,7 +91,7 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
         budget,
         1,
         contexts.notice(key, own),
-        limits.of(config),
+        layer_limits.of(config),
         options.session if goes_on else "",
     )
     began = clock.monotonic()
@@ -111,18 +118,18 @@ def find_session(memory: Memory, text: str) -> str:
     """
     if text in live.sessions(memory.environment.user_store.home):
         return text
-    return state.get(memory.user.connection, text).id
+    return session_state.get(memory.user.connection, text).id
 
 
 def own_store(there: Memory) -> Beside:
     """What a context takes from the store of the project where an agent works, and says of it."""
     if there.project_memory is not None:
-        return beside.current(there.project_memory.project)
+        return project_store_context.current(there.project_memory.project)
     home = there.environment.user_store.home
     project = None if there.is_single_store else layout.find_project(there.folder, home)
     if project is None:
         return NO_STORE
-    own = beside.read(home, project)
+    own = project_store_context.read(home, project)
     if own.connection is not None:
         own.connection.close()
     return own._replace(connection=None)
@@ -137,7 +144,7 @@ def _made(memory: Memory, wanted: Wanted, options: Options) -> list[Made]:
     where = layers.NOWHERE
     if options.source == "compact":
         nodes = layers.state(stores, wanted.project, wanted.task, options.session)
-        lines = where_you_were.lines(memory.user.connection, options.session)
+        lines = compaction_state.lines(memory.user.connection, options.session)
         where = layers.Where(nodes, lines)
     found = []
     for part in range(1, layers.parts(wanted.budget) + 1):

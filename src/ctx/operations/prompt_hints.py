@@ -10,7 +10,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, disk, ids, tokens
-from ctx.capture.injected import without_injected
+from ctx.capture.injected_text import without_injected
 from ctx.context import compose, relevance
 from ctx.context.compose import Entry, Frame, LeftOut
 from ctx.context.contexts import Item

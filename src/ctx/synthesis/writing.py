@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from ctx import ids
-from ctx.capture import session_table, state
+from ctx.capture import session_state, session_table
 from ctx.capture import steps as taken
-from ctx.capture.state import Session
+from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
 from ctx.errors import UsageError
 from ctx.hook_files import spool
@@ -70,7 +70,7 @@ class Written(NamedTuple):
 def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
     """Bring what is remembered of a session to what its steps say."""
     connection = memory.user.connection
-    session = state.find(connection, session_id)
+    session = session_state.find(connection, session_id)
     steps = taken.of_session(connection, session_id) if session else []
     if session is None or not steps:
         return Written(session_id, (), (), (), (), None)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ctx import clock
 from ctx.context import default_view, layers
 from ctx.context.compose import Frame, LeftOut, compose
+from ctx.context.context_entries import load
 from ctx.context.contexts import Context
-from ctx.context.entries import load
 from ctx.context.layers import Wanted
 from ctx.ids import NodeId
 from ctx.memory.changes import changing

@@ -10,7 +10,7 @@ from typing import Any
 
 from ctx import ids
 from ctx.agents.claude_code import file_edits, tools
-from ctx.capture import injected, private, secret_files
+from ctx.capture import injected_text, private_text, secret_files
 from ctx.capture.steps import SAID
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
@@ -135,7 +135,7 @@ def _is_client_command(prompt: str) -> bool:
 
 
 def _own_words(text: str) -> str:
-    return injected.without_injected(private.without_private(text)).strip()
+    return injected_text.without_injected(private_text.without_private(text)).strip()
 
 
 def _plain(payload: Mapping[str, Any], name: str) -> str:

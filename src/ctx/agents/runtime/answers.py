@@ -363,9 +363,9 @@ def _beside(hook: "Hook", event: "dict[str, Any]") -> "Iterator[Beside]":
     project = None if hook.is_alone else layout.find_project(_folder(hook, event), hook.home)
     own = NO_STORE
     if project is not None:
-        from ctx.context import beside
+        from ctx.context import project_store_context
 
-        own = beside.read(hook.home, project)
+        own = project_store_context.read(hook.home, project)
     try:
         if not own.is_current and hook.part == 1:
             # It is brought up to date for the next time.

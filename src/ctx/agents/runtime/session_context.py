@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ctx.agents.runtime.hook import Hook
+    from ctx.context.layer_limits import Limits
     from ctx.context.layers import Where
-    from ctx.context.limits import Limits
 
 _DEFAULT_BUDGET = 2_000
 
@@ -90,10 +90,10 @@ def task_of(connection: Connection, place: Place) -> "str | None":
 def _where(
     stores: "Sequence[Connection]", place: Place, task: "str | None", session: str
 ) -> "Where":
-    from ctx.context import layers, where_you_were
+    from ctx.context import compaction_state, layers
 
     nodes = layers.state(stores, place.project, task, session)
-    return layers.Where(nodes, where_you_were.lines(stores[-1], session))
+    return layers.Where(nodes, compaction_state.lines(stores[-1], session))
 
 
 def _with_saved(hook: "Hook", session: str, now: "Where") -> "Where":
@@ -115,11 +115,11 @@ def _with_saved(hook: "Hook", session: str, now: "Where") -> "Where":
 
 
 def _limits(hook: "Hook", key: Key) -> "tuple[int, Limits]":
-    from ctx.context import limits
+    from ctx.context import layer_limits
 
     if contexts.is_default(key.settings):
-        return _DEFAULT_BUDGET, limits.Limits()
+        return _DEFAULT_BUDGET, layer_limits.Limits()
     from ctx.config.resolve import survey
 
     config = survey(f"{hook.home}/config.toml", None, hook.environment, ())
-    return config.integer("context.budget"), limits.of(config)
+    return config.integer("context.budget"), layer_limits.of(config)

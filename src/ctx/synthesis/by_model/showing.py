@@ -7,8 +7,8 @@ another step or like words of ours.
 
 from collections.abc import Iterator
 
-from ctx.capture.injected import without_injected
-from ctx.capture.private import without_private
+from ctx.capture.injected_text import without_injected
+from ctx.capture.private_text import without_private
 from ctx.capture.steps import Finding, Step
 from ctx.synthesis import wording
 

@@ -17,11 +17,11 @@ from zlib import crc32
 from ctx import tokens
 from ctx.context import compose
 from ctx.context.compose import STATE, Body, Entry, Frame, LeftOut
+from ctx.context.context_entries import Loaded, load
 from ctx.context.contexts import LAYERS, MEMORY, Context, Item
-from ctx.context.entries import Loaded, load
+from ctx.context.layer_limits import Limits
 from ctx.context.layer_lines import Fitted, Layer, fit
 from ctx.context.layer_lines import wanted as tokens_wanted
-from ctx.context.limits import Limits
 from ctx.ids import NodeId
 
 # The budget for which caps are set.

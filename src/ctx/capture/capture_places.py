@@ -4,8 +4,8 @@ import os
 from contextlib import suppress
 
 from ctx import checkouts, layout, repository_names
-from ctx.capture import left_out, pausing, policy
-from ctx.capture.policy import Rules
+from ctx.capture import capture_pauses, capture_rules, excluded_text
+from ctx.capture.capture_rules import Rules
 from ctx.hosts.events import Event
 from ctx.layout import Place, Project
 from ctx.project import trust_check
@@ -33,7 +33,7 @@ class Places:
     def rules(self, place: Place) -> Rules:
         if place not in self._rules:
             person = self._memory.environment.variables.get("HOME", "")
-            self._rules[place] = policy.rules(self._config, place, self._home, person)
+            self._rules[place] = capture_rules.rules(self._config, place, self._home, person)
         return self._rules[place]
 
     def is_paused(self, folder: str, at_ms: int) -> bool:
@@ -41,10 +41,10 @@ class Places:
 
         A working tree that was made since is written down nowhere.
         """
-        if pausing.is_paused(self._home, folder, at_ms):
+        if capture_pauses.is_paused(self._home, folder, at_ms):
             return True
         main = self._main_tree(folder)
-        return bool(main) and pausing.is_paused(self._home, main, at_ms)
+        return bool(main) and capture_pauses.is_paused(self._home, main, at_ms)
 
     def _main_tree(self, folder: str) -> str:
         """The first working tree of a repository, from another one of it; else nothing."""
@@ -73,15 +73,17 @@ class Places:
         if not path or "\0" in path:
             return False
         here = self.at(event.folder)
-        if left_out.is_left_out(self.rules(here), path, event.folder, here.folder):
+        if excluded_text.is_left_out(self.rules(here), path, event.folder, here.folder):
             return True
-        _, full = left_out.placed(path, event.folder, here.folder)
+        _, full = excluded_text.placed(path, event.folder, here.folder)
         is_inside = here.project and full.startswith(f"{here.folder.rstrip('/')}/")
         if is_inside or not os.path.isabs(full):
             return False
         there = self.at(os.path.dirname(full))
         rules = self.rules(there)
-        return bool(rules.closed) or left_out.is_left_out(rules, full, there.folder, there.folder)
+        return bool(rules.closed) or excluded_text.is_left_out(
+            rules, full, there.folder, there.folder
+        )
 
     def _trusts(self, project: Project) -> bool:
         return trust_check.verify(self._home, project).is_trusted

@@ -2,7 +2,7 @@
 
 One row for each in the table `sessions`, made of the events that were heard of it. Events come in
 any order, some of them days late from a transcript: the row is the same in the end. How a session
-stands follows from the last things that were heard of it, which `events` knows.
+stands follows from the last things that were heard of it, which `event_store` has.
 
     active        it goes on
     completed     its client said that it is over
@@ -19,7 +19,7 @@ from sqlite3 import Connection
 from typing import Any, Literal, NamedTuple
 
 from ctx import checkouts, clock
-from ctx.capture import injected, private
+from ctx.capture import injected_text, private_text
 from ctx.capture.steps import NEW, SAID, STEP
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.hook_files import live, spool
@@ -205,7 +205,7 @@ def request_of(event: Event) -> str:
 
 def line_of(prompt: str) -> str:
     """The beginning of a prompt, as it can stand in a line."""
-    text = injected.without_injected(private.without_private(prompt))
+    text = injected_text.without_injected(private_text.without_private(prompt))
     line = " ".join(redact(text).text.split())
     return line if len(line) <= _LONGEST_REQUEST else f"{line[: _LONGEST_REQUEST - 1]}…"
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from ctx import disk
-from ctx.capture.policy import Rules
+from ctx.capture.capture_rules import Rules
 
 _LONGEST_PATH = 500
 _LONGEST_READ = 8_000

@@ -1,6 +1,6 @@
 """An event: what a hook reported, as it is kept in the store.
 
-What is kept of it until a step is made of it, `bodies` says.
+What is kept of it until a step is made of it, see `event_bodies`.
 """
 
 import json
@@ -8,7 +8,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from ctx import clock
-from ctx.capture import bodies, event_table
+from ctx.capture import event_bodies, event_table
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
@@ -43,7 +43,7 @@ def keep(connection: Connection, event: Event) -> bool:
     reports it. Where hooks are registered in two places, the client says everything twice at once.
     """
     named = {} if event.host == FIRST else {_HOST: event.host}
-    body = bodies.body({**named, **event.payload})
+    body = event_bodies.body({**named, **event.payload})
     if _is_known(connection, event, body):
         return False
     done = connection.execute(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.capture.steps import Finding, SymbolChange
-from ctx.context import layers, where_you_were
+from ctx.context import compaction_state, layers
 from ctx.context.layers import Wanted, Where
 from ctx.memory.graph import Graph
 from tests import effort
@@ -41,17 +41,17 @@ def test_files_failures_and_what_did_not_help() -> None:
         run(graph, "ruff check", ok=True)
         edit(graph, "src/auth.py", "Session.refresh", session="another")
         edit(graph, "src/token.py", "expire")
-        assert where_you_were.lines(graph.connection, "s") == [
+        assert compaction_state.lines(graph.connection, "s") == [
             "- In work: src/token.py, src/auth.py, src/lock.py",
             "- Still failing: `pytest -q` (test_refresh: AssertionError: 2 != 1)",
             "- Tried, and it still failed: src/auth.py (`refresh`, `login`), then `pytest -q`",
             "- Tried, and it still failed: src/lock.py (`acquire`), then `pytest -q`",
         ]
         run(graph, TESTS, ok=True)
-        assert where_you_were.lines(graph.connection, "s") == [
+        assert compaction_state.lines(graph.connection, "s") == [
             "- In work: src/token.py, src/auth.py, src/lock.py"
         ]
-        assert where_you_were.lines(graph.connection, "nobody") == []
+        assert compaction_state.lines(graph.connection, "nobody") == []
 
 
 def test_what_a_message_says_itself_is_not_said_before_it() -> None:
@@ -59,7 +59,7 @@ def test_what_a_message_says_itself_is_not_said_before_it() -> None:
         finding = Finding("a.py", 1, "KeyError", "KeyError: 'x'", "test_a")
         step(graph, "s", "command", text=TESTS, ok=False, findings=(finding,))
         told = "- Still failing: `pytest -q` (test_a: KeyError: 'x')"
-        assert where_you_were.lines(graph.connection, "s") == [told]
+        assert compaction_state.lines(graph.connection, "s") == [told]
 
 
 def test_an_agent_was_not_at_files_and_summaries() -> None:
@@ -72,7 +72,7 @@ def test_an_agent_was_not_at_files_and_summaries() -> None:
 def test_what_a_subagent_did_is_not_what_the_agent_is_at() -> None:
     with graphs.graph() as graph:
         step(graph, "s", "write", path="a.py", agent="helper")
-        assert where_you_were.lines(graph.connection, "s") == []
+        assert compaction_state.lines(graph.connection, "s") == []
 
 
 def test_it_stands_above_the_nodes_that_an_agent_was_at() -> None:
@@ -80,7 +80,7 @@ def test_it_stands_above_the_nodes_that_an_agent_was_at() -> None:
         node(graph, "observation", "Half done", ["tier:working"])
         edit(graph, "src/auth.py", "refresh")
         state = layers.state([graph.connection], None, None, "s")
-        where = Where(state, where_you_were.lines(graph.connection, "s"))
+        where = Where(state, compaction_state.lines(graph.connection, "s"))
         made = layers.context([graph.connection], Wanted(None, None, 2_000), where)
         body = made.text.partition(f"{layers.PREFACE}\n\n")[2]
         label = f"observation:{state[0][:12]}"
@@ -108,7 +108,7 @@ def test_it_has_no_more_room_than_there_is(budget: int) -> None:
 def test_a_store_without_events() -> None:
     with graphs.graph() as graph:
         graph.connection.execute("DROP TABLE events")
-        assert where_you_were.lines(graph.connection, "s") == []
+        assert compaction_state.lines(graph.connection, "s") == []
 
 
 FIELDS = ("text", "path", "ok", "findings", "changes", "exit_code", "agent")
@@ -137,12 +137,12 @@ def test_steps_of_any_shape(bodies: list[dict[str, object]]) -> None:
                 " VALUES (?, 's', 'PostToolUse', '', 'step', ?)",
                 (f"{number:013}", json.dumps(body)),
             )
-        for line in where_you_were.lines(graph.connection, "s"):
+        for line in compaction_state.lines(graph.connection, "s"):
             assert line.startswith("- ")
             assert len(line.splitlines()) == 1
         made = layers.context(
             [graph.connection],
             Wanted(None, None, 2_000),
-            Where((), where_you_were.lines(graph.connection, "s")),
+            Where((), compaction_state.lines(graph.connection, "s")),
         )
         assert made.tokens <= 2_000

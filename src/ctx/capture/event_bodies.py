@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
-from ctx.capture import writes
+from ctx.capture import written_lines
 from ctx.capture.command_steps import STEERING
-from ctx.capture.private import without_private
+from ctx.capture.private_text import without_private
 from ctx.redaction import redact
 
 _LONGEST_TEXT = 16_000
@@ -91,7 +91,7 @@ def _named(name: str, text: str) -> str:
 
 def _shortened(name: str, text: str) -> str:
     """Of a long text only the ends are looked at, and a little beyond; a file is kept whole."""
-    if name in _FILES and len(text) <= writes.MOST:
+    if name in _FILES and len(text) <= written_lines.MOST:
         return redact(text).text
     half = _LONGEST_TEXT // 2
     named = _named(name, "")
