@@ -89,7 +89,7 @@ def test_hooks_that_were_off_lose_nothing(client: Client, transcript: Transcript
         assert reconcile.reconcile(memory, client.home, SESSION) == 0
         assert known(memory) == ALL
         session = session_state.get(memory.user.connection, SESSION)
-        assert session.seen == transcript.path.stat().st_size
+        assert session.transcript_read == transcript.path.stat().st_size
         assert session.request.startswith("The sum of an order is wrong")
 
 
@@ -267,7 +267,7 @@ def test_a_transcript_that_is_written_anew_is_read_anew(
         transcript.say("New.")
         assert reconcile.reconcile(memory, client.home, SESSION) == 1
         session = session_state.get(memory.user.connection, SESSION)
-        assert session.seen == transcript.path.stat().st_size
+        assert session.transcript_read == transcript.path.stat().st_size
 
 
 @pytest.mark.parametrize("path", ["", "/nowhere/it.jsonl", "/"])

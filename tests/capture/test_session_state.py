@@ -61,7 +61,7 @@ def hear(connection: Connection, home: str, heard: Sequence[Event], now_ms: int 
         with transaction(connection):
             event_store.keep(connection, each)
             place = layout.place(each.folder, home) if each.folder else Place("", None, "")
-            session_state.heard(connection, home, each, place, now_ms)
+            session_state.record_event(connection, home, each, place, now_ms)
             connection.execute("UPDATE events SET status = 'step' WHERE id = ?", (each.id,))
 
 
@@ -124,7 +124,7 @@ def test_what_a_session_is_like(connection: Connection, home: str, repo: Path) -
         head=git("rev-parse", "HEAD").strip(),
         client="claude-code",
         transcript=transcript,
-        seen=0,
+        transcript_read=0,
         goes_on_from="the-one-before",
         status="completed",
         started_at="2026-11-02T12:00:00Z",

@@ -28,7 +28,7 @@ def take_in(
 ) -> None:
     with client.memory() as memory:
         path = str(transcript.path)
-        for _ in reconcile.taking_in(memory, client.home, transcript.session, path):
+        for _ in reconcile.ingest_transcript(memory, client.home, transcript.session, path):
             pipeline.take(memory, client.home)
         with transaction(memory.user.connection):
             session_state.end(memory.user.connection, transcript.session, status)
@@ -213,12 +213,12 @@ def test_a_deleted_session_does_not_come_back_out_of_its_transcript(
     ctx("sessions", "delete", "5dd6", "--yes")
     transcript = worked.transcripts / f"{SESSION}.jsonl"
     with worked.memory() as memory:
-        pieces = reconcile.taking_in(memory, worked.home, SESSION, str(transcript))
+        pieces = reconcile.ingest_transcript(memory, worked.home, SESSION, str(transcript))
         assert sum(piece.events for piece in pieces) == 0
         again = Transcript(worked.transcripts, SESSION, str(worked.folder))
         again.now_ms = clock.now_ms() + 60_000
         again.say("It goes on.")
-        pieces = reconcile.taking_in(memory, worked.home, SESSION, str(transcript))
+        pieces = reconcile.ingest_transcript(memory, worked.home, SESSION, str(transcript))
         assert sum(piece.events for piece in pieces) == 1
 
 

@@ -801,7 +801,7 @@ def test_receipts_are_kept_once(client: Client, conversation: Conversation, ctx:
     Path(spool.path_of(client.home, name)).write_bytes(data)
     assert client.apply().receipts == 1
     with client.memory() as memory:
-        wanted = layers.Wanted("app", None, 2_000)
+        wanted = layers.ContextRequest("app", None, 2_000)
         made = layers.context([memory.user.connection], wanted)
         (receipt,) = receipts.newest(memory.user.connection, "app", 10)
         (item,) = made.items
@@ -854,7 +854,7 @@ def test_a_context_in_parts(client: Client, conversation: Conversation, ctx: Ctx
     client.apply()
     with client.memory() as memory:
         for part in (1, 2, 3):
-            wanted = layers.Wanted("app", None, 6_000, part)
+            wanted = layers.ContextRequest("app", None, 6_000, part)
             made = layers.context([memory.user.connection], wanted).text
             assert ready(client, client.folder, part) == made
             given = context_of(conversation.start("clear", "--part", str(part)))

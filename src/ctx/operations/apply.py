@@ -19,10 +19,10 @@ from ctx.agent_commands import command_parser as grammar
 from ctx.agent_commands.command_parser import Command, CommandProblem
 from ctx.capture import capture_off, capture_pauses, deleted_sessions, repeated_commands
 from ctx.capture import event_store as kept
-from ctx.capture.capture_places import Places
-from ctx.capture.repeated_commands import ReadMarkup
+from ctx.capture.capture_places import CapturePlaces
+from ctx.capture.repeated_commands import ReadCommands
 from ctx.context import contexts, default_view, layer_limits, layers
-from ctx.context.contexts import Beside
+from ctx.context.contexts import ProjectStoreState
 from ctx.errors import ContentRefused, CtxError
 from ctx.hook_files import live, spool
 from ctx.hosts.events import Event
@@ -122,7 +122,7 @@ def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
                 refused.append(_refusal(home, tried, error.message))
             else:
                 stops.append(_stop(memory, event, name, clock.monotonic() + timeout_s))
-                allowed = Places(memory, home).allowed(event)
+                allowed = CapturePlaces(memory, home).allowed(event)
                 with transaction(memory.user.connection):
                     # While ctx is paused, what was asked for is done and nothing is kept of it.
                     if not _is_deleted(home, event) and not _was_paused(home, event):
@@ -158,7 +158,7 @@ def _read_before(
     name: str,
     asked: Sequence[Command | CommandProblem],
     deadline: float,
-) -> ReadMarkup:
+) -> ReadCommands:
     """The commands that stood in what the agent has read, where some of its own change memory."""
     writes = any(
         isinstance(each, Command) and each.name in repeated_commands.WRITING for each in asked
@@ -169,7 +169,9 @@ def _read_before(
     return repeated_commands.in_transcript(transcripts, event.transcript, end, deadline)
 
 
-def _unless_repeated(found: Command | CommandProblem, read: ReadMarkup) -> Command | CommandProblem:
+def _unless_repeated(
+    found: Command | CommandProblem, read: ReadCommands
+) -> Command | CommandProblem:
     """A command, or why it is not carried out: it repeats what the agent has read."""
     if not isinstance(found, Command) or found.name not in repeated_commands.WRITING:
         return found
@@ -272,7 +274,7 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
                 )
             except ContentRefused as error:
                 refused.append(_refusal(home, tried, error.message))
-        places = Places(memory, home)
+        places = CapturePlaces(memory, home)
         with transaction(memory.user.connection):
             for _, each in found:
                 if _is_deleted(home, each.receipt if isinstance(each, HookReceipt) else each):
@@ -361,12 +363,12 @@ def _refresh(memory: Memory, folder: str, home: str) -> None:
 
 
 def _keep_contexts(
-    memory: Memory, stores: Sequence[Connection], own: Beside, place: Place, home: str
+    memory: Memory, stores: Sequence[Connection], own: ProjectStoreState, place: Place, home: str
 ) -> None:
     connection = memory.user.connection
     environment = memory.environment.variables
     config = memory.environment.user_config
-    budget, most = config.integer("context.budget"), layer_limits.of(config)
+    budget, most = config.integer("context.budget"), layer_limits.from_config(config)
     task = pending.get(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):
         key = contexts.key_of(place, home, environment, part, own)
@@ -374,7 +376,7 @@ def _keep_contexts(
             # Nobody has to wait while it is composed; whether it still holds is asked again.
             before = contexts.at(connection, key)
             notice = contexts.notice(key, own)
-            wanted = layers.Wanted(place.project, task, budget, part, notice, most)
+            wanted = layers.ContextRequest(place.project, task, budget, part, notice, most)
             made = layers.context(stores, wanted)
             with transaction(connection):
                 if contexts.at(connection, key) == before:

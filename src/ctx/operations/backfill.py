@@ -233,7 +233,7 @@ class _Backfill:
 
     def _is_done(self, past: PastSession) -> bool:
         known = session_state.find(self._connection, past.session)
-        if known is None or (known.transcript, known.seen) != (past.path, past.size):
+        if known is None or (known.transcript, known.transcript_read) != (past.path, past.size):
             return False
         return not self._has_more(known)
 
@@ -258,7 +258,7 @@ class _Backfill:
     def _take(self, past: PastSession) -> None:
         before = session_state.find(self._connection, past.session)
         news = steps = 0
-        for piece in reconcile.taking_in(
+        for piece in reconcile.ingest_transcript(
             self._memory, self._home, past.session, past.path, self._wanted.host
         ):
             steps += pipeline.take(self._memory, self._home).steps

@@ -13,9 +13,17 @@ from ctx.context import (
     layers,
     project_store_context,
 )
-from ctx.context.context_page import Made
-from ctx.context.contexts import CODE, LEARNINGS, MEMORY, NO_STORE, PAST_WORK, SESSIONS, Beside
-from ctx.context.layers import Wanted
+from ctx.context.context_page import MadeContext
+from ctx.context.contexts import (
+    CODE,
+    LEARNINGS,
+    MEMORY,
+    NO_STORE,
+    PAST_WORK,
+    SESSIONS,
+    ProjectStoreState,
+)
+from ctx.context.layers import ContextRequest
 from ctx.hook_files import live, start_receipts
 from ctx.memory import pending
 from ctx.workspace import Memory
@@ -85,13 +93,13 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
     goes_on = options.source != "startup"
     own, stores = own_store(memory), memory.graph.connections
     key = contexts.key_of(memory.place, home, environment, 1, own)
-    wanted = layers.Wanted(
+    wanted = layers.ContextRequest(
         memory.project,
         pending.get(memory.user, memory.task_key),
         budget,
         1,
         contexts.notice(key, own),
-        layer_limits.of(config),
+        layer_limits.from_config(config),
         options.session if goes_on else "",
     )
     began = clock.monotonic()
@@ -121,7 +129,7 @@ def find_session(memory: Memory, text: str) -> str:
     return session_state.get(memory.user.connection, text).id
 
 
-def own_store(there: Memory) -> Beside:
+def own_store(there: Memory) -> ProjectStoreState:
     """What a context takes from the store of the project where an agent works, and says of it."""
     if there.project_memory is not None:
         return project_store_context.current(there.project_memory.project)
@@ -135,17 +143,17 @@ def own_store(there: Memory) -> Beside:
     return own._replace(connection=None)
 
 
-def _made(memory: Memory, wanted: Wanted, options: Options) -> list[Made]:
+def _made(memory: Memory, wanted: ContextRequest, options: Options) -> list[MadeContext]:
     stores = memory.graph.connections
     if options.source == "resume":
         before = start_receipts.of_session(memory.environment.user_store.home, options.session)
         if before is not None:
-            return [Made(layers.changed(stores, wanted, before), ())]
-    where = layers.NOWHERE
+            return [MadeContext(layers.changed(stores, wanted, before), ())]
+    where = layers.NO_COMPACTION_STATE
     if options.source == "compact":
         nodes = layers.state(stores, wanted.project, wanted.task, options.session)
         lines = compaction_state.lines(memory.user.connection, options.session)
-        where = layers.Where(nodes, lines)
+        where = layers.CompactionState(nodes, lines)
     found = []
     for part in range(1, layers.parts(wanted.budget) + 1):
         made = layers.made(stores, wanted._replace(part=part), where)
@@ -154,7 +162,7 @@ def _made(memory: Memory, wanted: Wanted, options: Options) -> list[Made]:
     return found
 
 
-def _layers(made: Sequence[Made]) -> tuple[ContextLayer, ...]:
+def _layers(made: Sequence[MadeContext]) -> tuple[ContextLayer, ...]:
     """The layers of all parts together: what the last part leaves out is left out."""
     found: dict[str, ContextLayer] = {}
     for part in made:

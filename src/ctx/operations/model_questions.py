@@ -249,7 +249,7 @@ def keep(memory: Memory, answer: Kept, scrub: int) -> bool:
         if not is_there or last_scrub(connection) != scrub:
             return False
         answers.put(connection, answer)
-        session_table.expect_again(connection, answer.session)
+        session_table.request_synthesis(connection, answer.session)
     return True
 
 

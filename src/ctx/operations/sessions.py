@@ -99,7 +99,7 @@ class SessionDetails(NamedTuple):
     summary_id: str | None
     observations: tuple[SessionNode, ...]
     files: tuple[TouchedFile, ...]
-    changes: tuple[event_table.Changed, ...]
+    changes: tuple[event_table.ChangedItem, ...]
     steps: Mapping[str, int]
     """By kind."""
     events: Mapping[str, int]
@@ -175,7 +175,7 @@ def show(memory: Memory, text: str) -> SessionDetails:
         short_ids[summaries[-1].id] if summaries else None,
         tuple(_observed(each, short_ids) for each in nodes if each.type == "observation"),
         _files(kept),
-        event_table.changed(connection, session.id),
+        event_table.changed_items(connection, session.id),
         dict(Counter(step.kind for step in kept)),
         _events(connection, session.id),
         given,
@@ -216,7 +216,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
         tuple(_observed(node, short_ids) for node in nodes),
         len(marked) - len(nodes),
         sum(_events(connection, session.id).values()),
-        len(event_table.changed(connection, session.id)),
+        len(event_table.changed_items(connection, session.id)),
         len(_receipts(connection, session.id)),
         _logs(memory, nodes),
     )

@@ -105,7 +105,7 @@ class WorkerRounds:
             from ctx.capture import pipeline
 
             with transaction(memory.user.connection):
-                session_table.expect_late(memory.user.connection)
+                session_table.request_synthesis_of_late_events(memory.user.connection)
             found = pipeline.take(memory, self._home)
             counts = [found.steps, found.dropped, found.skipped]
         return sum(counts)

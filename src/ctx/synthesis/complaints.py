@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctx.capture.steps import Finding, Step
+from ctx.capture.steps import Step, StepFinding
 from ctx.synthesis import wording
 from ctx.synthesis.checks import Check, checks, covers, is_run_by, looks_at
 
@@ -46,7 +46,7 @@ _TEST_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rs|go|rb|java|kt|php)\Z")
 
 class Complaint(NamedTuple):
     check: Check
-    finding: Finding | None
+    finding: StepFinding | None
     """What was said last; None where only the command failed."""
     fails: tuple[int, ...]
     """At which steps it was there, by their places in the session."""
@@ -58,7 +58,7 @@ class Complaint(NamedTuple):
     """The step at which a check was content; None: it stands."""
     passing: Check | None = None
     """Which check that was."""
-    first: Finding | None = None
+    first: StepFinding | None = None
     """What was said when it came up; what it says later may be about an attempt to settle it."""
     said: str = ""
     """That in one line."""
@@ -80,7 +80,7 @@ def is_failing(step: Step) -> bool:
     return not step.ok or step.exit_code not in (None, 0)
 
 
-def message(finding: Finding | None, step: Step) -> str:
+def message(finding: StepFinding | None, step: Step) -> str:
     """What was complained about, in one line, with its code."""
     if finding is None:
         said = _telling(step.output)
@@ -138,7 +138,7 @@ class _Ledger:
 
     def fail(self, index: int, step: Step, asked: Sequence[Check]) -> None:
         now: set[tuple[str, ...]] = set()
-        said: Sequence[Finding | None] = step.findings[:_MOST_FINDINGS] or (None,)
+        said: Sequence[StepFinding | None] = step.findings[:_MOST_FINDINGS] or (None,)
         for finding in said:
             check = _asked_for(finding, asked)
             key = _key(check, finding)
@@ -216,7 +216,7 @@ def _answers(check: Check, complaint: Complaint) -> bool:
     )
 
 
-def _asked_for(finding: Finding | None, asked: Sequence[Check]) -> Check:
+def _asked_for(finding: StepFinding | None, asked: Sequence[Check]) -> Check:
     """Which of the checks of a command line it was that complained."""
     if finding is None:
         return asked[-1]
@@ -224,7 +224,7 @@ def _asked_for(finding: Finding | None, asked: Sequence[Check]) -> Check:
     return min(asked, key=lambda check: wanted.index(check.goal) if check.goal in wanted else 9)
 
 
-def _key(check: Check, finding: Finding | None) -> tuple[str, ...]:
+def _key(check: Check, finding: StepFinding | None) -> tuple[str, ...]:
     if finding is None:
         return (check.tool, check.goal, *check.targets)
     if finding.test:

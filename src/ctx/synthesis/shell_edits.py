@@ -50,7 +50,7 @@ def shell_edit(command: str) -> ShellEdit | None:
     return ShellEdit(tuple(dict.fromkeys(found))[:_MOST_PATHS]) if is_edit else None
 
 
-def _changed(part: shell_line.Part) -> Sequence[str] | None:
+def _changed(part: shell_line.CommandPart) -> Sequence[str] | None:
     text = part.text[_before(part.text) :]
     words = [word.strip("'\"") for word in _WORD.findall(text)]
     if part.verb in ("sed", "perl") and any(map(_IN_PLACE.match, words)):

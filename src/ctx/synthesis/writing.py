@@ -90,7 +90,7 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
         # What a model said meanwhile is told the next time.
         is_all = previous.by_models(connection, session_id) == said
         upto = steps[-1].id if is_all else ""
-        session_table.made_memory(connection, session_id, upto, writing.node)
+        session_table.set_synthesised(connection, session_id, upto, writing.node)
     return writing.written()
 
 

@@ -101,7 +101,7 @@ def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[st
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
         return {**slim, "tool_response": {"file": kept}}
     if tool in file_edits.TOOLS and (found := file_edits.written(payload)):
-        if secret_files.is_one(path):
+        if secret_files.is_secret_file(path):
             found = Written(None, "", False)
         name = "notebook_path" if tool == "NotebookEdit" else "file_path"
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
