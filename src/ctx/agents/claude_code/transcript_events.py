@@ -206,7 +206,9 @@ class _Reading:
         elif operation in ("dequeue", "remove") and self._queue:
             queued = self._queue.pop(0)
             if operation == "remove" and queued.prompt:
-                self._give(queued.entry, state.PROMPT, queued.entry.name, {"prompt": queued.prompt})
+                self._give(
+                    queued.entry, session_state.PROMPT, queued.entry.name, {"prompt": queued.prompt}
+                )
 
     def _entry(self, said: dict[str, Any], line: bytes) -> _Entry | None:
         session = _text(said, "sessionId") or transcript_files.session_of(self._path)
@@ -264,7 +266,7 @@ class _Reading:
         if text.startswith(_REJECTED):
             _, because, words = text.partition(_BECAUSE)
             if because and words.strip() and not entry.agent:
-                self._give(entry, state.PROMPT, tool_use, {"prompt": words.strip()})
+                self._give(entry, session_state.PROMPT, tool_use, {"prompt": words.strip()})
             return
         if call is None:
             return
