@@ -55,11 +55,11 @@ COMPOSING = {
     *CONTEXT,
     "ctx.context.compose",
     "ctx.context.default_view",
-    "ctx.context.entries",
+    "ctx.context.context_entries",
     "ctx.context.layer_lines",
     "ctx.context.layers",
-    "ctx.context.limits",
-    "ctx.context.page",
+    "ctx.context.layer_limits",
+    "ctx.context.context_page",
     "ctx.context.session_layers",
     "ctx.markdown",
     "ctx.memory",
@@ -67,7 +67,7 @@ COMPOSING = {
     "ctx.memory.short_ids",
     "ctx.tokens",
 }
-WHERE = {"ctx.context.where_you_were"}
+WHERE = {"ctx.context.compaction_state"}
 """What is loaded beside for a conversation that is compacted."""
 CONFIGURED = {
     *COMPOSING,
@@ -79,7 +79,7 @@ CONFIGURED = {
 }
 
 IN_PROJECT = {
-    "ctx.context.beside",
+    "ctx.context.project_store_context",
     "ctx.interrupts",
     "ctx.narrative",
     "ctx.narrative.roles",

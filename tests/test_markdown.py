@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ctx.context.compose import Entry, Frame, LeftOut, compose, item
+from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes, compose, item
 from ctx.markdown import code, contained, defused
 from tests import effort
 
@@ -87,12 +87,14 @@ HOSTILE = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join
 TEXT = st.one_of(HOSTILE, st.text(max_size=80)).map(str.strip).filter(bool)
 
 
-def nothing(_shown: int) -> LeftOut:
-    return LeftOut(0)
+def nothing(_shown: int) -> OmittedNodes:
+    return OmittedNodes(0)
 
 
-def entry(number: int, text: str, tags: tuple[str, ...] = ("a:b", "tier:pinned")) -> Entry:
-    return Entry(f"fact:{number:012}", "fact", "tier:pinned", text, tags, depends_on=("fact:X",))
+def entry(number: int, text: str, tags: tuple[str, ...] = ("a:b", "tier:pinned")) -> ContextEntry:
+    return ContextEntry(
+        f"fact:{number:012}", "fact", "tier:pinned", text, tags, depends_on=("fact:X",)
+    )
 
 
 @pytest.mark.slow
@@ -102,7 +104,7 @@ def entry(number: int, text: str, tags: tuple[str, ...] = ("a:b", "tier:pinned")
 @example(["x\n\t\t```", "y"])
 def test_no_text_leaves_its_item(texts: list[str]) -> None:
     entries = [entry(number, text) for number, text in enumerate(texts)]
-    page = compose(entries, nothing, 100_000, Frame()).text
+    page = compose(entries, nothing, 100_000, ContextFrame()).text
     lines = page.splitlines()
     assert page.count("<!--") == 2
     tokens = PARSER.parse(page)

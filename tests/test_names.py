@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent / "src" / "ctx"
 
-DONE = ("cli", "operations", "synthesis")
+DONE = ("cli", "operations", "synthesis", "capture", "context")
 
 BANNED = frozenset("told said found each of asked given heard seen sought led".split())
 

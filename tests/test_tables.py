@@ -45,10 +45,10 @@ ELSEWHERE = {
     "agents/runtime/store.py": {"commands", "pending"},
     "context/contexts.py": {"sessions", "symbol_changes", "records"},
     "context/default_view.py": {"views"},
-    "context/entries.py": {"nodes", "edges", "tags"},
+    "context/context_entries.py": {"nodes", "edges", "tags"},
     "context/layers.py": {"nodes", "tags", "records"},
     "context/session_layers.py": {"nodes", "edges", "tags"},
-    "context/where_you_were.py": {"events"},
+    "context/compaction_state.py": {"events"},
     # And so does a shell that asks what a word may become.
     "cli/completion_candidates.py": {"sessions", "receipts", "records", "nodes", "tags", "views"},
 }

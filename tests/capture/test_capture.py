@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from ctx.agents.claude_code import payloads, tools
 from ctx.agents.registry import HOSTS
-from ctx.capture import bodies, capture, events, policy, steps
-from ctx.capture.capture import Dropped
-from ctx.capture.policy import EVERYTHING, Rules
-from ctx.capture.steps import Finding, Step, SymbolChange
+from ctx.capture import capture, capture_rules, event_bodies, event_store, steps
+from ctx.capture.capture import DroppedEvent
+from ctx.capture.capture_rules import EVERYTHING, CaptureRules
+from ctx.capture.steps import Step, StepFinding, SymbolChange
 from ctx.config.resolve import survey
 from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
@@ -41,7 +41,7 @@ def event(name: str, folder: str = ROOT, **said: Any) -> Event:
 
 def kept(heading: Heading, said: Mapping[str, Any]) -> Event:
     """An event out of its row."""
-    body = bodies.body(payloads.without_contents(said, heading.tool))
+    body = event_bodies.body(payloads.without_contents(said, heading.tool))
     return payloads.restore(heading, json.loads(body))
 
 
@@ -59,18 +59,20 @@ def failed(command: str, error: str, tool: str = "Bash") -> Event:
     return event("PostToolUseFailure", tool_name=tool, tool_input=given, error=error)
 
 
-def made(said: Event, rules: Rules = EVERYTHING) -> dict[str, Any] | str:
+def made(said: Event, rules: CaptureRules = EVERYTHING) -> dict[str, Any] | str:
     """The body of the step, or why there is none."""
     found = capture.step_of(said, rules, ROOT)
-    return found.reason if isinstance(found, Dropped) else json.loads(steps.body(found))
+    return found.reason if isinstance(found, DroppedEvent) else json.loads(steps.body(found))
 
 
-def rules(*settings: str, ignoring: str = "", tmp: str = ROOT) -> Rules:
+def rules(*settings: str, ignoring: str = "", tmp: str = ROOT) -> CaptureRules:
     if ignoring:
-        with open(os.path.join(tmp, policy.IGNORE_FILE), "w") as file:
+        with open(os.path.join(tmp, capture_rules.IGNORE_FILE), "w") as file:
             file.write(ignoring)
     config = survey("", None, {}, settings)
-    return policy.rules(config, Place(tmp, "shop", "current_task"), "/home/dev/.ctx", "/home/dev")
+    return capture_rules.rules(
+        config, Place(tmp, "shop", "current_task"), "/home/dev/.ctx", "/home/dev"
+    )
 
 
 def test_what_becomes_of_each_sample() -> None:
@@ -81,7 +83,7 @@ def test_what_becomes_of_each_sample() -> None:
         word = words.get(path.stem.split(".")[0])
         if word is None:
             continue
-        heard = events.read(f"{ID}.{word}", path.read_bytes(), HOSTS)
+        heard = event_store.read(f"{ID}.{word}", path.read_bytes(), HOSTS)
         heard = kept(Heading(*heard[:7]), heard.payload)
         # None of the folders is a repository here.
         step = capture.step_of(heard, default, heard.folder)
@@ -209,7 +211,7 @@ def test_tests_that_fail_although_the_command_does_not() -> None:
     assert isinstance(step, Step)
     assert (step.ok, step.exit_code, step.passed) == (True, 0, False)
     assert step.findings == (
-        Finding("tests/test_shop.py", 9, "", "assert 2 == 3", "tests/test_shop.py::test_total"),
+        StepFinding("tests/test_shop.py", 9, "", "assert 2 == 3", "tests/test_shop.py::test_total"),
     )
     assert "assert 2 == 3" in step.output
 
@@ -312,7 +314,7 @@ def test_what_is_private_across_the_parts_of_an_event() -> None:
 
 def test_no_colour_hides_a_secret_in_an_event() -> None:
     error = "Exit code 1\n" + "\x1b[m".join(_HALVES)
-    body = bodies.body({"error": error, "tool_input": {"command": "make"}})
+    body = event_bodies.body({"error": error, "tool_input": {"command": "make"}})
     assert _HALVES[1] not in body
 
 
@@ -497,9 +499,9 @@ def test_other_tools(said: Event, expected: object) -> None:
 def test_what_is_left_out(tmp_path: Any) -> None:
     root = str(tmp_path)
 
-    def step(said: Event, found: Rules) -> str:
+    def step(said: Event, found: CaptureRules) -> str:
         result = capture.step_of(said._replace(folder=root), found, root)
-        return result.reason if isinstance(result, Dropped) else "taken"
+        return result.reason if isinstance(result, DroppedEvent) else "taken"
 
     write = used("Write", {}, file_path=f"{root}/secret/a.py", content="a")
     read = used("Read", {}, file_path=f"{root}/keep/a.log")
@@ -561,7 +563,7 @@ def test_commands_that_name_what_is_left_out(tmp_path: Any, command: str) -> Non
     (tmp_path / "link").symlink_to(tmp_path / "secret")
     named = rules(tmp=str(tmp_path), ignoring="secret/\nsub/hidden.txt\n")
     said = failed(command, "Exit code 1\nnot to be kept")._replace(folder=str(tmp_path))
-    assert capture.step_of(said, named, str(tmp_path)) == Dropped("the path is left out")
+    assert capture.step_of(said, named, str(tmp_path)) == DroppedEvent("the path is left out")
 
 
 def test_a_project_that_is_left_out_is_so_from_everywhere(tmp_path: Any) -> None:
@@ -574,7 +576,7 @@ def test_a_project_that_is_left_out_is_so_from_everywhere(tmp_path: Any) -> None
         used("Read", {}, file_path="../other/a.py"),
     ):
         step = capture.step_of(said._replace(folder=root), found, root)
-        assert step == Dropped("the path is left out")
+        assert step == DroppedEvent("the path is left out")
 
 
 def test_where_a_test_of_go_failed(tmp_path: Any) -> None:
@@ -665,4 +667,4 @@ def _is_fine(told: dict[str, Any]) -> None:
     name = str(told.get("hook_event_name"))
     event = kept(Heading(ID, "s", name, AT, ROOT, tool, None), told)
     found = capture.step_of(event, EVERYTHING, ROOT)
-    assert isinstance(found, Dropped) or steps.body(found)
+    assert isinstance(found, DroppedEvent) or steps.body(found)

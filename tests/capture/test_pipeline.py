@@ -12,9 +12,9 @@ import pytest
 from ctx import clock
 from ctx.agents.claude_code import payloads
 from ctx.capture import capture as policy
-from ctx.capture import events, pausing, pipeline, state, steps
-from ctx.capture.capture import Dropped
-from ctx.capture.pipeline import Skipped, Taken
+from ctx.capture import capture_pauses, event_store, pipeline, session_state, steps
+from ctx.capture.capture import DroppedEvent
+from ctx.capture.pipeline import CaptureCounts, SkippedEvent
 from ctx.capture.steps import Step
 from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
@@ -60,14 +60,14 @@ class Heard:
     def keep(self, *found: Event) -> None:
         with transaction(self.connection):
             for each in found:
-                events.keep(self.connection, each)
+                event_store.keep(self.connection, each)
 
     def used(self, tool: str, response: Any = None, /, **given: Any) -> Event:
         event = self.event("PostToolUse", tool, tool_input=given, tool_response=response)
         self.keep(event)
         return event
 
-    def take(self) -> Taken:
+    def take(self) -> CaptureCounts:
         return pipeline.take(self.memory, self.home)
 
     def steps(self) -> list[tuple[str, str, str]]:
@@ -100,7 +100,7 @@ def test_a_session_from_its_beginning_to_its_end(heard: Heard) -> None:
     heard.used("Bash", {"stdout": "1 passed in 0.01s"}, command="pytest")
     heard.keep(heard.event("Stop", last_assistant_message="Done."))
     heard.keep(heard.event("SessionEnd", reason="other"))
-    assert heard.take() == Taken(7, 1, 0, (SESSION,))
+    assert heard.take() == CaptureCounts(7, 1, 0, (SESSION,))
     assert heard.steps() == [
         ("mark", "", "began"),
         ("prompt", "", "Add the tax."),
@@ -111,7 +111,7 @@ def test_a_session_from_its_beginning_to_its_end(heard: Heard) -> None:
         ("mark", "", "ended"),
     ]
     assert heard.reasons() == [("dropped", "the tool is left out")]
-    session = state.get(heard.connection, SESSION)
+    session = session_state.get(heard.connection, SESSION)
     assert (session.project, session.status, session.request) == (
         "app",
         "completed",
@@ -122,7 +122,7 @@ def test_a_session_from_its_beginning_to_its_end(heard: Heard) -> None:
     ]
     # To do it again changes nothing.
     before = list(heard.connection.iterdump())
-    assert heard.take() == Taken()
+    assert heard.take() == CaptureCounts()
     assert list(heard.connection.iterdump()) == before
 
 
@@ -150,7 +150,7 @@ def test_what_was_seen_before(heard: Heard) -> None:
     ]
     # Also where somebody else took in what was before.
     heard.used("Read", {}, file_path=b)
-    assert heard.take() == Taken(0, 1, 0, ())
+    assert heard.take() == CaptureCounts(0, 1, 0, ())
 
 
 def test_what_two_hooks_are_told_of_a_prompt(heard: Heard) -> None:
@@ -161,7 +161,7 @@ def test_what_two_hooks_are_told_of_a_prompt(heard: Heard) -> None:
     ms = int(first.id[:13])
     heard.keep(first._replace(id=f"{ms + 40}-2-00000000"))
     heard.keep(first._replace(id=f"{ms + 9_000}-2-00000000"))
-    assert heard.take() == Taken(1, 1, 0, (SESSION,))
+    assert heard.take() == CaptureCounts(1, 1, 0, (SESSION,))
 
 
 @pytest.mark.parametrize(
@@ -206,14 +206,14 @@ def test_places(heard: Heard, tmp_path: Path) -> None:
     assert [step[1] for step in heard.steps()] == ["", "sub/b.py", *[f"{other}/b.py"] * 2]
     changed = heard.connection.execute("SELECT project, path, name FROM symbol_changes").fetchall()
     assert changed == [("other", "b.py", "f")]
-    assert state.get(heard.connection, SESSION).project == "app"
+    assert session_state.get(heard.connection, SESSION).project == "app"
 
 
 def test_what_a_pause_covers(heard: Heard) -> None:
     before, during, after = (heard.event("UserPromptSubmit", prompt=str(n)) for n in range(3))
     middle = int(during.id[:13])
-    pausing.pause(heard.home, ["*"], middle - 1_000, 0)
-    pausing.resume(heard.home, None, middle + 1_000)
+    capture_pauses.pause(heard.home, ["*"], middle - 1_000, 0)
+    capture_pauses.resume(heard.home, None, middle + 1_000)
     heard.keep(before, during, after)
     heard.take()
     assert [step[2] for step in heard.steps()] == ["0", "2"]
@@ -225,7 +225,7 @@ COMMIT = ("commit", "-q", "--allow-empty", "-m", "Begin")
 
 
 def test_a_pause_covers_a_working_tree_that_is_made_meanwhile(heard: Heard, tmp_path: Path) -> None:
-    pausing.pause(heard.home, [heard.folder], AT - 1_000, 0)
+    capture_pauses.pause(heard.home, [heard.folder], AT - 1_000, 0)
     later = tmp_path / "later"
     git("-C", heard.folder, "-c", "user.name=a", "-c", "user.email=a@b", *COMMIT)
     git("-C", heard.folder, "worktree", "add", "-q", str(later))
@@ -237,7 +237,7 @@ def test_a_pause_covers_a_working_tree_that_is_made_meanwhile(heard: Heard, tmp_
 def test_a_project_that_is_left_out(heard: Heard, client: Client) -> None:
     Path(client.home, "config.toml").write_text('[capture]\nignore_projects = ["app"]\n')
     heard.keep(heard.event("UserPromptSubmit", prompt="Go on."))
-    assert heard.take() == Taken(0, 1, 0, ())
+    assert heard.take() == CaptureCounts(0, 1, 0, ())
     assert heard.connection.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
     assert heard.connection.execute("SELECT body FROM events").fetchone() == ("",)
 
@@ -261,7 +261,7 @@ def test_what_is_left_out_is_never_written_down(heard: Heard, client: Client) ->
         spool.put(client.home, spool.new_id(AT), kind, json.dumps(told).encode())
     assert apply.events(heard.memory, client.home, 5.0).events == 4
     assert "mustnotbekept" not in "".join(heard.connection.iterdump())
-    assert heard.take() == Taken(0, 4, 0, ())
+    assert heard.take() == CaptureCounts(0, 4, 0, ())
     reasons = [reason for _, reason in heard.reasons()]
     assert sorted(reasons) == [
         *["the path is left out"] * 3,
@@ -272,10 +272,10 @@ def test_what_is_left_out_is_never_written_down(heard: Heard, client: Client) ->
 # What goes wrong
 
 
-def poison(word: str) -> Callable[..., Step | Dropped]:
+def poison(word: str) -> Callable[..., Step | DroppedEvent]:
     step_of = policy.step_of
 
-    def break_down(event: Event, *rest: Any) -> Step | Dropped:
+    def break_down(event: Event, *rest: Any) -> Step | DroppedEvent:
         if word in json.dumps(event.payload):
             raise KeyError(word)
         return step_of(event, *rest)
@@ -287,13 +287,13 @@ def test_an_event_that_cannot_be_taken(heard: Heard, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(policy, "step_of", poison("poison"))
     found = [heard.event("UserPromptSubmit", prompt=text) for text in ("one", "poison", "two")]
     heard.keep(*found)
-    assert heard.take() == Taken(2, 0, 0, (SESSION,))
-    assert heard.take() == Taken()
-    assert heard.take() == Taken(0, 0, 1, ())
-    assert heard.take() == Taken()
+    assert heard.take() == CaptureCounts(2, 0, 0, (SESSION,))
+    assert heard.take() == CaptureCounts()
+    assert heard.take() == CaptureCounts(0, 0, 1, ())
+    assert heard.take() == CaptureCounts()
     event = found[1]
     assert pipeline.skipped(heard.connection) == [
-        Skipped(event.id, SESSION, "UserPromptSubmit", event.at, None, "KeyError: 'poison'")
+        SkippedEvent(event.id, SESSION, "UserPromptSubmit", event.at, None, "KeyError: 'poison'")
     ]
     assert [step[2] for step in heard.steps()] == ["one", "two"]
 
@@ -306,7 +306,7 @@ def test_an_event_that_ends_the_process(heard: Heard, monkeypatch: pytest.Monkey
     """Those beside it are taken all the same, at the latest the next time."""
     step_of = policy.step_of
 
-    def die(event: Event, *rest: Any) -> Step | Dropped:
+    def die(event: Event, *rest: Any) -> Step | DroppedEvent:
         if event.text == "poison":
             raise Killed
         return step_of(event, *rest)
@@ -336,13 +336,13 @@ def test_what_is_the_fault_of_the_store_counts_against_nobody(
 
     heard.keep(heard.event("UserPromptSubmit", prompt="Go on."))
     with monkeypatch.context() as patch:
-        patch.setattr(state, "heard", refuse)
+        patch.setattr(session_state, "record_event", refuse)
         for _ in range(5):
             with pytest.raises(sqlite3.OperationalError):
                 heard.take()
     row = heard.connection.execute("SELECT status, attempts FROM events").fetchone()
     assert row == ("new", 0)
-    assert heard.take() == Taken(1, 0, 0, (SESSION,))
+    assert heard.take() == CaptureCounts(1, 0, 0, (SESSION,))
 
 
 # What is forgotten
@@ -364,7 +364,7 @@ def test_old_steps_are_forgotten_and_new_events_are_not(
         monkeypatch.setattr(clock, "now_ms", lambda days=days: AT + days * DAY_MS)
         assert pipeline.forget(heard.memory) == gone
     assert heard.connection.execute("SELECT status FROM events").fetchall() == [("new",)]
-    assert heard.take() == Taken(1, 0, 0, (SESSION,))
+    assert heard.take() == CaptureCounts(1, 0, 0, (SESSION,))
     Path(client.home, "config.toml").write_text("[capture]\nkeep_days = 365\n")
     assert pipeline.forget(heard.memory) == 0
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ctx import clock
 from ctx.agents.claude_code import payloads, transcript_events
-from ctx.capture import events, pausing, pipeline, reconcile, state, switched_off
+from ctx.capture import capture_off, capture_pauses, event_store, pipeline, reconcile, session_state
 from ctx.hook_files import live, spool
 from ctx.hosts.events import Event, Heading
 from ctx.sqlite.connection import transaction
@@ -42,7 +42,7 @@ def hook_saw(event: Event, number: int) -> Event:
 def report(memory: Memory, *found: Event) -> None:
     with transaction(memory.user.connection):
         for each in found:
-            events.keep(memory.user.connection, each)
+            event_store.keep(memory.user.connection, each)
 
 
 def started(client: Client, transcript: Transcript, at_ms: int) -> Event:
@@ -88,8 +88,8 @@ def test_hooks_that_were_off_lose_nothing(client: Client, transcript: Transcript
         take(client, memory)
         assert reconcile.reconcile(memory, client.home, SESSION) == 0
         assert known(memory) == ALL
-        session = state.get(memory.user.connection, SESSION)
-        assert session.seen == transcript.path.stat().st_size
+        session = session_state.get(memory.user.connection, SESSION)
+        assert session.transcript_read == transcript.path.stat().st_size
         assert session.request.startswith("The sum of an order is wrong")
 
 
@@ -170,9 +170,9 @@ def test_what_was_said_while_ctx_was_paused_stays_out(
         report(memory, started(client, transcript, transcript.now_ms))
         take(client, memory)
         transcript.say("Before.")
-        pausing.pause(client.home, [pausing.EVERYWHERE], transcript.now_ms + 500, 0)
+        capture_pauses.pause(client.home, [capture_pauses.EVERYWHERE], transcript.now_ms + 500, 0)
         transcript.say("Meanwhile.")
-        pausing.resume(client.home, None, transcript.now_ms + 500)
+        capture_pauses.resume(client.home, None, transcript.now_ms + 500)
         transcript.say("Behind.")
         assert reconcile.reconcile(memory, client.home, SESSION) == 2
         take(client, memory)
@@ -190,9 +190,9 @@ def test_what_was_said_while_hooks_were_off_stays_out(
         transcript.now_ms += 60_000
         # A hook says so each time it is told to be off.
         for _ in range(2):
-            switched_off.off(client.home, SESSION, transcript.now_ms + 500)
+            capture_off.off(client.home, SESSION, transcript.now_ms + 500)
             transcript.say("Meanwhile.")
-        assert switched_off.on(client.home, SESSION, transcript.now_ms + 500)
+        assert capture_off.on(client.home, SESSION, transcript.now_ms + 500)
         transcript.say("Behind.")
         assert reconcile.reconcile(memory, client.home, SESSION) == 2
         bodies = memory.user.connection.execute("SELECT body FROM events").fetchall()
@@ -266,8 +266,8 @@ def test_a_transcript_that_is_written_anew_is_read_anew(
         transcript.path.write_text("")
         transcript.say("New.")
         assert reconcile.reconcile(memory, client.home, SESSION) == 1
-        session = state.get(memory.user.connection, SESSION)
-        assert session.seen == transcript.path.stat().st_size
+        session = session_state.get(memory.user.connection, SESSION)
+        assert session.transcript_read == transcript.path.stat().st_size
 
 
 @pytest.mark.parametrize("path", ["", "/nowhere/it.jsonl", "/"])

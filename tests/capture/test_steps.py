@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx.capture import steps
-from ctx.capture.steps import Done, Step
+from ctx.capture.steps import Step, SuccessfulStep
 from ctx.sqlite.connection import transaction
 from tests.memory import graphs
 
@@ -34,9 +34,9 @@ def test_what_was_done_well_is_what_its_steps_say(taken: list[Step]) -> None:
             " VALUES (?, 's', 'PostToolUse', '', 'step', ?)",
             [(f"{number:013d}-1-0", steps.body(step)) for number, step in enumerate(taken)],
         )
-        found = steps.done_well(graph.connection, "s")
+        found = steps.successful_steps(graph.connection, "s")
         expected = [
-            Done(step.kind, step.text, step.path, step.passed is True)
+            SuccessfulStep(step.kind, step.text, step.path, step.passed is True)
             for step in steps.of_session(graph.connection, "s")
             if step.kind in ("command", "write") and step.ok
         ]

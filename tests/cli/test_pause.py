@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
-from ctx.capture import pausing
+from ctx.capture import capture_pauses
 from tests.conftest import Ctx, git
 
 AT = 1_794_700_000_000
@@ -24,12 +24,12 @@ def test_everywhere(ctx: Ctx, folder: Path, surroundings: Path) -> None:
         f"  everywhere  {SINCE}  ctx resume\n"
         "`ctx resume` goes on.\n"
     )
-    assert pausing.is_paused(str(surroundings / ".ctx"), str(folder), AT)
+    assert capture_pauses.is_paused(str(surroundings / ".ctx"), str(folder), AT)
     again = ctx("pause")
     assert again.code == 0
     assert again.out.startswith("Paused already everywhere")
     assert ctx("resume").out == "No longer paused anywhere.\n"
-    assert not pausing.is_paused(str(surroundings / ".ctx"), str(folder), AT)
+    assert not capture_pauses.is_paused(str(surroundings / ".ctx"), str(folder), AT)
     again = ctx("resume")
     assert (again.code, again.out) == (0, "Nothing was paused.\n")
 
@@ -52,9 +52,9 @@ def test_a_project_in_all_its_working_trees(ctx: Ctx, repo: Path, surroundings: 
             {"folder": str(other), "since": SINCE, "until": until},
         ],
     }
-    assert pausing.is_paused(home, str(other), AT)
-    assert not pausing.is_paused(home, str(other), AT + 2 * 3_600_000)
-    assert not pausing.is_paused(home, str(surroundings), AT)
+    assert capture_pauses.is_paused(home, str(other), AT)
+    assert not capture_pauses.is_paused(home, str(other), AT + 2 * 3_600_000)
+    assert not capture_pauses.is_paused(home, str(surroundings), AT)
     ctx("pause")
     still = ctx("resume", "--project", "-C", str(other)).out
     assert still == f"No longer paused in app.\nStill paused:\n  everywhere  {SINCE}  ctx resume\n"

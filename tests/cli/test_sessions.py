@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
-from ctx.capture import pipeline, reconcile, state
+from ctx.capture import pipeline, reconcile, session_state
 from ctx.sqlite.connection import transaction
 from tests.capture.conversations import Client
 from tests.capture.transcripts import Transcript, fix
@@ -23,13 +23,15 @@ def client(repo: Path, surroundings: Path) -> Client:
     return Client(surroundings / ".ctx", repo)
 
 
-def take_in(client: Client, transcript: Transcript, status: state.Status = "completed") -> None:
+def take_in(
+    client: Client, transcript: Transcript, status: session_state.Status = "completed"
+) -> None:
     with client.memory() as memory:
         path = str(transcript.path)
-        for _ in reconcile.taking_in(memory, client.home, transcript.session, path):
+        for _ in reconcile.ingest_transcript(memory, client.home, transcript.session, path):
             pipeline.take(memory, client.home)
         with transaction(memory.user.connection):
-            state.end(memory.user.connection, transcript.session, status)
+            session_state.end(memory.user.connection, transcript.session, status)
 
 
 def remember(client: Client) -> str:
@@ -211,12 +213,12 @@ def test_a_deleted_session_does_not_come_back_out_of_its_transcript(
     ctx("sessions", "delete", "5dd6", "--yes")
     transcript = worked.transcripts / f"{SESSION}.jsonl"
     with worked.memory() as memory:
-        pieces = reconcile.taking_in(memory, worked.home, SESSION, str(transcript))
+        pieces = reconcile.ingest_transcript(memory, worked.home, SESSION, str(transcript))
         assert sum(piece.events for piece in pieces) == 0
         again = Transcript(worked.transcripts, SESSION, str(worked.folder))
         again.now_ms = clock.now_ms() + 60_000
         again.say("It goes on.")
-        pieces = reconcile.taking_in(memory, worked.home, SESSION, str(transcript))
+        pieces = reconcile.ingest_transcript(memory, worked.home, SESSION, str(transcript))
         assert sum(piece.events for piece in pieces) == 1
 
 

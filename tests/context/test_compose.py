@@ -8,21 +8,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import tokens
-from ctx.context.compose import Composed, Entry, Frame, LeftOut, compose
+from ctx.context.compose import ComposedText, ContextEntry, ContextFrame, OmittedNodes, compose
 from ctx.errors import BudgetExceeded
 from tests import effort
 
 AT = "2026-01-20T10:00:00Z"
 
 
-def composed(entries: list[Entry], budget: int = 50_000) -> Composed:
-    return compose(iter(entries), lambda shown: LeftOut(len(entries) - shown), budget, Frame(AT))
+def composed(entries: list[ContextEntry], budget: int = 50_000) -> ComposedText:
+    return compose(
+        iter(entries), lambda shown: OmittedNodes(len(entries) - shown), budget, ContextFrame(AT)
+    )
 
 
-def entry(number: int, tier: str | None = None, content: str = "Text", type: str = "fact") -> Entry:
+def entry(
+    number: int, tier: str | None = None, content: str = "Text", type: str = "fact"
+) -> ContextEntry:
     tags = ("project:shop", tier) if tier else ("project:shop",)
     kept = tier == "tier:pinned"
-    return Entry(f"{type}:{number:012}", type, tier, content, tags, kept=kept)
+    return ContextEntry(f"{type}:{number:012}", type, tier, content, tags, kept=kept)
 
 
 def test_the_whole_format() -> None:
@@ -146,9 +150,11 @@ def test_only_so_much_is_read_as_may_be_shown() -> None:
             read += 1
             yield entry(read, "tier:reference", content)
 
+    more = OmittedNodes(500, or_more=True)
     for content in ("some text", "x" * 10_000):
         read = 0
-        done = compose(endless(content), lambda _: LeftOut(500, or_more=True), 1_000, Frame(AT))  # type: ignore[arg-type]
+        entries = endless(content)
+        done = compose(entries, lambda _: more, 1_000, ContextFrame(AT))  # type: ignore[arg-type]
         assert read < 200
         assert ", 500+ left out," in done.text
 
@@ -171,7 +177,7 @@ ENTRIES = st.tuples(
 
 @settings(max_examples=effort.times(400), deadline=None, derandomize=True)
 @given(ENTRIES, st.integers(0, 1_500))
-def test_no_budget_is_ever_exceeded(entries: list[Entry], budget: int) -> None:
+def test_no_budget_is_ever_exceeded(entries: list[ContextEntry], budget: int) -> None:
     try:
         done = composed(entries, budget)
     except BudgetExceeded:
@@ -187,7 +193,7 @@ def test_no_budget_is_ever_exceeded(entries: list[Entry], budget: int) -> None:
 
 @settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(ENTRIES)
-def test_nothing_is_left_out_where_there_is_room(entries: list[Entry]) -> None:
+def test_nothing_is_left_out_where_there_is_room(entries: list[ContextEntry]) -> None:
     whole = composed(entries, 10**9)
     assert whole.left_out.nodes == 0
     # Each item and each heading is rounded up, and the frame is reckoned with long numbers.

@@ -8,7 +8,7 @@ import pytest
 
 from ctx import clock, layout
 from ctx.context import contexts, layers
-from ctx.context.contexts import Context, Item, Key
+from ctx.context.contexts import Context, ContextItem, ContextKey
 from ctx.ids import NodeId, Ulid
 from ctx.layout import Place
 from ctx.memory import pending
@@ -21,17 +21,17 @@ from tests.memory import graphs
 DAY_MS = 86_400_000
 HERE = Place("/work/app", "app", "current_task:app:main")
 ONE, OTHER = (NodeId(Ulid(f"01KF{number:022d}")) for number in (1, 2))
-CONTEXT = Context("Text, 更新.\n", 9, (Item(ONE, "fact:01KF00000001", "2026", 7, "0a0b"),))
+CONTEXT = Context("Text, 更新.\n", 9, (ContextItem(ONE, "fact:01KF00000001", "2026", 7, "0a0b"),))
 
 
-def keep(graph: Graph, key: Key, context: Context = CONTEXT) -> None:
+def keep(graph: Graph, key: ContextKey, context: Context = CONTEXT) -> None:
     with transaction(graph.connection):
         contexts.keep(graph.connection, key, context, clock.iso(clock.now_ms()))
 
 
 def test_what_was_kept_is_ready() -> None:
     with graphs.graph() as graph:
-        key = Key(HERE, "")
+        key = ContextKey(HERE, "")
         assert contexts.ready(graph.connection, key) is None
         keep(graph, key)
         assert contexts.ready(graph.connection, key) == CONTEXT
@@ -46,16 +46,16 @@ def test_what_was_kept_is_ready() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        Key(HERE._replace(folder="/work/app2"), ""),
-        Key(HERE._replace(project="renamed"), ""),
-        Key(HERE._replace(project=None), ""),
-        Key(HERE, "3000"),
-        Key(HERE, "", part=2),
+        ContextKey(HERE._replace(folder="/work/app2"), ""),
+        ContextKey(HERE._replace(project="renamed"), ""),
+        ContextKey(HERE._replace(project=None), ""),
+        ContextKey(HERE, "3000"),
+        ContextKey(HERE, "", part=2),
     ],
 )
-def test_another_place_has_another_context(other: Key) -> None:
+def test_another_place_has_another_context(other: ContextKey) -> None:
     with graphs.graph() as graph:
-        keep(graph, Key(HERE, ""))
+        keep(graph, ContextKey(HERE, ""))
         assert contexts.ready(graph.connection, other) is None
         keep(graph, other, CONTEXT._replace(text="Another."))
         found = contexts.ready(graph.connection, other)
@@ -66,9 +66,9 @@ def test_another_place_has_another_context(other: Key) -> None:
 def test_parts_stand_beside_each_other() -> None:
     with graphs.graph() as graph:
         for part in (1, 2):
-            keep(graph, Key(HERE, "", part), CONTEXT._replace(text=f"Part {part}."))
+            keep(graph, ContextKey(HERE, "", part), CONTEXT._replace(text=f"Part {part}."))
         for part in (1, 2):
-            found = contexts.ready(graph.connection, Key(HERE, "", part))
+            found = contexts.ready(graph.connection, ContextKey(HERE, "", part))
             assert found is not None
             assert found.text == f"Part {part}."
 
@@ -92,15 +92,15 @@ def test_no_change_of_memory_leaves_it_ready(name: str) -> None:
             for node_id in (ONE, OTHER):
                 change.add_node("fact", "Text.", node_id=node_id)
             change.tag(ONE, "tier:working")
-        keep(graph, Key(HERE, ""))
+        keep(graph, ContextKey(HERE, ""))
         with changing(graph, name, graphs.WHO) as change:
             CHANGES[name](change)
-        assert contexts.ready(graph.connection, Key(HERE, "")) is None
+        assert contexts.ready(graph.connection, ContextKey(HERE, "")) is None
 
 
 def test_what_is_no_memory_leaves_it_ready() -> None:
     with graphs.graph() as graph:
-        keep(graph, Key(HERE, ""))
+        keep(graph, ContextKey(HERE, ""))
         with changing(graph, "nothing", graphs.WHO):
             pass
         pending.put(graph, "recall_results:a", "[]")
@@ -108,7 +108,7 @@ def test_what_is_no_memory_leaves_it_ready() -> None:
         graph.connection.execute(
             "INSERT INTO events (id, session, event, at, body) VALUES ('1', 's', 'Stop', '', '{}')"
         )
-        assert contexts.ready(graph.connection, Key(HERE, "")) == CONTEXT
+        assert contexts.ready(graph.connection, ContextKey(HERE, "")) == CONTEXT
 
 
 def test_a_context_goes_there_and_back_as_it_is() -> None:
@@ -117,9 +117,9 @@ def test_a_context_goes_there_and_back_as_it_is() -> None:
             for number in range(5):
                 node_id = change.add_node("fact", f"Fact {number}: 更新 😀 `<!-- -->`")
                 change.tag(node_id, "tier:reference")
-        made = layers.context([graph.connection], layers.Wanted(None, None, 2_000))
-        keep(graph, Key(HERE, ""), made)
-        assert contexts.ready(graph.connection, Key(HERE, "")) == made
+        made = layers.context([graph.connection], layers.ContextRequest(None, None, 2_000))
+        keep(graph, ContextKey(HERE, ""), made)
+        assert contexts.ready(graph.connection, ContextKey(HERE, "")) == made
 
 
 def test_settings(tmp_path: Path) -> None:
@@ -150,9 +150,9 @@ def test_what_another_ctx_made_is_not_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with graphs.graph() as graph:
-        keep(graph, Key(HERE, contexts.settings(str(tmp_path), {})))
+        keep(graph, ContextKey(HERE, contexts.settings(str(tmp_path), {})))
         monkeypatch.setattr(contexts, "FORMAT", contexts.FORMAT + 1)
-        now = Key(HERE, contexts.settings(str(tmp_path), {}))
+        now = ContextKey(HERE, contexts.settings(str(tmp_path), {}))
         assert contexts.ready(graph.connection, now) is None
         assert contexts.is_default(now.settings)
 
@@ -161,16 +161,18 @@ def test_of_places_that_nobody_comes_back_to_nothing_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = clock.now_ms()
-    elsewhere = Key(HERE._replace(folder="/work/old"), "")
+    elsewhere = ContextKey(HERE._replace(folder="/work/old"), "")
     with graphs.graph() as graph:
-        for key, days in ((elsewhere, 0), (Key(HERE, ""), 20)):
+        for key, days in ((elsewhere, 0), (ContextKey(HERE, ""), 20)):
             monkeypatch.setattr(clock, "now_ms", lambda days=days: now + days * DAY_MS)
             keep(graph, key)
         for days, left in ((29, 2), (31, 1), (51, 0)):
             monkeypatch.setattr(clock, "now_ms", lambda days=days: now + days * DAY_MS)
             with transaction(graph.connection):
                 contexts.forget_old(graph.connection)
-            found = [contexts.ready(graph.connection, key) for key in (Key(HERE, ""), elsewhere)]
+            found = [
+                contexts.ready(graph.connection, key) for key in (ContextKey(HERE, ""), elsewhere)
+            ]
             assert found == [CONTEXT] * left + [None] * (2 - left)
 
 
@@ -189,9 +191,9 @@ def test_the_folders_of_a_working_tree_are_one_place(repo: Path, surroundings: P
 
 def test_another_day_has_another_context() -> None:
     with graphs.graph() as graph:
-        keep(graph, Key(HERE, "", day="20407 +0"))
-        assert contexts.ready(graph.connection, Key(HERE, "", day="20408 +0")) is None
-        assert contexts.ready(graph.connection, Key(HERE, "", day="20407 +0")) == CONTEXT
+        keep(graph, ContextKey(HERE, "", day="20407 +0"))
+        assert contexts.ready(graph.connection, ContextKey(HERE, "", day="20408 +0")) is None
+        assert contexts.ready(graph.connection, ContextKey(HERE, "", day="20407 +0")) == CONTEXT
 
 
 def test_what_is_wrong_is_said_while_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +205,9 @@ def test_what_is_wrong_is_said_while_it_is(tmp_path: Path, monkeypatch: pytest.M
         " Something is wrong with ctx: 3 events were skipped <\\!-- x; `ctx status`."
     )
     with graphs.graph() as graph:
-        wanted = layers.Wanted(None, None, 2_000, notice=contexts.notice(key, contexts.NO_STORE))
+        wanted = layers.ContextRequest(
+            None, None, 2_000, notice=contexts.notice(key, contexts.NO_STORE)
+        )
         assert "3 events were skipped" in layers.context([graph.connection], wanted).text
     now = clock.wall_ms()
     monkeypatch.setattr(clock, "wall_ms", lambda: now + DAY_MS + 1_000)

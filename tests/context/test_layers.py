@@ -12,7 +12,7 @@ from ctx import clock, tokens
 from ctx.config.schema import SETTINGS
 from ctx.context import contexts, default_view, layers
 from ctx.context.contexts import NOTHING, Context
-from ctx.context.layers import Wanted, Where
+from ctx.context.layers import CompactionState, ContextRequest
 from ctx.ids import NodeId, Ulid
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
@@ -24,7 +24,7 @@ from tests.memory import graphs
 from tests.packs.worked import change, learning, observation, session, step
 
 DAY_MS = 86_400_000
-ANYWHERE = Wanted(None, None, 2_000)
+ANYWHERE = ContextRequest(None, None, 2_000)
 
 
 def ident(number: int) -> NodeId:
@@ -57,7 +57,7 @@ def numbers(found: Context) -> list[int]:
     return [int(item.id[4:12]) for item in found.items]
 
 
-def shown(graph: Graph, wanted: Wanted = ANYWHERE) -> list[int]:
+def shown(graph: Graph, wanted: ContextRequest = ANYWHERE) -> list[int]:
     return numbers(layers.context([graph.connection], wanted))
 
 
@@ -130,17 +130,17 @@ def test_an_empty_memory() -> None:
 @pytest.mark.parametrize("budget", [100, 400, 401])
 def test_where_there_is_hardly_room_nodes_matter_more_than_the_preface(budget: int) -> None:
     with graph_of() as graph:
-        empty = layers.context([graph.connection], Wanted(None, None, budget))
+        empty = layers.context([graph.connection], ContextRequest(None, None, budget))
         assert (layers.EMPTY in empty.text) is (budget == 401)
     with graph_of(("fact", "Text", "tier:pinned")) as graph:
-        made = layers.context([graph.connection], Wanted(None, None, budget))
+        made = layers.context([graph.connection], ContextRequest(None, None, budget))
         assert numbers(made) == [1]
         assert (layers.PREFACE in made.text) is (budget == 401)
 
 
 def test_a_memory_is_not_called_empty_where_nothing_of_it_fits() -> None:
     with graph_of(("fact", "word " * 2_000, "tier:reference")) as graph:
-        made = layers.context([graph.connection], Wanted(None, None, 401))
+        made = layers.context([graph.connection], ContextRequest(None, None, 401))
         assert layers.EMPTY not in made.text
 
 
@@ -169,7 +169,7 @@ def test_the_same_text_whoever_makes_it_and_whenever(
     assert "We use SQLite; 更新 and 😀." in composed_by_the_hook
     assert "Of another project." not in composed_by_the_hook
     with client.memory() as memory:
-        wanted = Wanted("app", "oauth", 2_000)
+        wanted = ContextRequest("app", "oauth", 2_000)
         composed = layers.context([memory.user.connection], wanted)
         key = contexts.key_of(memory.place, client.home, {})
         assert contexts.ready(memory.user.connection, key) is None
@@ -305,7 +305,7 @@ def test_projects_and_tasks_are_seen_as_compose_sees_them(
             with client.memory() as memory:
                 if current:
                     task.start(memory, current)
-                wanted = Wanted(project, current, 2_000)
+                wanted = ContextRequest(project, current, 2_000)
                 made = layers.context([memory.user.connection], wanted)
                 # Outside of any project, an agent sees nothing of one.
                 visible = compose.VisibleNodes(project=project or "")
@@ -335,7 +335,7 @@ def test_a_project_whose_name_is_spelled_otherwise(
 def test_of_what_has_no_room_the_newest_is_shown_and_working_before_reference() -> None:
     nodes = [("fact", f"Fact {number} " + "word " * 30, "tier:reference") for number in range(40)]
     with graph_of(*nodes, ("fact", "Work", "tier:working"), ("fact", "Pin", "tier:pinned")) as made:
-        found = layers.context([made.connection], Wanted(None, None, 600))
+        found = layers.context([made.connection], ContextRequest(None, None, 600))
         count = len(found.items) - 2
         assert 3 < count < 20
         assert numbers(found) == [42, *range(40, 40 - count, -1), 41]
@@ -374,7 +374,7 @@ def test_parts_are_whole_and_small_and_together_everything(
 ) -> None:
     with graph_of(*nodes) as graph:
         parts = [
-            layers.context([graph.connection], Wanted(None, None, budget, part))
+            layers.context([graph.connection], ContextRequest(None, None, budget, part))
             for part in range(1, layers.parts(budget) + 1)
         ]
         every = [number for part in parts for number in numbers(part)]
@@ -396,27 +396,27 @@ def test_parts_are_whole_and_small_and_together_everything(
 def test_many_parts_show_what_one_budget_shows() -> None:
     nodes = [("fact", f"{number} " + "word " * 40, "tier:reference") for number in range(200)]
     with graph_of(*nodes) as graph:
-        one = layers.context([graph.connection], Wanted(None, None, 2_500))
+        one = layers.context([graph.connection], ContextRequest(None, None, 2_500))
         assert (layers.parts(2_500), layers.parts(2_501)) == (1, 2)
         budget = 20_000
         assert layers.parts(budget) == contexts.MOST_PARTS
         parts = [
-            layers.context([graph.connection], Wanted(None, None, budget, part))
+            layers.context([graph.connection], ContextRequest(None, None, budget, part))
             for part in range(1, contexts.MOST_PARTS + 1)
         ]
         assert parts[0] == one
         every = [number for part in parts for number in numbers(part)]
         assert every == list(range(200, 0, -1))[: len(every)]
         # A larger budget finds no more room: the client takes no more.
-        again = layers.context([graph.connection], Wanted(None, None, 1_000_000))
+        again = layers.context([graph.connection], ContextRequest(None, None, 1_000_000))
         assert again == one
 
 
 def test_a_part_behind_the_last_node_is_empty() -> None:
     with graph_of(("fact", "Text", "tier:pinned")) as graph:
-        second = layers.context([graph.connection], Wanted(None, None, 5_000, 2))
+        second = layers.context([graph.connection], ContextRequest(None, None, 5_000, 2))
         assert second.items == ()
-        third = layers.context([graph.connection], Wanted(None, None, 5_000, 99))
+        third = layers.context([graph.connection], ContextRequest(None, None, 5_000, 99))
         assert third.items == ()
 
 
@@ -424,7 +424,7 @@ def test_every_budget_that_can_be_set_has_room_for_the_frame() -> None:
     """The smallest that the configuration takes, also where a node must be named."""
     smallest = int(SETTINGS["context.budget"].low)
     with graph_of(*[("fact", "word " * 100, "tier:pinned")] * 9) as graph:
-        made = layers.context([graph.connection], Wanted(None, None, smallest))
+        made = layers.context([graph.connection], ContextRequest(None, None, smallest))
         assert made.tokens <= smallest
 
 
@@ -464,7 +464,7 @@ def test_what_changed() -> None:
             change.tag(ident(6), "tier:pinned")
             change.update_node(ident(7), metadata={"rationale": "because"})
             put(change, 9, "fact", "Of another project", "tier:pinned project:other")
-        found = layers.changed([graph.connection], Wanted("app", None, 2_000), before)
+        found = layers.changed([graph.connection], ContextRequest("app", None, 2_000), before)
         assert found.text == (
             f"""<!-- ctx: 4 nodes, {found.tokens} tokens -->
 
@@ -492,17 +492,19 @@ def test_what_changed() -> None:
 """
         )
         assert numbers(found) == [6, 7, 2, 8]
-        now = receipt_of(layers.context([graph.connection], Wanted("app", None, 2_000)))
-        assert layers.changed([graph.connection], Wanted("app", None, 2_000), now) == NOTHING
+        now = receipt_of(layers.context([graph.connection], ContextRequest("app", None, 2_000)))
+        assert (
+            layers.changed([graph.connection], ContextRequest("app", None, 2_000), now) == NOTHING
+        )
 
 
 def test_what_was_given_and_has_no_room_any_more_is_not_gone() -> None:
     with graph_of(("fact", "Old", "tier:reference")) as graph:
-        before = receipt_of(layers.context([graph.connection], Wanted(None, None, 400)))
+        before = receipt_of(layers.context([graph.connection], ContextRequest(None, None, 400)))
         with change_of(graph) as change:
             for number in range(2, 30):
                 put(change, number, "fact", "word " * 20, "tier:reference")
-        found = layers.changed([graph.connection], Wanted(None, None, 400), before)
+        found = layers.changed([graph.connection], ContextRequest(None, None, 400), before)
         assert 1 not in numbers(found)
         assert "No longer" not in found.text
 
@@ -511,7 +513,7 @@ def test_what_was_given_and_has_no_room_any_more_is_not_gone() -> None:
 def test_what_changed_in_a_later_part(part: int) -> None:
     nodes = [("fact", f"{number} " + "word " * 80, "tier:reference") for number in range(50)]
     with graph_of(*nodes) as graph:
-        wanted = Wanted(None, None, 7_000)
+        wanted = ContextRequest(None, None, 7_000)
         assert layers.parts(wanted.budget) == 3
         parts = [layers.context([graph.connection], wanted._replace(part=n)) for n in (1, 2, 3)]
         before = {key: value for each in parts for key, value in receipt_of(each).items()}
@@ -529,7 +531,7 @@ def test_what_changed_in_a_later_part(part: int) -> None:
 def test_however_much_is_gone_there_is_room_to_say_so(gone: int, budget: int) -> None:
     with graph_of(("fact", "New", "tier:reference")) as graph:
         before = {str(ident(number)): "" for number in range(10, 10 + gone)}
-        found = layers.changed([graph.connection], Wanted(None, None, budget), before)
+        found = layers.changed([graph.connection], ContextRequest(None, None, budget), before)
         assert "No longer in it: [node:01KF00000010]" in found.text
         assert found.tokens <= budget
         assert layers.units(found.text) <= layers.LARGEST_ANSWER
@@ -578,7 +580,7 @@ def test_where_an_agent_was_comes_first() -> None:
         ("open-question", "Why?", ""),
     ) as graph:
         first = layers.state([graph.connection], None, None, "")
-        made = layers.context([graph.connection], ANYWHERE, Where(first))
+        made = layers.context([graph.connection], ANYWHERE, CompactionState(first))
         body = made.text.partition(f"{layers.PREFACE}\n\n")[2]
         assert body == (
             """## Where you were
@@ -601,7 +603,7 @@ def test_where_an_agent_was_comes_first() -> None:
 """
         )
         # What is gone since is passed over.
-        again = layers.context([graph.connection], ANYWHERE, Where([ident(99), *first]))
+        again = layers.context([graph.connection], ANYWHERE, CompactionState([ident(99), *first]))
         assert again.text == made.text
 
 
@@ -612,7 +614,9 @@ def test_where_an_agent_was_has_no_more_room_than_there_is(
 ) -> None:
     with graph_of(*nodes) as graph:
         first = layers.state([graph.connection], None, None, "")
-        made = layers.context([graph.connection], Wanted(None, None, budget), Where(first))
+        made = layers.context(
+            [graph.connection], ContextRequest(None, None, budget), CompactionState(first)
+        )
         assert made.tokens == tokens.estimate(made.text) <= budget
         assert layers.units(made.text) <= layers.LARGEST_ANSWER
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ctx import clock, tokens
 from ctx.context import contexts, layers
 from ctx.context.contexts import LAYERS
-from ctx.context.layers import Wanted
-from ctx.context.limits import Limits
+from ctx.context.layer_limits import LayerLimits
+from ctx.context.layers import ContextRequest
 from ctx.layout import Place
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
@@ -20,7 +20,7 @@ from tests.memory import graphs
 from tests.packs import worked
 from tests.packs.worked import change, learning, node, observation, session
 
-HERE = Wanted("app", None, 2_000)
+HERE = ContextRequest("app", None, 2_000)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def graph() -> Iterator[Graph]:
         yield made
 
 
-def text_of(graph: Graph, wanted: Wanted = HERE) -> str:
+def text_of(graph: Graph, wanted: ContextRequest = HERE) -> str:
     return layers.context([graph.connection], wanted).text
 
 
@@ -173,7 +173,7 @@ def test_what_is_elsewhere_or_without_a_summary_is_left_out(graph: Graph) -> Non
     assert section(text, "Recent Sessions") == ["- [yesterday] Mine"]
     assert section(text, "Recently Changed Code") == ["a.py:", "  def a()  [MODIFIED]"]
     assert section(text, "Project Knowledge") == ["- Gotcha: Everywhere"]
-    nowhere = text_of(graph, Wanted(None, None, 2_000))
+    nowhere = text_of(graph, ContextRequest(None, None, 2_000))
     assert section(nowhere, "Recent Sessions") == ["- [yesterday] Of no project"]
     assert section(nowhere, "Recently Changed Code") == []
 
@@ -225,7 +225,7 @@ def test_learnings_by_certainty(graph: Graph) -> None:
         "- Pattern: Often",
         "- Pattern: Seldom",
     ]
-    sure = HERE._replace(limits=Limits(least_confidence=700))
+    sure = HERE._replace(limits=LayerLimits(least_confidence=700))
     assert section(text_of(graph, sure), "Project Knowledge") == ["- Convention: A person's"]
 
 
@@ -354,7 +354,7 @@ def test_what_cannot_be_read_is_left_out_and_the_rest_stays(graph: Graph, table:
     assert ("Done" in made.text) is (table != "sessions")
     assert ("a.py" in made.text) is (table != "symbol_changes")
     assert set(made.skipped) > set(whole.skipped)
-    key = contexts.Key(Place("/app", "app", "t"), "")
+    key = contexts.ContextKey(Place("/app", "app", "t"), "")
     assert contexts.ready(graph.connection, key) is None
 
 
@@ -435,7 +435,7 @@ def test_each_layer_has_its_cap(graph: Graph) -> None:
     full(graph)
     made = layers.made([graph.connection], HERE)
     assert [share.name for share in made.shares] == list(LAYERS)
-    for share, cap in zip(made.shares, Limits(), strict=False):
+    for share, cap in zip(made.shares, LayerLimits(), strict=False):
         assert share.cap == cap
         assert cap * 0.8 < share.tokens <= cap + 60
         assert share.shown
@@ -451,7 +451,7 @@ def test_caps_scale_with_the_budget(graph: Graph, budget: int) -> None:
     made = layers.made([graph.connection], HERE._replace(budget=budget))
     assert all(share.shown for share in made.shares)
     assert made.context.tokens <= budget
-    for share, cap in zip(made.shares, Limits(), strict=False):
+    for share, cap in zip(made.shares, LayerLimits(), strict=False):
         assert share.cap <= cap * budget // 2_000
 
 
@@ -491,7 +491,7 @@ def test_pinned_nodes_take_what_they_need_from_the_others(graph: Graph) -> None:
 
 def test_a_layer_without_a_cap_is_off(graph: Graph) -> None:
     full(graph)
-    limits = Limits(sessions=0, past_work=0)
+    limits = LayerLimits(sessions=0, past_work=0)
     made = layers.context([graph.connection], HERE._replace(limits=limits))
     assert {each.layer for each in made.items} == {"memory", "code", "learnings"}
 
@@ -500,7 +500,7 @@ def test_so_many_are_listed_at_most(graph: Graph) -> None:
     for number in range(10):
         session(graph, f"s{number}", number + 1, completed=f"Session {number}")
         learning(graph, "gotcha", f"Learning {number}")
-    limits = Limits(most_sessions=3, most_learnings=2)
+    limits = LayerLimits(most_sessions=3, most_learnings=2)
     made = layers.made([graph.connection], HERE._replace(limits=limits))
     shares = {each.name: each for each in made.shares}
     assert (shares["sessions"].shown, shares["sessions"].left_out) == (3, 7)
@@ -561,10 +561,10 @@ def test_another_day_changes_no_more_than_the_ages(
 
 def test_what_sessions_do_makes_a_context_old(graph: Graph) -> None:
     place = Place("/app", "app", "t")
-    seen = {contexts.heard(graph.connection, "app")}
+    seen = {contexts.sessions_digest(graph.connection, "app")}
 
     def is_new() -> bool:
-        now = contexts.heard(graph.connection, "app")
+        now = contexts.sessions_digest(graph.connection, "app")
         is_other = now not in seen
         seen.add(now)
         return is_other
@@ -587,6 +587,6 @@ def test_what_sessions_do_makes_a_context_old(graph: Graph) -> None:
     )
     assert not is_new()
     graph.connection.execute("DELETE FROM sessions WHERE id = 's1'")
-    now = contexts.heard(graph.connection, "app")
+    now = contexts.sessions_digest(graph.connection, "app")
     assert now == ""
-    assert contexts.at(graph.connection, contexts.Key(place, "1"))[1] == "1\t\t\t\t"
+    assert contexts.at(graph.connection, contexts.ContextKey(place, "1"))[1] == "1\t\t\t\t"

@@ -10,7 +10,7 @@ import pytest
 
 from ctx.cli.main import main
 from ctx.config.resolve import load
-from ctx.context import beside
+from ctx.context import project_store_context
 from ctx.hook_files import spool
 from ctx.layout import project_at
 from ctx.objects.repository import Repository
@@ -176,12 +176,14 @@ def test_a_clone_that_had_an_index_of_before(at: Planted, tmp_path: Path) -> Non
     assert WORD in at.ctx(*there).out
     scrub(at)
     keep(at, "scrubbed")
-    given = beside.read(at.talk.client.home, project_at(str(clone))).connection
+    given = project_store_context.read(at.talk.client.home, project_at(str(clone))).connection
     assert given is not None
     given.close()
     git("pull", "-q", cwd=clone)
     # A hook makes nothing, and so it has nothing to give.
-    assert beside.read(at.talk.client.home, project_at(str(clone))).connection is None
+    assert (
+        project_store_context.read(at.talk.client.home, project_at(str(clone))).connection is None
+    )
     assert WORD not in at.ctx(*there).out
     assert "[scrubbed]" in at.ctx(*there).out
     assert at.ctx("-C", str(clone), "debug", "verify").code == 0

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ctx import clock, layout
-from ctx.capture import deleted, events
+from ctx.capture import deleted_sessions, event_store
 from ctx.context import contexts, layers
 from ctx.errors import DatabaseFailure, DiskFailure
 from ctx.hook_files import spool
@@ -610,7 +610,7 @@ def test_what_waits_of_a_session_that_is_deleted_stays_away(
     client: Client, conversation: Conversation
 ) -> None:
     leave(client, conversation.said("UserPromptSubmit", prompt="Before"), "prompt-submit")
-    deleted.add(client.home, conversation.session, clock.now_ms())
+    deleted_sessions.add(client.home, conversation.session, clock.now_ms())
     client.apply()
     with client.memory() as memory:
         count = memory.user.connection.execute("SELECT count(*) FROM events").fetchone()
@@ -772,7 +772,7 @@ def test_commands_that_come_while_events_are_taken_in(
     for number in range(1_000):
         spool.put(client.home, spool.new_id(number), "post-tool-use", said)
     left: list[int] = []
-    keep = events.keep
+    keep = event_store.keep
 
     def keep_and_answer(connection: Connection, event: Event) -> None:
         keep(connection, event)
@@ -781,7 +781,7 @@ def test_commands_that_come_while_events_are_taken_in(
         elif event.name == "Stop":
             left.append(len(client.waiting()))
 
-    monkeypatch.setattr(events, "keep", keep_and_answer)
+    monkeypatch.setattr(event_store, "keep", keep_and_answer)
     applied = client.apply()
     assert (stops(applied), applied.events) == ([(1, 0, 0)] * 3, 1_000)
     assert known(client) == ["After 0.", "After 500.", "After 999."]
@@ -801,7 +801,7 @@ def test_receipts_are_kept_once(client: Client, conversation: Conversation, ctx:
     Path(spool.path_of(client.home, name)).write_bytes(data)
     assert client.apply().receipts == 1
     with client.memory() as memory:
-        wanted = layers.Wanted("app", None, 2_000)
+        wanted = layers.ContextRequest("app", None, 2_000)
         made = layers.context([memory.user.connection], wanted)
         (receipt,) = receipts.newest(memory.user.connection, "app", 10)
         (item,) = made.items
@@ -854,7 +854,7 @@ def test_a_context_in_parts(client: Client, conversation: Conversation, ctx: Ctx
     client.apply()
     with client.memory() as memory:
         for part in (1, 2, 3):
-            wanted = layers.Wanted("app", None, 6_000, part)
+            wanted = layers.ContextRequest("app", None, 6_000, part)
             made = layers.context([memory.user.connection], wanted).text
             assert ready(client, client.folder, part) == made
             given = context_of(conversation.start("clear", "--part", str(part)))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.capture import pipeline, state, switched_off
+from ctx.capture import capture_off, pipeline, session_state
 from ctx.memory.graph import USER
 from ctx.operations import backfill, learnings, worker_round
 from ctx.operations.backfill import BackfillResult, Options
@@ -74,7 +74,7 @@ def test_a_session_that_was_to_be_kept_out(client: Client, claude: Path) -> None
     first, second = past(claude, str(client.folder), 2)
     began_ms = clock.parse_iso("2026-10-02T09:00:00Z")
     assert began_ms
-    switched_off.off(client.home, second.session, began_ms)
+    capture_off.off(client.home, second.session, began_ms)
     with client.memory() as memory:
         for dry_run in (True, False):
             done = run(memory, claude, dry_run=dry_run)
@@ -90,7 +90,7 @@ def test_sessions_of_the_past(client: Client, claude: Path) -> None:
         assert done.steps == 18
         assert done.observations >= 3
         assert done.size == sum(each.path.stat().st_size for each in every)
-        first = state.get(memory.user.connection, every[0].session)
+        first = session_state.get(memory.user.connection, every[0].session)
         assert first[:5] == (every[0].session, "app", str(client.folder), first.repository, "main")
         assert (first.status, first.head) == ("completed", None)
         assert (first.started_at, first.ended_at) == (
@@ -135,7 +135,7 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_doubled(
         (pipeline, "take"),
         (session_writer, "synthesise"),
         (learnings, "learn"),
-        (state, "saw"),
+        (session_state, "saw"),
     ):
         for turn in range(2):
             _interrupt(monkeypatch, other, claude, point, turn)
@@ -198,7 +198,7 @@ def test_what_is_known_of_a_folder_that_is_gone_is_not_everybodys(
     (gone,) = past(claude, "/nowhere/shop", 1)
     with client.memory() as memory:
         run(memory, claude)
-        assert state.get(memory.user.connection, gone.session).project == "shop"
+        assert session_state.get(memory.user.connection, gone.session).project == "shop"
         rows = memory.user.connection.execute(
             "SELECT count(*), sum(EXISTS (SELECT 1 FROM tags WHERE node_id = id"
             " AND tag = 'project:shop')) FROM nodes WHERE type IN ('observation', 'summary')"
@@ -250,7 +250,7 @@ def test_clocks_that_go_back_and_lines_that_are_there_twice(client: Client, clau
     with client.memory() as memory:
         (done,) = run(memory, claude).sessions
         assert done.steps == 7
-        assert state.get(memory.user.connection, "it").started_at == "2026-11-02T08:00:10Z"
+        assert session_state.get(memory.user.connection, "it").started_at == "2026-11-02T08:00:10Z"
 
 
 def test_how_sessions_ended_of_which_no_hook_said_so(client: Client, claude: Path) -> None:
@@ -266,7 +266,7 @@ def test_how_sessions_ended_of_which_no_hook_said_so(client: Client, claude: Pat
     ends["interrupted"].bash("make", "built")
     with client.memory() as memory:
         run(memory, claude)
-        found = state.all_of(memory.user.connection)
+        found = session_state.all_of(memory.user.connection)
         assert {each.id: each.status for each in found} == {name: name for name in ends}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.capture import state
+from ctx.capture import session_state
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.exchange import scrub_store as scrubbing
@@ -83,9 +83,9 @@ def scripted(asks: SynthesisModel) -> Scripted:
     return asks.backend
 
 
-def end(memory: Memory, session: str = "s1", status: state.Status = "completed") -> None:
+def end(memory: Memory, session: str = "s1", status: session_state.Status = "completed") -> None:
     with transaction(memory.user.connection):
-        state.end(memory.user.connection, session, status)
+        session_state.end(memory.user.connection, session, status)
 
 
 def now(memory: Memory, asks: SynthesisModel, session: str = "s1", **options: bool) -> Any:
@@ -135,7 +135,7 @@ def test_what_is_due(memory: Memory) -> None:
     voice = model_questions.voice(config(memory))
 
     def due() -> list[tuple[str, int]]:
-        session = state.get(memory.user.connection, "s1")
+        session = session_state.get(memory.user.connection, "s1")
         found = model_questions.due(memory.user.connection, session, voice)
         return [(each.kind, len(each.steps)) for each in found]
 
@@ -147,7 +147,7 @@ def test_what_is_due(memory: Memory) -> None:
     assert due() == [("steps", 6), ("summary", 1)]
     had(memory, "read: a.py\nread: b.py\nread: c.py\nread: d.py\n", "s2")
     end(memory, "s2")
-    session = state.get(memory.user.connection, "s2")
+    session = session_state.get(memory.user.connection, "s2")
     # Nobody has asked for anything.
     assert model_questions.due(memory.user.connection, session, voice) == []
 
@@ -334,7 +334,7 @@ def test_the_sessions_cap_is_no_cap_of_the_day(memory: Memory, ledger: Ledger) -
 def test_what_is_scrubbed_meanwhile_does_not_come_back(memory: Memory, ledger: Ledger) -> None:
     had(memory, FIX + SAID)
     connection = memory.user.connection
-    session = state.get(connection, "s1")
+    session = session_state.get(connection, "s1")
     scrub = model_questions.last_scrub(connection)
     question = model_questions.due(connection, session, model_questions.voice(config(memory)))[0]
     answer = asking(memory, ledger, FIXED).ask(question, None)
@@ -388,7 +388,7 @@ def _ids(memory: Memory) -> list[tuple[NodeId, str]]:
 
 def test_a_session_that_was_deleted_meanwhile(memory: Memory, ledger: Ledger) -> None:
     had(memory, FIX + SAID)
-    session = state.get(memory.user.connection, "s1")
+    session = session_state.get(memory.user.connection, "s1")
     voice = model_questions.voice(config(memory))
     question = model_questions.due(memory.user.connection, session, voice)[0]
     answer = asking(memory, ledger, FIXED).ask(question, None)
@@ -456,7 +456,7 @@ def test_a_model_with_a_small_context(memory: Memory, ledger: Ledger) -> None:
     small = Small()
     asks.backend = small
     voice = asks.voice()
-    session = state.get(memory.user.connection, "s1")
+    session = session_state.get(memory.user.connection, "s1")
     assert len(model_questions.due(memory.user.connection, session, voice)) > 1
     small.context_tokens = 1_024
     with pytest.raises(ModelFailure) as raised:
@@ -527,7 +527,7 @@ def test_a_session_is_asked_about_when_its_events_come_late(memory: Memory) -> N
     had(memory, FIX + SAID)
     connection = memory.user.connection
     synthesise(memory, "s1", is_over=False)
-    done = state.get(connection, "s1")
+    done = session_state.get(connection, "s1")
     voice = model_questions.voice(config(memory))
     late = "UPDATE events SET status = ? WHERE session = 's1' AND id < ?"
     with transaction(connection):
@@ -537,7 +537,7 @@ def test_a_session_is_asked_about_when_its_events_come_late(memory: Memory) -> N
     with transaction(connection):
         connection.execute(late, ("step", done.synthesised))
     synthesise(memory, "s1", is_over=False)
-    session = state.get(connection, "s1")
+    session = session_state.get(connection, "s1")
     # Nothing else of the session shows that something came.
     assert session == done
     assert len(model_questions.due(connection, session, voice)) == 1

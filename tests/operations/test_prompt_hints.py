@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock, tokens
-from ctx.capture.injected import without_injected
+from ctx.capture.injected_text import without_injected
 from ctx.memory import event_log
 from ctx.memory.changes import changing
 from ctx.operations.prompt_hints import MOST_TOKENS, NOTHING, PromptHints, prompt_hints

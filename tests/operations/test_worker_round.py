@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.capture import reconcile, state
+from ctx.capture import reconcile, session_state
 from ctx.operations import learnings, worker_round
 from ctx.operations.apply import NOTHING
 from ctx.operations.worker_round import WorkerRounds
@@ -108,7 +108,7 @@ def test_a_session_is_told_when_its_agent_rests(
     assert round_of(client, tending) == (SESSION,)
     assert round_of(client, tending) == ()
     with client.memory() as memory:
-        found = state.get(memory.user.connection, SESSION)
+        found = session_state.get(memory.user.connection, SESSION)
     assert found.status == "completed"
     assert found.summary
 
@@ -161,7 +161,7 @@ def test_a_session_whose_client_is_gone(
     assert round_of(client, tending) == (SESSION,)
     assert round_of(client, tending) == ()
     with client.memory() as memory:
-        assert state.get(memory.user.connection, SESSION).status == "interrupted"
+        assert session_state.get(memory.user.connection, SESSION).status == "interrupted"
 
 
 def test_one_part_that_fails_is_no_harm_to_the_others(

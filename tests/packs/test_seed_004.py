@@ -20,8 +20,8 @@ import pytest
 from ctx import tokens
 from ctx.config.schema import SETTINGS
 from ctx.context import layers
-from ctx.context.layers import Wanted
-from ctx.context.limits import Limits
+from ctx.context.layer_limits import LayerLimits
+from ctx.context.layers import ContextRequest
 from ctx.layout import UserStore
 from ctx.memory import event_log
 from ctx.memory.graph import Graph
@@ -29,7 +29,7 @@ from tests.capture.conversations import Client, context_of
 from tests.memory import graphs
 from tests.packs.worked import change, learning, node, observation, session
 
-HERE = Wanted("app", None, 2_000)
+HERE = ContextRequest("app", None, 2_000)
 HEADINGS = (
     "## Recent Sessions",
     "## Recently Changed Code",
@@ -167,7 +167,7 @@ class TestTokenEstimator:
         assert tokens.estimate("def authenticate(self, email: str, password: str) -> Token:") > 5
 
     def test_budget_math(self) -> None:
-        assert sum(Limits()[:6]) == SETTINGS["context.budget"].default == 2_000
+        assert sum(LayerLimits()[:6]) == SETTINGS["context.budget"].default == 2_000
 
 
 class TestContextBuilder:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.context.compose import Entry, item, short_item
+from ctx.context.compose import ContextEntry, item, short_item
 from ctx.project import authors
 
 
@@ -31,7 +31,7 @@ def test_a_name_stays_in_its_place(author: str) -> None:
     name = authors.name(author)
     assert name == authors.name(name), "it is a name already"
     assert 0 < len(name) <= 60
-    entry = Entry("fact:01HQ1A2B3C4D", "fact", None, "Text.", author=name)
+    entry = ContextEntry("fact:01HQ1A2B3C4D", "fact", None, "Text.", author=name)
     expected = f"- [fact:01HQ1A2B3C4D] (by {name}) Text."
     assert item(entry, with_tags=False) == short_item(entry, with_tags=False) == expected
     assert name.isprintable()
@@ -39,5 +39,5 @@ def test_a_name_stays_in_its_place(author: str) -> None:
 
 
 def test_beside_what_stands_below_its_label() -> None:
-    entry = Entry("fact:01HQ1A2B3C4D", "fact", None, "```\ncode\n```", author="Ada")
+    entry = ContextEntry("fact:01HQ1A2B3C4D", "fact", None, "```\ncode\n```", author="Ada")
     assert item(entry, with_tags=False).splitlines()[0] == "- [fact:01HQ1A2B3C4D] (by Ada)"

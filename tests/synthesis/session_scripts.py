@@ -16,8 +16,8 @@
 What stands indented belongs to the step above it. `@sub` behind the word is what a subagent did.
 """
 
-from ctx.capture.state import Session
-from ctx.capture.steps import Finding, Kind, Step, SymbolChange
+from ctx.capture.session_state import Session
+from ctx.capture.steps import Kind, Step, StepFinding, SymbolChange
 
 KINDS: dict[str, Kind] = {
     "prompt": "prompt",
@@ -94,7 +94,7 @@ def _detail(step: Step, line: str) -> Step:
         case "finding:":
             place, code, message, test = (part.strip() for part in rest.split("|"))
             path, _, number = place.partition(":")
-            finding = Finding(path, int(number) if number else None, code, message, test)
+            finding = StepFinding(path, int(number) if number else None, code, message, test)
             return step._replace(findings=(*step.findings, finding))
         case "new" | "modified" | "deleted":
             kind, name, *signature = rest.split(" ", 2)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.capture.steps import Finding, Kind, Step, SymbolChange
+from ctx.capture.steps import Kind, Step, StepFinding, SymbolChange
 from ctx.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,
@@ -38,7 +38,7 @@ COMMANDS = st.one_of(
 )
 PATHS = st.sampled_from(["src/a.py", "src/b.py", "tests/test_a.py", "/etc/x", "../y", "", "a b.c"])
 NAMES = st.text(string.ascii_letters + "._:[]", max_size=12)
-FINDINGS = st.builds(Finding, PATHS, st.none() | st.integers(0, 9), NAMES, TEXTS, NAMES)
+FINDINGS = st.builds(StepFinding, PATHS, st.none() | st.integers(0, 9), NAMES, TEXTS, NAMES)
 CHANGES = st.builds(
     SymbolChange,
     st.sampled_from(["new", "modified", "deleted"]),
@@ -196,7 +196,7 @@ def test_a_very_long_session() -> None:
     for number in range(10_000):
         at = f"2026-11-15T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}.000Z"
         base = Step(f"{1_794_700_800_000 + number}-1-0", "s1", at, "say")
-        test = Finding("src/a.py", 1, "KeyError", f"'{number}'", f"tests/a.py::test_{number}")
+        test = StepFinding("src/a.py", 1, "KeyError", f"'{number}'", f"tests/a.py::test_{number}")
         match number % 4:
             case 0:
                 steps.append(

@@ -1,20 +1,27 @@
-"""Capture: from what a hook reported to a step that is kept.
+"""Capture: turns what a hook reports into stored steps.
 
-    pipeline                from events to steps, as rounds run it; reconcile: what transcripts add
-    places                  where agents work, and what may be taken in there
-    events, bodies          what a hook reported, as it is kept until a step is made of it
-    capture, policy, steps  the step that it becomes, and what is left out; command_steps, shell,
-                            writes, symbols, secret_files: how each kind of event is read
-    private, injected       what is nobody's business, and what ctx itself gave to an agent
-    left_out                what is said instead of what was left out
-    pausing, switched_off   where and when nothing is taken in
+    pipeline                events to steps, run by the worker's rounds
+    reconcile               adds what only the transcript has
+    capture_places,
+    capture_rules           where agents work, and what may be captured there
+    event_store,
+    event_bodies            an event in the store, until it becomes a step
+    capture, steps          the step that an event becomes, or why it is dropped
+    command_steps,
+    shell_line              how a command ended
+    written_lines,
+    symbol_changes          which lines and which items of code a write changed
+    secret_files,
+    private_text            files and text that are never stored
+    injected_text           removes what ctx itself gave to an agent
+    excluded_text           whether a path, a command or a line names an ignored file
+    capture_pauses,
+    capture_off             where and when capture is off
     event_table,
-    session_table           what is asked about events and sessions in the store
-    state, deleted          what is known of a session, and which ones somebody has deleted
-    transcript              what the agent said, as its client wrote it down; transcript_events,
-                            transcript_files: what happened in a session, by the same files
-    read_markup             the commands that an agent has read, and would only repeat
+    session_table           queries about stored events and sessions
+    session_state           the status of a session
+    deleted_sessions        sessions that the user deleted
+    repeated_commands       commands that an agent read and may only repeat
 
-Capture never reads memory: what is remembered is asked for by nothing that takes in events. It
-owns the tables `events` and `sessions`.
+Capture never reads memory. It owns the tables `events`, `sessions` and `symbol_changes`.
 """

@@ -1,8 +1,8 @@
-"""How a command ended, as far as its step needs it.
+"""The outcome of a command, for its step.
 
-Whether tests passed is told by what they printed, also where somebody has thrown their exit code
-away. Of what went well only that is kept; of what went wrong what the tools complained about, and
-the ends of what was printed.
+Whether tests passed is read from their output, because the exit code may be lost in a pipe. For a
+command that succeeded only the success is stored; for one that failed, the diagnostics and the
+beginning and end of the output.
 """
 
 import os
@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.capture import shell
-from ctx.capture.injected import without_injected
-from ctx.capture.private import without_private
-from ctx.capture.shell import Line
-from ctx.capture.steps import Finding
+from ctx.capture import shell_line
+from ctx.capture.injected_text import without_injected
+from ctx.capture.private_text import without_private
+from ctx.capture.shell_line import CommandLine
+from ctx.capture.steps import StepFinding
 from ctx.hosts.tool_calls import Outcome
 
 if TYPE_CHECKING:
@@ -27,28 +27,30 @@ _LONGEST_NAME = 200
 _DEEPEST_MODULE = 12
 _OF_MODULE = re.compile(r"(?!.*\.\.)[\w-]+(?:\.[\w-]+)+/.{1,300}\.go\Z")
 STEERING = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
-"""What tells a terminal about colours and places."""
+"""Escape sequences for colours and cursor movement."""
 
 
-class Place(NamedTuple):
+class CommandPlace(NamedTuple):
     folder: str
     """Where it was run."""
     root: str
-    """Of the project."""
+    """The project's root."""
 
 
-class Ended(NamedTuple):
-    line: Line
+class FinishedCommand(NamedTuple):
+    line: CommandLine
     ok: bool
     exit_code: int | None
     passed: bool | None
-    findings: tuple[Finding, ...]
+    findings: tuple[StepFinding, ...]
     output: str
 
 
-def read(outcome: Outcome, command: str, place: Place, most_lines: int) -> Ended | str:
-    """How a command ended, or why that is nobody's business."""
-    line = shell.read(command)
+def read(
+    outcome: Outcome, command: str, place: CommandPlace, most_lines: int
+) -> FinishedCommand | str:
+    """How a command ended, or why it makes no step."""
+    line = shell_line.read(command)
     if not line.parts:
         return "it says nothing"
     if line.is_own:
@@ -57,7 +59,7 @@ def read(outcome: Outcome, command: str, place: Place, most_lines: int) -> Ended
     if not was_run:
         return "it was not run"
     if line.has_own:
-        return Ended(line, ok, exit_code, None, (), "")
+        return FinishedCommand(line, ok, exit_code, None, (), "")
     plain = _plain(output)
     report = None
     if plain.strip() and (not line.only_reads or (not ok and line.may_check_first)):
@@ -66,15 +68,15 @@ def read(outcome: Outcome, command: str, place: Place, most_lines: int) -> Ended
         report = diagnostics.read(plain, command)
     passed = _passed(report, line, exit_code)
     if ok and passed is not False:
-        return Ended(line, ok, exit_code, passed, (), _counted(report))
+        return FinishedCommand(line, ok, exit_code, passed, (), _counted(report))
     findings = _findings(report, place, line.folder)
-    return Ended(line, ok, exit_code, passed, findings, _ends(plain, most_lines))
+    return FinishedCommand(line, ok, exit_code, passed, findings, _ends(plain, most_lines))
 
 
-def _passed(report: "ToolReport | None", line: Line, exit_code: int | None) -> bool | None:
+def _passed(report: "ToolReport | None", line: CommandLine, exit_code: int | None) -> bool | None:
     if report and report.outcome:
         return report.outcome == "passed"
-    # What says nothing where all is well.
+    # Checkers that print nothing on success.
     return True if exit_code == 0 and line.checks else None
 
 
@@ -88,7 +90,9 @@ def _counted(report: "ToolReport | None") -> str:
     return ", ".join(f"{count:,} {word}" for count, word in (*every, skipped) if count)
 
 
-def _findings(report: "ToolReport | None", place: Place, into: str) -> tuple[Finding, ...]:
+def _findings(
+    report: "ToolReport | None", place: CommandPlace, into: str
+) -> tuple[StepFinding, ...]:
     if report is None:
         return ()
     errors = [each for each in report.diagnostics if each.severity == "error"]
@@ -98,7 +102,7 @@ def _findings(report: "ToolReport | None", place: Place, into: str) -> tuple[Fin
     return tuple(_finding(each, folders, place.root) for each in errors[:_MOST_FINDINGS])
 
 
-def _finding(found: "ToolDiagnostic", folders: Sequence[str], root: str) -> Finding:
+def _finding(found: "ToolDiagnostic", folders: Sequence[str], root: str) -> StepFinding:
     from ctx.code.diagnostics.diagnostic_model import is_foreign
 
     path, line = "", None
@@ -107,7 +111,7 @@ def _finding(found: "ToolDiagnostic", folders: Sequence[str], root: str) -> Find
             path, line = inside, span.start_line
             break
     message = "\n".join(found.message.split("\n")[:3])
-    return Finding(
+    return StepFinding(
         path,
         line,
         found.code[:_LONGEST_NAME],
@@ -117,7 +121,7 @@ def _finding(found: "ToolDiagnostic", folders: Sequence[str], root: str) -> Find
 
 
 def _inside(path: str, folders: Sequence[str], root: str) -> str:
-    """A path that a tool printed, from the project's root; empty where it leads elsewhere."""
+    """A path that a tool printed, relative to the project's root; empty if it is outside."""
     if "\0" in path or not root:
         return ""
     top = root.rstrip("/")
@@ -131,14 +135,14 @@ def _inside(path: str, folders: Sequence[str], root: str) -> str:
 
 
 def _in_module(path: str, top: str) -> str:
-    """A test of go is told with its module before it: only the end of that is a path."""
+    """A Go path that begins with a module name: only the end of it is a path here."""
     parts = path.split("/")[:_DEEPEST_MODULE]
     every = ("/".join(parts[count:]) for count in range(1, len(parts)))
     return next((each for each in every if os.path.lexists(os.path.join(top, each))), "")
 
 
 def _plain(output: str) -> str:
-    """An output as it was to be seen."""
+    """An output as a terminal displays it."""
     text = without_private(output)
     if "\x1b" in text:
         text = STEERING.sub("", text)

@@ -1,6 +1,6 @@
-"""What is asked about the events in the store: how many, which was the last, what is to be done.
+"""Queries about the stored events: how many there are, which is the last, what is pending.
 
-`events` writes them and `pipeline` makes steps of them; the table is theirs and this module's.
+`event_store` writes them and `pipeline` makes steps of them; the three own the table.
 """
 
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 _RESTING = ("Stop", "PreCompact", "SessionEnd", "SubagentStop")
-"""After these an agent waits, and there is something whole to tell."""
+"""After these events the agent waits, so a summary is worth making."""
 
 
 class EventRow(NamedTuple):
-    """An event without what it says."""
+    """An event without its body."""
 
     id: str
     session: str
@@ -26,8 +26,8 @@ class EventRow(NamedTuple):
     reason: str | None
 
 
-class GivenUp(NamedTuple):
-    """Events of which nothing could be made, for one reason; the last of them."""
+class SkipReason(NamedTuple):
+    """Events that were skipped for one reason, with the last of them."""
 
     reason: str
     events: int
@@ -37,8 +37,8 @@ class GivenUp(NamedTuple):
     tool: str | None
 
 
-class Changed(NamedTuple):
-    """What a session did to an item of code."""
+class ChangedItem(NamedTuple):
+    """How a session changed an item of code."""
 
     path: str
     name: str
@@ -50,30 +50,30 @@ class Changed(NamedTuple):
 
 
 def waiting(connection: Connection) -> int:
-    """How many there are of which nothing was made yet."""
-    # The words of the index: only so is it used.
+    """How many events are not processed yet."""
+    # SQLite uses the partial index only for this exact condition.
     return _number(connection, "SELECT count(*) FROM events WHERE status = 'new'")
 
 
 def skipped(connection: Connection, since: str = "") -> int:
-    """How many were given up."""
-    # The sign keeps SQLite from going by time, through all events.
+    """How many were skipped."""
+    # The `+` keeps SQLite from scanning all events by time.
     sql = "SELECT count(*) FROM events WHERE status = 'skipped' AND +at >= ?"
     return _number(connection, sql, since)
 
 
-def given_up(connection: Connection, most: int) -> list[GivenUp]:
-    # What stands beside a `max` is of the same row.
+def skip_reasons(connection: Connection, most: int) -> list[SkipReason]:
+    # In SQLite, bare columns next to `max` come from the same row.
     rows = connection.execute(
         "SELECT coalesce(reason, ''), count(*), max(at), session, event, tool FROM events"
         " WHERE status = 'skipped' GROUP BY 1 ORDER BY 3 DESC LIMIT ?",
         (most,),
     )
-    return [GivenUp._make(row) for row in rows]
+    return [SkipReason._make(row) for row in rows]
 
 
 def last_at(connection: Connection) -> str | None:
-    """When the newest of them happened."""
+    """The time of the newest event."""
     found: str | None = connection.execute("SELECT max(at) FROM events").fetchone()[0]
     return found
 
@@ -81,7 +81,7 @@ def last_at(connection: Connection) -> str | None:
 def newest(
     connection: Connection, wanted: Mapping[str, str], most: int
 ) -> tuple[list[EventRow], int]:
-    """The newest first, and how many there are; `wanted` has a `session`, a `status`, or both."""
+    """The newest events, and how many match; `wanted` has a `session`, a `status`, or both."""
     where = " AND ".join(f"{name} = ?" for name in ("session", "status") if name in wanted)
     where = f"WHERE {where}" if where else ""
     values = [wanted[name] for name in ("session", "status") if name in wanted]
@@ -109,7 +109,7 @@ def by_status(connection: Connection, session: str) -> dict[str, int]:
 
 
 def first_step(connection: Connection, session: str, after: str = "") -> str | None:
-    """The id of the first step behind an event; None where there is none."""
+    """The id of the first step after an event, or None."""
     sql = "SELECT min(id) FROM events WHERE session = ? AND id > ? AND +status = 'step'"
     found: str | None = connection.execute(sql, (session, after)).fetchone()[0]
     return found
@@ -127,7 +127,7 @@ def last(connection: Connection, session: str) -> str:
 
 
 def last_name(connection: Connection, session: str) -> str:
-    """What the last event is called; empty where there is none."""
+    """The name of the last event; empty if there is none."""
     row = connection.execute(
         "SELECT event FROM events WHERE session = ? ORDER BY id DESC LIMIT 1", (session,)
     ).fetchone()
@@ -135,7 +135,7 @@ def last_name(connection: Connection, session: str) -> str:
 
 
 def first_at(connection: Connection, session: str) -> str | None:
-    """When the first of them happened that is still there."""
+    """The time of the first stored event."""
     row = connection.execute(
         "SELECT at FROM events WHERE session = ? ORDER BY id LIMIT 1", (session,)
     ).fetchone()
@@ -143,7 +143,7 @@ def first_at(connection: Connection, session: str) -> str | None:
 
 
 def has_rested(connection: Connection, session: str, since: str) -> bool:
-    """Whether from an event on the agent has waited, or something was found to be well."""
+    """Whether the agent has waited, or a check has passed, since an event."""
     marks = ", ".join("?" * len(_RESTING))
     found = connection.execute(
         "SELECT 1 FROM events WHERE session = ? AND id >= ?"
@@ -153,16 +153,16 @@ def has_rested(connection: Connection, session: str, since: str) -> bool:
     return found.fetchone() is not None
 
 
-def changed(connection: Connection, session: str) -> tuple[Changed, ...]:
+def changed_items(connection: Connection, session: str) -> tuple[ChangedItem, ...]:
     rows = connection.execute(
         "SELECT path, name, kind, change FROM symbol_changes WHERE session = ? ORDER BY path, line",
         (session,),
     )
-    return tuple(Changed._make(row) for row in rows)
+    return tuple(ChangedItem._make(row) for row in rows)
 
 
 def forget_session(connection: Connection, session: str) -> None:
-    """Inside a transaction: all that was heard of a session."""
+    """Inside a transaction: delete everything captured from a session."""
     for table in ("events", "symbol_changes"):
         connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
 

@@ -1,12 +1,11 @@
-"""Make steps of what hooks and transcripts reported.
+"""Turn the events of hooks and transcripts into steps.
 
-`take` goes through the events of which nothing was made yet, the oldest first. An event and all
-that follows from it are written in one transaction: its step, its session, the items of code that
-it changed. So it may be interrupted anywhere, and run again.
+`take` processes pending events, oldest first. An event and all its consequences are written in one
+transaction: its step, its session, the items of code that it changed. So `take` can be interrupted
+anywhere and run again.
 
-Before an event is looked at it is written down that it will be. One that ends the process is
-looked at by itself the next time, and not at all after the third: it is skipped, with a reason,
-and the others are not held up.
+Each attempt is counted before it starts. An event that ends the process is processed alone next
+time, and skipped with a reason after the third attempt, so that it does not block the others.
 """
 
 import os
@@ -16,9 +15,17 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.capture import capture, event_table, events, state, steps, switched_off, symbols
-from ctx.capture.capture import Dropped
-from ctx.capture.places import Places
+from ctx.capture import (
+    capture,
+    capture_off,
+    event_store,
+    event_table,
+    session_state,
+    steps,
+    symbol_changes,
+)
+from ctx.capture.capture import DroppedEvent
+from ctx.capture.capture_places import CapturePlaces
 from ctx.capture.steps import DROPPED, SKIPPED, STEP, Step, SymbolChange
 from ctx.errors import ContentRefused, CtxError, GitFailure, UsageError
 from ctx.hook_files import spool
@@ -36,23 +43,23 @@ _FAULTS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError),
     *(TypeError, ValueError, ContentRefused, GitFailure, UsageError),
 )
-"""What may be wrong with one event, and with no other. What a disk or a store refuses is not."""
+"""Errors that one event can cause. Errors of the disk or the store are not among them."""
 _TRIED = "It was tried three times."
 _SEEN = "seen before"
 _PAUSED = "ctx was paused"
 _LEFT_OUT = "the path is left out"
 
 
-class Taken(NamedTuple):
+class CaptureCounts(NamedTuple):
     steps: int = 0
     dropped: int = 0
     skipped: int = 0
     sessions: tuple[str, ...] = ()
-    """Those that have steps now which they did not have before."""
+    """Sessions with new steps."""
 
 
-class Skipped(NamedTuple):
-    """An event of which nothing could be made."""
+class SkippedEvent(NamedTuple):
+    """An event that could not be processed."""
 
     id: str
     session: str
@@ -62,37 +69,37 @@ class Skipped(NamedTuple):
     reason: str
 
 
-def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> Taken:
-    """Make steps of all that waits."""
+def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> CaptureCounts:
+    """Process all pending events."""
     connection = memory.user.connection
     total = event_table.waiting(connection)
-    taking = _Taking(memory, home)
+    taking = _CaptureRun(memory, home)
     done, after = 0, ""
-    while found := events.waiting(connection, after, _BATCH, memory.environment.hosts):
+    while found := event_store.waiting(connection, after, _BATCH, memory.environment.hosts):
         batch = _batch(found)
         taking.take(batch)
         after = batch[-1][0].id
         done += len(batch)
         tick(done, max(done, total))
-    symbols.forget()
+    symbol_changes.forget()
     return taking.taken
 
 
-def skipped(connection: Connection, most: int = 100) -> list[Skipped]:
-    """What was given up, the newest first."""
+def skipped(connection: Connection, most: int = 100) -> list[SkippedEvent]:
+    """The skipped events, newest first."""
     rows = connection.execute(
         "SELECT id, session, event, at, tool, coalesce(reason, '') FROM events"
         " WHERE status = 'skipped' ORDER BY id DESC LIMIT ?",
         (most,),
     )
-    return [Skipped._make(row) for row in rows]
+    return [SkippedEvent._make(row) for row in rows]
 
 
 def forget(memory: Memory) -> int:
-    """Let go of old steps, and of the oldest where there are too many; how many that was.
+    """Delete old events, and the oldest if they take too much space; how many were deleted.
 
-    What was made of them stays. An event of which nothing was made yet is never forgotten, and
-    where there is too much, what memory was made of already goes first.
+    Memory made from them stays. Pending events are never deleted, and events that synthesis has
+    processed go first.
     """
     config = memory.environment.user_config
     due = clock.expired(config.integer("capture.keep_days"))
@@ -121,7 +128,7 @@ def forget(memory: Memory) -> int:
 
 
 def _batch(found: Sequence[tuple[Event, int]]) -> list[tuple[Event, int]]:
-    """As many as can be taken together: one that was tried before is taken alone."""
+    """As many events as can be processed together: one that failed before runs alone."""
     batch: list[tuple[Event, int]] = []
     for each in found:
         if each[1]:
@@ -130,23 +137,23 @@ def _batch(found: Sequence[tuple[Event, int]]) -> list[tuple[Event, int]]:
     return batch
 
 
-class _Taking:
-    """One run, and what it has found out about places and sessions on its way."""
+class _CaptureRun:
+    """One run of the pipeline, with its caches of places and sessions."""
 
     def __init__(self, memory: Memory, home: str) -> None:
         self._connection = memory.user.connection
         self._home = home
         self._hosts = memory.environment.hosts
-        self._places = Places(memory, home)
+        self._places = CapturePlaces(memory, home)
         self._homes: dict[str, Place] = {}
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _RecentSteps] = {}
         self._sessions: dict[str, None] = {}
         self._counts = dict.fromkeys((STEP, DROPPED, SKIPPED), 0)
 
     @property
-    def taken(self) -> Taken:
+    def taken(self) -> CaptureCounts:
         counts = self._counts
-        return Taken(counts[STEP], counts[DROPPED], counts[SKIPPED], tuple(self._sessions))
+        return CaptureCounts(counts[STEP], counts[DROPPED], counts[SKIPPED], tuple(self._sessions))
 
     def take(self, batch: Sequence[tuple[Event, int]]) -> None:
         self._count(batch, 1)
@@ -157,7 +164,7 @@ class _Taking:
                     if step is not None:
                         self._keep_alone(event, tries, step)
         except (sqlite3.Error, OSError, CtxError):
-            # It was not the fault of any event: as if none had been tried.
+            # No event caused this, so the attempt does not count.
             self._count(batch, -1)
             raise
 
@@ -168,52 +175,52 @@ class _Taking:
                 [(more, event.id) for event, _ in batch],
             )
 
-    def _made(self, event: Event, tries: int) -> "Step | Dropped | _Skipped | None":
-        """What becomes of an event; None: it is tried again another time."""
+    def _made(self, event: Event, tries: int) -> "Step | DroppedEvent | _Skip | None":
+        """The result for an event; None if it is to be tried again."""
         if tries >= _MOST_TRIES:
-            return _Skipped(_TRIED)
+            return _Skip(_TRIED)
         try:
             return self._step(event)
         except _FAULTS as error:
-            return _given_up(error, tries)
+            return _skip_after_retries(error, tries)
 
-    def _step(self, event: Event) -> Step | Dropped:
-        # Of an unknown host nothing can be made.
+    def _step(self, event: Event) -> Step | DroppedEvent:
+        # Raises for an unknown host.
         self._hosts.named(event.host)
         if self._places.is_paused(event.folder, spool.made_ms(event.id)):
-            return Dropped(_PAUSED)
+            return DroppedEvent(_PAUSED)
         here, home = self._places.at(event.folder), self._home_of(event)
         if closed := self._places.rules(home).closed:
-            return Dropped(closed)
+            return DroppedEvent(closed)
         if self._places.leaves_out(event):
-            return Dropped(_LEFT_OUT)
+            return DroppedEvent(_LEFT_OUT)
         step = capture.step_of(event, self._places.rules(here), here.folder)
         if isinstance(step, Step) and step.path and home.project not in (None, here.project):
-            # A session that only looks at another project says where that is.
+            # A path in another project is stored in full.
             return step._replace(path=os.path.join(here.folder, step.path))
         return step
 
     def _home_of(self, event: Event) -> Place:
-        """Where the session of an event works."""
+        """Where the session of an event runs."""
         if event.session not in self._homes:
-            session = state.find(self._connection, event.session)
+            session = session_state.find(self._connection, event.session)
             folder = session.folder if session and session.folder else event.folder
             self._homes[event.session] = self._places.at(folder)
         return self._homes[event.session]
 
-    def _keep_alone(self, event: Event, tries: int, made: "Step | Dropped | _Skipped") -> None:
-        """Inside a transaction: keep what became of an event, all of it or nothing."""
+    def _keep_alone(self, event: Event, tries: int, made: "Step | DroppedEvent | _Skip") -> None:
+        """Inside a transaction: store the result for an event, all of it or nothing."""
         self._connection.execute("SAVEPOINT event")
         try:
             self._keep(event, made)
         except _FAULTS as error:
             self._connection.execute("ROLLBACK TO event")
-            if given_up := _given_up(error, tries):
+            if given_up := _skip_after_retries(error, tries):
                 self._end(event, SKIPPED, given_up.reason)
         self._connection.execute("RELEASE event")
 
-    def _keep(self, event: Event, made: "Step | Dropped | _Skipped") -> None:
-        if isinstance(made, _Skipped):
+    def _keep(self, event: Event, made: "Step | DroppedEvent | _Skip") -> None:
+        if isinstance(made, _Skip):
             self._end(event, SKIPPED, made.reason)
             return
         here = self._places.at(event.folder)
@@ -221,17 +228,17 @@ class _Taking:
             self._places.rules(here).closed or self._places.rules(self._home_of(event)).closed
         )
         if is_closed:
-            # Somebody may read the transcript when it is open again.
-            switched_off.close(self._home, event.session, spool.made_ms(event.id))
-        elif made != Dropped(_PAUSED):
-            switched_off.reopen(self._home, event.session, spool.made_ms(event.id))
-            state.heard(self._connection, self._home, event, here, clock.now_ms())
+            # The transcript may be read when capture is on again.
+            capture_off.close(self._home, event.session, spool.made_ms(event.id))
+        elif made != DroppedEvent(_PAUSED):
+            capture_off.reopen(self._home, event.session, spool.made_ms(event.id))
+            session_state.record_event(self._connection, self._home, event, here, clock.now_ms())
         if isinstance(made, Step) and not self._seen_of(event.session).is_news(made):
-            made = Dropped(_SEEN)
-        if isinstance(made, Dropped):
+            made = DroppedEvent(_SEEN)
+        if isinstance(made, DroppedEvent):
             self._end(event, DROPPED, made.reason)
             return
-        # In its own project a file is known by its path from there, whoever has changed it.
+        # Symbol changes name a file by its path in its own project, whichever session made them.
         inside = made.path.removeprefix(f"{here.folder.rstrip('/')}/")
         _change_symbols(self._connection, made._replace(path=inside), here.project)
         self._end(event, STEP, None, steps.body(made))
@@ -244,21 +251,21 @@ class _Taking:
         )
         self._counts[status] += 1
 
-    def _seen_of(self, session: str) -> "_Seen":
+    def _seen_of(self, session: str) -> "_RecentSteps":
         if session not in self._seen:
-            self._seen[session] = _Seen(_last_steps(self._connection, session))
+            self._seen[session] = _RecentSteps(_last_steps(self._connection, session))
         return self._seen[session]
 
 
-class _Skipped(NamedTuple):
+class _Skip(NamedTuple):
     reason: str
 
 
-def _given_up(error: Exception, tries: int) -> _Skipped | None:
-    """Why nothing was made of an event, when it was tried often enough."""
+def _skip_after_retries(error: Exception, tries: int) -> _Skip | None:
+    """Skip an event after enough attempts; None before that."""
     if tries + 1 < _MOST_TRIES:
         return None
-    return _Skipped(f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
+    return _Skip(f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
 
 
 def _last_steps(connection: Connection, session: str) -> list[Step]:
@@ -270,31 +277,31 @@ def _last_steps(connection: Connection, session: str) -> list[Step]:
     return [steps.read(row) for row in reversed(rows)]
 
 
-class _Seen:
-    """The last steps of a session, for whoever asks whether another is news."""
+class _RecentSteps:
+    """The last steps of a session, to recognise a step that adds nothing."""
 
     def __init__(self, before: Iterable[Step]) -> None:
         self._files: dict[tuple[str, str], str] = {}
-        """What was read and not written since."""
+        """Files that were read and not written since."""
         self._said: dict[str, str] = {}
         self._last: dict[str, Step] = {}
         for step in before:
             self._add(step)
 
     def is_news(self, step: Step) -> bool:
-        """Whether a step says something new; it is remembered then."""
+        """Whether a step is new; if so it is remembered."""
         last = self._last.get(step.kind)
         match step.kind:
             case "read":
                 is_known = (step.path, step.text) in self._files
             case "say":
-                # Of a last message, the transcript has the parts.
+                # The transcript contains the parts of a last message.
                 words = _words(step.text)
                 is_known = words in self._said or (last and words in _words(last.text)) or False
             case "command":
                 is_known = last is not None and _content(last) == _content(step)
             case "prompt" | "mark":
-                # Two hooks that are told the same, rather than somebody who says it again.
+                # Two hooks got the same event, unless there is time between them.
                 is_known = last is not None and last.text == step.text and _at_once(last, step)
             case _:
                 is_known = False
@@ -308,7 +315,7 @@ class _Seen:
             self._files[step.path, step.text] = step.id
         elif step.kind == "write":
             self._files = {key: at for key, at in self._files.items() if key[0] != step.path}
-            # What is run after something was written may end in another way.
+            # After a write, the same command may end differently.
             self._last.pop("command", None)
         elif step.kind == "say":
             self._said[_words(step.text)] = step.id
@@ -323,11 +330,11 @@ def _content(step: Step) -> tuple[object, ...]:
 
 
 def _at_once(one: Step, other: Step) -> bool:
-    return abs(spool.made_ms(one.id) - spool.made_ms(other.id)) <= events.SAME_MS
+    return abs(spool.made_ms(one.id) - spool.made_ms(other.id)) <= event_store.SAME_MS
 
 
 def _change_symbols(connection: Connection, step: Step, project: str | None) -> None:
-    """Bring what a session did to the items of code to what one more write says."""
+    """Update the symbol changes of a session with one more write."""
     for each in step.changes:
         key = (step.session, step.path, each.name, each.kind)
         row = connection.execute(
@@ -352,7 +359,7 @@ def _change_symbols(connection: Connection, step: Step, project: str | None) -> 
 
 
 def _joined(before: str | None, each: SymbolChange) -> str | None:
-    """What has become of an item since the session began; None: it came and went."""
+    """The change of an item since the session began; None if it was added and deleted."""
     match before, each.change:
         case "new", "deleted":
             return None

@@ -1,11 +1,11 @@
-"""Bring what is known of a session to what its transcript says.
+"""Add to a session what only its transcript has.
 
-A hook that was off or killed has reported nothing, and none reports what the agent said. What is
-missing is stored as if a hook had just come with it; the rest of the way is the same.
+A hook that was off or killed reports nothing, and no hook reports the agent's messages. A missing
+event is stored as if a hook had just reported it; the pipeline does the rest.
 
-Everything is taken in once. A transcript's event has the same id whenever it is read; a tool call
-is known by its id, whoever reported it; a prompt by its words. A prompt that a hook has left in the
-spool stands in the transcript too: it waits until the spool was looked after.
+Every event is captured once. An event of a transcript has the same id whenever it is read; a tool
+call is identified by its id, whoever reports it, and a prompt by its words. A prompt that a hook
+left in the spool is in the transcript too: it waits until the spool has been read.
 """
 
 import json
@@ -15,9 +15,9 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.capture import deleted, events, state, switched_off
-from ctx.capture.places import Places
-from ctx.capture.state import Session
+from ctx.capture import capture_off, deleted_sessions, event_store, session_state
+from ctx.capture.capture_places import CapturePlaces
+from ctx.capture.session_state import Session
 from ctx.capture.steps import NEW
 from ctx.hook_files import spool
 from ctx.hosts.adapter import Transcripts
@@ -27,25 +27,25 @@ from ctx.memory import pending
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
-# A hook and the transcript see a prompt at different moments.
+# A hook and the transcript record a prompt at different moments.
 _SAME_PROMPT_MS = 600_000
 _SAME_CALL_MS = 5_000
 _MINUTE_MS = 60_000
 _BATCH = 64
 
 
-class Piece(NamedTuple):
-    """A part of a transcript that was taken in."""
+class TranscriptPiece(NamedTuple):
+    """A part of a transcript that was captured."""
 
     events: int
-    """How many of them nobody had reported."""
+    """How many of them no hook had reported."""
     size: int
     """Bytes."""
     problem: str
 
 
 class _Origin(NamedTuple):
-    """Where events are read from, and what is known of it."""
+    """The transcript that events are read from, and its session."""
 
     session: str
     path: str
@@ -53,38 +53,38 @@ class _Origin(NamedTuple):
     known: Session | None
     is_main: bool
     after: str = ""
-    """When the session was deleted, if it was: what is from before then stays away."""
+    """When the session was deleted, if it was; earlier events are ignored."""
 
 
 def reconcile(
     memory: Memory, home: str, session_id: str, goes_on: Callable[[], bool] = lambda: True
 ) -> int:
-    """Take in what is missing of a session; how many events that were.
+    """Capture the missing events of a session; how many there were.
 
-    Whoever has to end soon says so by `goes_on`: what is left is taken in the next time.
+    `goes_on` returns False to stop early: the rest is captured next time.
     """
-    session = state.find(memory.user.connection, session_id)
+    session = session_state.find(memory.user.connection, session_id)
     if session is None or not session.transcript:
         return 0
     news = 0
-    for piece in taking_in(memory, home, session_id, session.transcript):
+    for piece in ingest_transcript(memory, home, session_id, session.transcript):
         news += piece.events
         if not goes_on():
             break
     return news
 
 
-def taking_in(
+def ingest_transcript(
     memory: Memory, home: str, session_id: str, path: str, host: str = FIRST
-) -> Iterator[Piece]:
-    """Take in a transcript and those of its subagents, each piece durable by itself.
+) -> Iterator[TranscriptPiece]:
+    """Capture a transcript and those of its subagents, each piece durable by itself.
 
-    `host` wrote it, where nothing is known of the session yet.
+    `host` is the host of a session that is not known yet.
     """
-    known = state.find(memory.user.connection, session_id)
+    known = session_state.find(memory.user.connection, session_id)
     transcripts = memory.environment.hosts.named(known.client if known else host).transcripts
     began = (clock.parse_iso(known.started_at) or 0) if known else 0
-    gone_ms = deleted.at_ms(home, session_id)
+    gone_ms = deleted_sessions.at_ms(home, session_id)
     after = clock.iso(gone_ms) if gone_ms else ""
     main = _Origin(session_id, path, transcripts, known, is_main=True, after=after)
     yield from _pieces(memory, home, main)
@@ -92,31 +92,31 @@ def taking_in(
         yield from _pieces(memory, home, main._replace(path=each, is_main=False))
 
 
-def _pieces(memory: Memory, home: str, origin: _Origin) -> Iterator[Piece]:
+def _pieces(memory: Memory, home: str, origin: _Origin) -> Iterator[TranscriptPiece]:
     connection = memory.user.connection
-    start = _seen(connection, origin)
+    start = _read_position(connection, origin)
     while True:
         found = origin.transcripts.events(origin.path, start)
         news, is_whole = _missing_kept(memory, home, found.events, origin)
         if is_whole and found.seen != start:
             with transaction(connection):
-                _saw(connection, origin, found.seen)
+                _set_read_position(connection, origin, found.seen)
         if news or found.problem or found.seen > start:
-            yield Piece(news, max(0, found.seen - start), found.problem)
+            yield TranscriptPiece(news, max(0, found.seen - start), found.problem)
         if not is_whole or found.seen == start:
             return
         if origin.known is None:
-            # Whoever was given the piece has made the session of it.
+            # The caller has made the session from the piece.
             with transaction(connection):
-                _saw(connection, origin, found.seen)
+                _set_read_position(connection, origin, found.seen)
         start = found.seen
 
 
 def _missing_kept(
     memory: Memory, home: str, found: Sequence[Event], origin: _Origin
 ) -> tuple[int, bool]:
-    """How many were missing, and whether all of them could be looked at."""
-    connection, places = memory.user.connection, Places(memory, home)
+    """How many events were missing, and whether all of them could be checked."""
+    connection, places = memory.user.connection, CapturePlaces(memory, home)
     ours = [
         event
         for event in found
@@ -126,7 +126,7 @@ def _missing_kept(
     ]
     news = 0
     for first in range(0, len(ours), _BATCH):
-        # Nobody else waits for long.
+        # In small transactions, so that other writers do not wait for long.
         with transaction(connection):
             for event in ours[first : first + _BATCH]:
                 if _is_known(connection, event, memory.environment.hosts):
@@ -134,16 +134,16 @@ def _missing_kept(
                 made_ms = spool.made_ms(event.id)
                 if places.is_paused(event.folder, made_ms):
                     continue
-                if switched_off.was_off(home, event.session, made_ms):
+                if capture_off.was_off(home, event.session, made_ms):
                     continue
-                if event.name == state.PROMPT and _may_wait(memory, home, event):
+                if event.name == session_state.PROMPT and _may_wait(memory, home, event):
                     return news, False
-                news += events.keep(connection, places.allowed(event))
+                news += event_store.keep(connection, places.allowed(event))
     return news, True
 
 
 def _is_copied(event: Event, session: Session | None) -> bool:
-    """Whether it happened in the session that this one goes on from: its file begins with that."""
+    """Whether it happened in the session that this one continues: its transcript is copied."""
     return bool(session and session.goes_on_from and event.at < session.started_at)
 
 
@@ -152,11 +152,11 @@ def _is_known(connection: Connection, event: Event, hosts: Hosts) -> bool:
         return True
     if event.tool_use:
         return _is_known_call(connection, event)
-    return event.name == state.PROMPT and _is_known_prompt(connection, event, hosts)
+    return event.name == session_state.PROMPT and _is_known_prompt(connection, event, hosts)
 
 
 def _is_known_call(connection: Connection, event: Event) -> bool:
-    """Whether a call was reported, also by the session whose conversation this one copied."""
+    """Whether a call was reported, also by the session that this one was copied from."""
     rows = connection.execute(
         "SELECT id, session, folder FROM events WHERE tool_use = ?", (event.tool_use,)
     )
@@ -169,57 +169,57 @@ def _is_known_call(connection: Connection, event: Event) -> bool:
 
 
 def _is_known_prompt(connection: Connection, event: Event, hosts: Hosts) -> bool:
-    asked = state.request_of(event)
+    asked = session_state.request_of(event)
     made_ms = spool.made_ms(event.id)
     rows = connection.execute(
         "SELECT id, session, event, at, folder, tool, tool_use, status, body FROM events"
         " WHERE session = ? AND event = ? AND id BETWEEN ? AND ?",
         (
-            *(event.session, state.PROMPT),
+            *(event.session, session_state.PROMPT),
             *(f"{made_ms - _SAME_PROMPT_MS:013d}", f"{made_ms + _SAME_PROMPT_MS:013d}"),
         ),
     )
-    # Another line of the transcript is another prompt, whatever it says.
+    # Another line of the transcript is another prompt, even with the same text.
     reported = (row for row in rows if "-t-" not in row[0])
     return not asked or any(_request(row, hosts) == asked for row in reported)
 
 
 def _request(row: Sequence[str], hosts: Hosts) -> str:
-    """What a prompt that was reported asked for: as it came, or by the step made of it."""
+    """The request of a stored prompt: from its payload, or from its step."""
     *columns, status, body = row
     if status == NEW:
-        return state.request_of(events.restored(Heading._make(columns), body, hosts))
+        return session_state.request_of(event_store.restore(Heading._make(columns), body, hosts))
     try:
         text = json.loads(body).get("text")
     except (ValueError, AttributeError):
         return ""
-    return state.line_of(text) if isinstance(text, str) else ""
+    return session_state.line_of(text) if isinstance(text, str) else ""
 
 
 def _may_wait(memory: Memory, home: str, event: Event) -> bool:
-    """Whether a hook may have reported a prompt that nobody has taken in yet."""
+    """Whether the spool may hold this prompt, not captured yet."""
     if clock.now_ms() - spool.made_ms(event.id) > _SAME_PROMPT_MS:
         return False
     waiting = spool.waiting(home, spool.mark_of(home, memory.path))
     return any(spool.EVENTS.get(spool.kind_of(name)) == event.name for name in waiting)
 
 
-def _seen(connection: Connection, origin: _Origin) -> int:
+def _read_position(connection: Connection, origin: _Origin) -> int:
     if origin.is_main:
-        known = state.find(connection, origin.session)
-        return known.seen if known and known.transcript == origin.path else 0
+        known = session_state.find(connection, origin.session)
+        return known.transcript_read if known and known.transcript == origin.path else 0
     found = pending.read(connection, _key(origin)) or ""
     return int(found) if found.isdecimal() else 0
 
 
-def _saw(connection: Connection, origin: _Origin, seen: int) -> None:
+def _set_read_position(connection: Connection, origin: _Origin, seen: int) -> None:
     if origin.is_main:
-        state.saw(connection, origin.session, seen)
+        session_state.set_transcript_position(connection, origin.session, seen)
     else:
         pending.write(connection, _key(origin), str(seen), clock.iso(clock.now_ms()))
 
 
 def _key(origin: _Origin) -> str:
-    """Under which it waits for a day how much of a subagent's transcript was taken in."""
+    """The key in `pending` for how much of a subagent's transcript has been read."""
     agent = os.path.splitext(os.path.basename(origin.path))[0]
     return f"seen:{origin.session}:{agent}"

@@ -1,6 +1,6 @@
-"""Files that are there to hold secrets. That they were touched is kept, and nothing of their text.
+"""Files that usually hold secrets. That they were used is stored, but none of their text.
 
-They are told by their names: what is in them looks like anything.
+They are recognised by name, because their content can look like anything.
 """
 
 import posixpath
@@ -13,7 +13,7 @@ _NAMES = (
     *("*.asc", "*.gpg", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.tfvars"),
     *("secret.*", "secrets.*", "credentials.*", "service-account*.json", "kubeconfig"),
 )
-# Written for others to copy, or code that deals with secrets.
+# Templates, and code that handles secrets.
 _HARMLESS = (
     *("*.example", "*.sample", "*.template", "*.dist", "*.pub", "*.py", "*.rs", "*.go", "*.ts"),
     *("*.js", "*.tsx", "*.jsx", "*.java", "*.kt", "*.rb", "*.php", "*.cs", "*.c", "*.h", "*.cpp"),
@@ -21,7 +21,7 @@ _HARMLESS = (
 )
 
 
-def is_one(path: str) -> bool:
+def is_secret_file(path: str) -> bool:
     name = posixpath.basename(path.replace("\\", "/")).lower()
     return _has(name, _NAMES) and not _has(name, _HARMLESS)
 

@@ -1,13 +1,13 @@
-"""What is asked about the sessions in the store, and what becomes of their rows.
+"""Queries about stored sessions, and updates of their rows.
 
-`state` knows what a session is; the table is its and this module's.
+`session_state` and this module own the table.
 """
 
 from sqlite3 import Connection
 
 
 def newest(connection: Connection, project: str | None, most: int) -> list[tuple[str, str]]:
-    """The last sessions of a project (None: outside of any), by id, and when each was heard of."""
+    """Ids of the latest sessions of a project (None: outside projects), with their last event."""
     return connection.execute(
         "SELECT id, last_at FROM sessions WHERE project IS ? ORDER BY last_at DESC LIMIT ?",
         (project, most),
@@ -19,13 +19,13 @@ def count(connection: Connection) -> int:
 
 
 def folders(connection: Connection) -> list[str]:
-    """Where sessions were."""
+    """The folders in which sessions ran."""
     rows = connection.execute("SELECT DISTINCT folder FROM sessions ORDER BY folder")
     return [row[0] for row in rows]
 
 
 def transcripts(connection: Connection, most: int) -> list[str]:
-    """The files of transcripts, the one that was heard of last first."""
+    """Paths of transcripts, the most recently active first."""
     rows = connection.execute(
         "SELECT DISTINCT transcript FROM sessions WHERE transcript <> ''"
         " ORDER BY last_at DESC LIMIT ?",
@@ -34,9 +34,9 @@ def transcripts(connection: Connection, most: int) -> list[str]:
     return [row[0] for row in rows]
 
 
-def made_memory(connection: Connection, session: str, upto: str, summary: str | None) -> None:
-    """Inside a transaction: memory was made of its events up to one. The row may be gone, or newer
-    than what was read."""
+def set_synthesised(connection: Connection, session: str, upto: str, summary: str | None) -> None:
+    """Inside a transaction: record that synthesis has processed events up to one. The row may be
+    gone, or newer than what was read."""
     connection.execute(
         "UPDATE sessions SET synthesised = max(synthesised, ?), summary = coalesce(?, summary)"
         " WHERE id = ?",
@@ -44,14 +44,14 @@ def made_memory(connection: Connection, session: str, upto: str, summary: str | 
     )
 
 
-def expect_again(connection: Connection, session: str) -> None:
-    """Inside a transaction: memory is to be made of it anew."""
+def request_synthesis(connection: Connection, session: str) -> None:
+    """Inside a transaction: let synthesis process a session again."""
     connection.execute("UPDATE sessions SET synthesised = '' WHERE id = ?", (session,))
 
 
-def expect_late(connection: Connection) -> None:
-    """Inside a transaction: the same for each session of which an event came late, and has its
-    place among those that memory was made of already."""
+def request_synthesis_of_late_events(connection: Connection) -> None:
+    """Inside a transaction: the same for each session with a late event that sorts before events
+    which synthesis has already processed."""
     connection.execute(
         "UPDATE sessions SET synthesised = '' WHERE id IN"
         " (SELECT session FROM events WHERE status = 'new') AND EXISTS (SELECT 1 FROM events e"

@@ -1,8 +1,8 @@
-"""A step: what policy took of an event.
+"""A step: what capture stores of an event.
 
-It is small, without secrets, and says what was done rather than what it looked like: which file,
-which command and how it ended, which items of code a write has changed. Memory is made of steps
-alone. In the store a step is the body of its event.
+It is small, has no secrets, and records what was done: which file, which command and how it ended,
+which items of code a write changed. Synthesis reads only steps. In the store a step is the body of
+its event.
 """
 
 import json
@@ -12,17 +12,17 @@ from typing import Any, Literal, NamedTuple
 from ctx.redaction import redact
 
 Kind = Literal["prompt", "say", "read", "write", "command", "search", "plan", "agent", "mark"]
-"""What was asked, said, read, written, run, looked for, planned, given to a subagent; or a mark:
-the session began, went on, was compacted, or ended (`text` says which)."""
+"""A prompt, a message of the agent, a read, a write, a command, a search, a plan, a subagent; or a
+mark: the session began, continued, was compacted, or ended (see `text`)."""
 
 STEP = "step"
 NEW = "new"
 DROPPED = "dropped"
 SKIPPED = "skipped"
-"""What the `status` of an event can be."""
+"""The values of an event's `status`."""
 
 SAID = "AssistantMessage"
-"""What an agent said, which no hook reports: its transcript does."""
+"""A message of the agent. Only the transcript reports it, no hook does."""
 
 
 class SymbolChange(NamedTuple):
@@ -30,27 +30,27 @@ class SymbolChange(NamedTuple):
     """new, modified or deleted."""
     kind: str
     name: str
-    """From the file inward."""
+    """Qualified: from the outermost item of the file inward."""
     signature: str
     line: int
 
 
-class Finding(NamedTuple):
-    """What a compiler or a test complained about."""
+class StepFinding(NamedTuple):
+    """An error of a compiler or a failed test."""
 
     path: str
-    """From the project's root; empty where it names no file of the project."""
+    """Relative to the project's root; empty if it names no file of the project."""
     line: int | None
     code: str
     """`E0433`, `TS2304`, `AssertionError`."""
     message: str
     test: str
-    """The test that failed, where it is one."""
+    """The failed test, if it is one."""
 
 
 class Step(NamedTuple):
     id: str
-    """Of its event."""
+    """The id of its event."""
     session: str
     at: str
     kind: Kind
@@ -59,26 +59,26 @@ class Step(NamedTuple):
     agent: str = ""
     """The subagent that did it; empty: the agent itself."""
     text: str = ""
-    """The prompt, what was said, the command, the pattern, the plan, the mark."""
+    """The prompt, the message, the command, the pattern, the plan, or the mark."""
     path: str = ""
-    """The file, from the project's root with `/`; as it was named where it lies outside."""
+    """The file, relative to the project's root, with `/`; as written if it is outside."""
     ok: bool = True
     exit_code: int | None = None
     output: str = ""
-    """The end of what a failing command printed, or its beginning and end."""
-    findings: tuple[Finding, ...] = ()
+    """The end of a failed command's output, or its beginning and end."""
+    findings: tuple[StepFinding, ...] = ()
     passed: bool | None = None
-    """Whether tests or a compiler said that all is well; None where nobody said."""
+    """Whether tests or a compiler passed; None if neither ran."""
     changes: tuple[SymbolChange, ...] = ()
     added: int = 0
     removed: int = 0
-    """Lines of a write."""
+    """How many lines a write added and removed."""
     excerpt: str = ""
-    """The first lines of a write that changed, with `+` and `-`."""
+    """The first changed lines of a write, with `+` and `-`."""
 
 
-class Done(NamedTuple):
-    """As much of a step as shows how work is done."""
+class SuccessfulStep(NamedTuple):
+    """The part of a successful step that shows how work is done."""
 
     kind: Kind
     text: str
@@ -86,15 +86,15 @@ class Done(NamedTuple):
     passed: bool
 
 
-# No rule of redaction looks across it.
+# No redaction rule matches across it.
 _BREAK = "\n\0\n"
 
 
 def redacted(step: Step) -> Step:
-    """A step without secrets, as the last thing that is done to it.
+    """A step without secrets; the last change made to it.
 
-    Its event had none any more. But where something is taken out of the middle of a text, a colour
-    or what ctx gave, what stood on both sides of it may be a secret only now.
+    Its event is already redacted. But if something is removed from the middle of a text, such as an
+    escape sequence or injected text, its two sides may form a secret.
     """
     texts = [step.agent, step.text, step.path, step.output, step.excerpt]
     texts += [text for each in step.findings for text in each if isinstance(text, str)]
@@ -112,13 +112,13 @@ def redacted(step: Step) -> Step:
         path=clean(step.path),
         output=clean(step.output),
         excerpt=clean(step.excerpt),
-        findings=tuple(Finding(*map(clean, each)) for each in step.findings),
+        findings=tuple(StepFinding(*map(clean, each)) for each in step.findings),
         changes=tuple(SymbolChange(*map(clean, each)) for each in step.changes),
     )
 
 
 def body(step: Step) -> str:
-    """As it is kept: without what its row says already, and without what is not there."""
+    """The stored JSON, without columns of the row and without default values."""
     empty = Step("", "", "", "mark")
     said = {
         name: value
@@ -130,7 +130,7 @@ def body(step: Step) -> str:
 
 
 def of_session(connection: Connection, session: str) -> list[Step]:
-    """The steps of a session that are kept, in order."""
+    """The stored steps of a session, in order."""
     rows = connection.execute(
         "SELECT id, session, at, tool, tool_use, body FROM events"
         " WHERE session = ? AND status = ? ORDER BY id",
@@ -139,10 +139,10 @@ def of_session(connection: Connection, session: str) -> list[Step]:
     return [read(row) for row in rows]
 
 
-def done_well(connection: Connection, session: str) -> list[Done]:
-    """What was run and written in a session and ended well, in order.
+def successful_steps(connection: Connection, session: str) -> list[SuccessfulStep]:
+    """The commands and writes of a session that succeeded, in order.
 
-    Whoever asks wants to know it of many sessions: nothing else of their steps is read.
+    It is called for many sessions, so it reads only these columns.
     """
     rows = connection.execute(
         "SELECT json_extract(body, '$.kind'), coalesce(json_extract(body, '$.text'), ''),"
@@ -152,14 +152,14 @@ def done_well(connection: Connection, session: str) -> list[Done]:
         " AND coalesce(json_extract(body, '$.ok'), 1) ORDER BY id",
         (session, STEP),
     )
-    return [Done(kind, text, path, bool(passed)) for kind, text, path, passed in rows]
+    return [SuccessfulStep(kind, text, path, bool(passed)) for kind, text, path, passed in rows]
 
 
 def read(row: tuple[str, str, str, str | None, str | None, str]) -> Step:
-    """A step out of its row: id, session, at, tool, tool_use, body."""
+    """A step from its row: id, session, at, tool, tool_use, body."""
     event_id, session, at, tool, tool_use, text = row
     said: dict[str, Any] = json.loads(text)
-    said["findings"] = tuple(Finding(*each) for each in said.get("findings", ()))
+    said["findings"] = tuple(StepFinding(*each) for each in said.get("findings", ()))
     said["changes"] = tuple(SymbolChange(*each) for each in said.get("changes", ()))
     known = {name: value for name, value in said.items() if name in Step._fields}
     return Step(event_id, session, at, tool=tool or "", tool_use=tool_use or "", **known)

@@ -3,7 +3,7 @@
 import argparse
 
 from ctx import clock
-from ctx.capture.pausing import EVERYWHERE
+from ctx.capture.capture_pauses import EVERYWHERE
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError

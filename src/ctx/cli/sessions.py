@@ -3,8 +3,8 @@
 import argparse
 from collections.abc import Iterator
 
-from ctx.capture.state import STATUSES
-from ctx.capture.steps import Finding, Step
+from ctx.capture.session_state import STATUSES
+from ctx.capture.steps import Step, StepFinding
 from ctx.cli import arguments, opening, session_synthesis
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, count
@@ -315,13 +315,13 @@ def _complaints(step: Step, behind: str) -> list[str]:
     return [behind + _cut(line) for line in step.output.splitlines()[:1] if not step.ok]
 
 
-def _where(finding: Finding) -> str:
+def _where(finding: StepFinding) -> str:
     if not finding.path:
         return ""
     return f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: "
 
 
-def _test(finding: Finding) -> str:
+def _test(finding: StepFinding) -> str:
     """Its name within the file that is named already."""
     return finding.test.removeprefix(finding.path).lstrip(":")
 

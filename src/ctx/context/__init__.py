@@ -1,13 +1,15 @@
-"""Context: what an agent is given at a hook, in which order, at what cost.
+"""Context: what an agent gets from a hook, in which order, and at what cost.
 
-    layers, session_layers   what a session is given when it starts; layer_lines: as lines
-    contexts                 a context as a value, and the table that keeps it ready
-    compose                  entries in, one markdown text out that never exceeds its budget
-    entries, default_view    nodes of the graph as entries, and which of them
-    where_you_were           what is given back after a compaction
-    relevance                what comes with a prompt
-    beside                   what an agent is given of a project's store
-    limits, page             what a client takes at most, and a page of it
+    layers, session_layers   what a session gets at its start; layer_lines renders it as lines
+    layer_limits             how many tokens and items each layer may have
+    contexts                 a context as a value, and the table of prepared contexts
+    compose                  entries in, one markdown text out, never over its budget
+    context_entries          nodes of the graph as entries
+    default_view             which nodes those are
+    context_page             one text of a context: memory, then the layers of sessions
+    compaction_state         the state of a session after its conversation was compacted
+    relevance                what is added to a prompt
+    project_store_context    what an agent gets from a project's store
 
-Nothing here writes. What a hook loads of it knows nothing that a hook could not afford.
+Only `contexts` writes. Modules that hooks load import nothing slow.
 """

@@ -21,14 +21,14 @@
 
     <!-- ctx:end -->
 
-The text of a node is anybody's: it is given as it is, and cannot leave its item. Its lines are
-indented below the item's first one, and where something in it would swallow or forge what
-follows (a fence that stays open, HTML, a line that reads like `- Tags:`), it stands in a fence
-of its own. Nothing in it can open a comment. Of what somebody else wrote, it says who:
+The text of a node is untrusted: it is shown unchanged, and cannot leave its list item. Its lines
+are indented below the first one. If something in it would swallow or imitate what follows (an open
+fence, HTML, a line like `- Tags:`), the text is put into a fence of its own. Nothing in it can open
+a comment. If somebody else wrote it, the author is named:
 
     - [decision:01HQ1A2B3C4E] (by Ada Lovelace) We use SQLite
 
-Hooks load this module: it imports next to nothing.
+Hooks load this module: it has few imports.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,10 +56,10 @@ TYPE_HEADINGS = {
     "diagnostic": "Diagnostics",
 }
 PREVIEW = 100
-"""Characters that stand for a node which must be named, but for which there is no room."""
+"""Characters of a pinned node for whose whole text there is no room."""
 
 STATE = "state"
-"""Stands for a tier: what an agent was at when its conversation was compacted."""
+"""Used like a tier: what an agent was working on when its conversation was compacted."""
 
 _SECTIONS = {
     STATE: "## Where you were",
@@ -69,10 +69,10 @@ _SECTIONS = {
 }
 _OTHER = "## Other"
 _BY_TYPE = "tier:reference"
-# What is left of an entry that must be named, the fewer tokens there are for all of them: its
-# first characters, and whether its tags are named.
+# How an entry that must appear is shortened, step by step, when there is little room: how many
+# characters are shown, and whether its tags are.
 _SHORTENED = ((PREVIEW, True), (PREVIEW, False), (50, False), (20, False))
-# After so many entries in a row that did not fit, the rest is not looked at.
+# After so many entries in a row that do not fit, the rest is not read.
 _MOST_MISSES = 50
 _MOST_NAMED = 8
 # No text has more characters than this for each token of its estimate.
@@ -80,105 +80,108 @@ _CHARACTERS_PER_TOKEN = 4
 _SMALLEST_ITEM = tokens.estimate("- [fact:01HQ1A2B3C4D] x\n")
 
 
-class Entry(NamedTuple):
-    """A node as it enters a context."""
+class ContextEntry(NamedTuple):
+    """A node as input of a context."""
 
     label: str
-    """What it is called there: `fact:01HQ1A2B3C4D`."""
+    """Its name in the text: `fact:01HQ1A2B3C4D`."""
     type: str
     tier: str | None
     content: str
     tags: Sequence[str] = ()
     rationale: str = ""
     depends_on: Sequence[str] = ()
-    """The labels of what it rests on."""
+    """The labels of the nodes it depends on."""
     superseded_by: str = ""
     kept: bool = False
-    """Whether it is shortened where there is no room, rather than left out.
+    """Whether it is shortened rather than left out when there is no room.
 
-    Entries that are come before all others.
+    These entries come before all others.
     """
     author: str = ""
-    """Who wrote it, where that was not whoever reads it."""
+    """Who wrote it; empty if it was the reader."""
 
 
-class LeftOut(NamedTuple):
-    """How many there are beside those that were shown."""
+class OmittedNodes(NamedTuple):
+    """How many nodes match but are not shown."""
 
     nodes: int
     or_more: bool = False
-    """Whether there are more, which nobody has counted."""
+    """Whether there are more that were not counted."""
 
 
-_MOST_LEFT_OUT = LeftOut(9_999_999, or_more=True)
+_MOST_LEFT_OUT = OmittedNodes(9_999_999, or_more=True)
 
 
-class Composed(NamedTuple):
+class ComposedText(NamedTuple):
     text: str
     token_count: int
     shown: tuple[int, ...]
-    """Which of the entries are in the text, by their number, in the order of the text."""
+    """The numbers of the entries in the text, in the order of the text."""
     costs: tuple[int, ...]
-    """The tokens that each of them takes."""
-    left_out: LeftOut
+    """The tokens of each shown entry."""
+    left_out: OmittedNodes
 
 
-class Body(NamedTuple):
-    """Entries as sections of a text, without what stands around them."""
+class ContextBody(NamedTuple):
+    """Entries as sections of a text, without the frame."""
 
     text: str
     tokens: int
-    """What the sections take, headings and all; never less than their estimate."""
+    """The tokens of the sections with headings; never less than their estimate."""
     shown: tuple[int, ...]
     costs: tuple[int, ...]
 
 
-class Frame(NamedTuple):
-    """What stands around the entries."""
+class ContextFrame(NamedTuple):
+    """The text around the entries."""
 
     rendered_at: str = ""
-    """Empty: a context that says nothing new is the same text, whenever it is made."""
+    """Empty if the text must not depend on the time."""
     preface: str = ""
-    """A paragraph for whoever reads it."""
+    """A paragraph for the reader."""
 
 
 def compose(
-    entries: Iterable[Entry], left_out: Callable[[int], LeftOut], budget: int, frame: Frame
-) -> Composed:
-    """As many of the entries as fit, taken in the order in which they come.
+    entries: Iterable[ContextEntry],
+    left_out: Callable[[int], OmittedNodes],
+    budget: int,
+    frame: ContextFrame,
+) -> ComposedText:
+    """As many entries as fit, in their order.
 
-    Only so many are read as may be shown; `left_out` is told how many are, and says how many
-    are not. Inside a section, entries keep their order.
+    Only as many are read as may be shown. `left_out` gets the number of shown entries and returns
+    how many are omitted. Inside a section, entries keep their order.
     """
     found = body(entries, room(budget, frame))
     missing = left_out(len(found.shown))
     text, token_count = framed(found.text, len(found.shown), missing, budget, frame)
-    return Composed(text, token_count, found.shown, found.costs, missing)
+    return ComposedText(text, token_count, found.shown, found.costs, missing)
 
 
-def room(budget: int, frame: Frame) -> int:
-    """What a budget leaves for what stands inside of a frame."""
-    # The frame is reckoned with the longest numbers that it may have to name.
+def room(budget: int, frame: ContextFrame) -> int:
+    """The part of a budget that is left inside a frame."""
+    # The frame is estimated with the longest numbers that it may contain.
     return budget - tokens.estimate(_frame("", budget, _MOST_LEFT_OUT, budget, frame))
 
 
-def body(entries: Iterable[Entry], most: int, for_kept: int = 0) -> Body:
-    """As many of the entries as fit. For those that must be named there may be more tokens."""
+def body(entries: Iterable[ContextEntry], most: int, for_kept: int = 0) -> ContextBody:
+    """As many entries as fit. Those that must appear may use `for_kept` more tokens."""
     page = _Page(most)
     page.fill(entries, for_kept)
     shown = tuple(each.number for each in page.items)
     costs = tuple(_cost(each.text) for each in page.items)
-    return Body(page.text(), most - page.left, shown, costs)
+    return ContextBody(page.text(), most - page.left, shown, costs)
 
 
 def framed(
-    inside: str, shown: int, left_out: LeftOut, budget: int, frame: Frame
+    inside: str, shown: int, left_out: OmittedNodes, budget: int, frame: ContextFrame
 ) -> tuple[str, int]:
-    """The whole text, and its tokens: the count is a part of what is counted."""
+    """The whole text and its tokens; the text includes the count itself."""
     count = 0
     text = ""
     while not text or tokens.estimate(text) != count:
-        # It can only grow, until it is right.
+        # The count only grows, so this ends.
         count = tokens.estimate(text)
         text = _frame(inside, shown, left_out, count, frame)
     if count > budget:
@@ -189,7 +192,7 @@ def framed(
     return text, count
 
 
-def item(entry: Entry, *, with_tags: bool) -> str:
+def item(entry: ContextEntry, *, with_tags: bool) -> str:
     """An entry as an item of a list, whole."""
     first, *more = contained(entry.content)
     lines = [f"{_head(entry)} {first}" if first else _head(entry), *more]
@@ -206,9 +209,9 @@ def item(entry: Entry, *, with_tags: bool) -> str:
     return "\n".join(lines)
 
 
-def short_item(entry: Entry, *, with_tags: bool, characters: int = PREVIEW) -> str:
+def short_item(entry: ContextEntry, *, with_tags: bool, characters: int = PREVIEW) -> str:
     """An entry as an item of a list, with the beginning of its content in one line."""
-    # Of a long content, only what can be shown is looked at.
+    # Only the part of a long content that may be shown is processed.
     text = flat(entry.content[: characters * 8])
     if len(text) > characters or len(entry.content) > characters * 8:
         text = f"{text[:characters].rstrip()}..."
@@ -216,19 +219,19 @@ def short_item(entry: Entry, *, with_tags: bool, characters: int = PREVIEW) -> s
     return f"{shown}\n{_tags_line(entry)}" if with_tags and entry.tags else shown
 
 
-def _head(entry: Entry) -> str:
+def _head(entry: ContextEntry) -> str:
     by = f" (by {defused(entry.author)})" if entry.author else ""
     return f"- [{entry.label}]{by}"
 
 
 class _Item(NamedTuple):
     number: int
-    entry: Entry
+    entry: ContextEntry
     text: str
 
 
 class _Page:
-    """The items that were taken, and the tokens that are left for more.
+    """The items taken so far, and the tokens left for more.
 
     A sum of estimates is never less than the estimate of the sum.
     """
@@ -238,7 +241,7 @@ class _Page:
         self.items: list[_Item] = []
         self._headings: set[str] = set()
 
-    def fill(self, entries: Iterable[Entry], for_kept: int = 0) -> None:
+    def fill(self, entries: Iterable[ContextEntry], for_kept: int = 0) -> None:
         numbered = enumerate(entries)
         following = self._take_kept(numbered, for_kept)
         misses = 0
@@ -253,13 +256,13 @@ class _Page:
         self.items.sort(key=lambda each: _place(each.entry))
 
     def _take_kept(
-        self, numbered: Iterator[tuple[int, Entry]], more: int
-    ) -> tuple[int, Entry] | None:
-        """Take the entries that must be named, and return the first one that need not be.
+        self, numbered: Iterator[tuple[int, ContextEntry]], more: int
+    ) -> tuple[int, ContextEntry] | None:
+        """Take the entries that must appear, and return the first one that need not.
 
-        So that as many as possible are, they may take more than there is; none is longer for that.
+        They may use `more` tokens, so that as many as possible appear, but not to become longer.
         """
-        kept: list[tuple[int, Entry]] = []
+        kept: list[tuple[int, ContextEntry]] = []
         following = None
         least = self.left + more
         for number, entry in numbered:
@@ -313,7 +316,7 @@ class _Page:
         return "".join(parts) + ("\n" if parts else "")
 
 
-def _frame(body: str, shown: int, left_out: LeftOut, count: int, frame: Frame) -> str:
+def _frame(body: str, shown: int, left_out: OmittedNodes, count: int, frame: ContextFrame) -> str:
     nodes = "1 node" if shown == 1 else f"{shown:,} nodes"
     more = "+" if left_out.or_more else ""
     missing = f", {left_out.nodes:,}{more} left out" if left_out.nodes else ""
@@ -327,18 +330,18 @@ def _cost(text: str) -> int:
 
 
 def _heading_cost(heading: str) -> int:
-    # There is an empty line on both sides of it, and one after its list.
+    # With an empty line before and after it, and one after its list.
     return tokens.estimate(f"{heading}\n\n\n")
 
 
-def _headings(entry: Entry) -> tuple[str, ...]:
+def _headings(entry: ContextEntry) -> tuple[str, ...]:
     section = _SECTIONS.get(entry.tier or "", _OTHER)
     if entry.tier != _BY_TYPE:
         return (section,)
     return section, f"### {TYPE_HEADINGS.get(entry.type, entry.type.capitalize())}"
 
 
-def _place(entry: Entry) -> tuple[int, int, str]:
+def _place(entry: ContextEntry) -> tuple[int, int, str]:
     sections = list(_SECTIONS)
     section = sections.index(entry.tier) if entry.tier in sections else len(sections)
     if entry.tier != _BY_TYPE:
@@ -348,15 +351,15 @@ def _place(entry: Entry) -> tuple[int, int, str]:
     return section, known, entry.type
 
 
-def _whole(entry: Entry) -> str:
+def _whole(entry: ContextEntry) -> str:
     return item(entry, with_tags=entry.tier == "tier:pinned")
 
 
-def _shortened(entry: Entry, level: int) -> str:
+def _shortened(entry: ContextEntry, level: int) -> str:
     characters, with_tags = _SHORTENED[level]
     with_tags = with_tags and entry.tier == "tier:pinned"
     return short_item(entry, with_tags=with_tags, characters=characters)
 
 
-def _tags_line(entry: Entry) -> str:
+def _tags_line(entry: ContextEntry) -> str:
     return f"  - Tags: {defused(', '.join(entry.tags))}"

@@ -1,8 +1,8 @@
-"""A context, and the table of those that are ready: made once, given as long as they hold.
+"""A context, and the table of prepared contexts.
 
-A context holds as long as nobody has changed memory since (the last stamp of `records`), as no
-session has done anything that it tells of, and as the settings and the day are the same. So nobody
-who writes has to think of it.
+A prepared context is valid until memory changes (the last stamp of `records`), a session does
+something that the context shows, or the settings or the day change. So writers need not invalidate
+it.
 
 Hooks load this module before anything heavier.
 """
@@ -24,44 +24,44 @@ LAYERS = (MEMORY, SESSIONS, CODE, LEARNINGS, PAST_WORK)
 """The layers of a context, in their order."""
 
 
-class Item(NamedTuple):
-    """A node in a context, as a receipt names it; of changed code a file, which has no id."""
+class ContextItem(NamedTuple):
+    """A node in a context, as receipts name it; for changed code a file, which has no id."""
 
     id: NodeId
     label: str
     updated_at: str
     tokens: int
     digest: str
-    """Tells whether what an agent would read of it has changed."""
+    """Changes when the text that the agent reads changes."""
     layer: str = MEMORY
 
     @property
     def key(self) -> str:
-        """By which a later context knows it again. Only nodes of memory are known by their ids."""
+        """Identifies it in a later context. Only nodes of memory are identified by id alone."""
         return self.id if self.layer == MEMORY else f"{self.layer}:{self.id or self.label}"
 
 
 class Context(NamedTuple):
     text: str
     tokens: int
-    items: tuple[Item, ...]
+    items: tuple[ContextItem, ...]
     skipped: tuple[str, ...] = ()
-    """Layers that had something to say, and neither the room nor the health to say it."""
+    """Layers that had lines but no room for them, or could not be read."""
 
 
 NOTHING = Context("", 0, ())
 NOTHING_YET = "Memory (ctx) holds nothing for this work yet."
-"""What a context says that has no nodes in it, and could not have any."""
+"""The text of a context when there are no nodes to show."""
 MOST_PARTS = 8
-"""Over so many answers a large budget is spread, at most."""
+"""A large budget is split into at most this many answers."""
 FORMAT = 2
-"""Goes up with every change to how the same nodes are told."""
+"""Increased whenever the same nodes are rendered differently."""
 MOST_SESSIONS = 40
-"""So many of the last sessions of a project are looked at."""
+"""How many of the latest sessions of a project are considered."""
 MOST_CHANGES = 100
-"""So many of the last changes to items of code."""
+"""How many of the latest changes to items of code are considered."""
 HEALTH = "health"
-"""The file in `CTX_HOME` whose first line says what is wrong with ctx itself, while it is."""
+"""A file in `CTX_HOME`; its first line describes a current problem of ctx itself."""
 
 _KEPT_S = 30 * 86_400
 _HEALTH_MS = 86_400_000
@@ -69,53 +69,57 @@ _LONGEST_HEALTH = 300
 _ENVIRONMENT = "CTX_CONTEXT_"
 
 
-class Beside(NamedTuple):
-    """What a context takes from the project's own store."""
+class ProjectStoreState(NamedTuple):
+    """The project's own store as a source of a context."""
 
     connection: Connection | None = None
-    told: str = ""
-    """What the context depends on, so that it can be compared."""
+    version: str = ""
+    """A value that changes whenever the context would."""
     notice: str = ""
-    """What the agent is told about it."""
+    """A note about it for the agent."""
     is_current: bool = True
-    """Whether the index is what the project is at."""
+    """Whether the index is up to date."""
 
 
-NO_STORE = Beside()
+NO_STORE = ProjectStoreState()
 
 
-class Key(NamedTuple):
-    """Which context it is."""
+class ContextKey(NamedTuple):
+    """Identifies a context."""
 
     place: Place
     settings: str
-    """What it depends on beside memory, in a form that can be compared."""
+    """A value that changes with the settings."""
     part: int = 1
-    beside: str = ""
-    """What the project's own memory is at, in such a form."""
+    project_version: str = ""
+    """The `version` of the project's own store."""
     day: str = ""
-    """The day on which it is given, because sessions have an age in days."""
+    """Today, because the age of sessions is shown in days."""
     health: str = ""
-    """What it says about ctx itself, if something is wrong."""
+    """The current problem of ctx itself, if any."""
 
 
 def key_of(
-    place: Place, home: str, environment: Mapping[str, str], part: int = 1, own: Beside = NO_STORE
-) -> Key:
-    """The context that a session gets which starts at this moment."""
+    place: Place,
+    home: str,
+    environment: Mapping[str, str],
+    part: int = 1,
+    own: ProjectStoreState = NO_STORE,
+) -> ContextKey:
+    """The key of the context for a session that starts now."""
     now_ms = clock.now_ms()
     told = settings(home, environment)
-    return Key(place, told, part, own.told, clock.day(now_ms), health(home))
+    return ContextKey(place, told, part, own.version, clock.day(now_ms), health(home))
 
 
-def notice(key: Key, own: Beside) -> str:
-    """What there is to say before everything else."""
+def notice(key: ContextKey, own: ProjectStoreState) -> str:
+    """The notices that come before everything else."""
     wrong = key.health.replace("<!--", "<\\!--")
     return f"{own.notice} Something is wrong with ctx: {wrong}" if wrong else own.notice
 
 
 def settings(home: str, environment: Mapping[str, str]) -> str:
-    """What is set; a context is another one also where another ctx would make it."""
+    """A value that changes with the settings and with `FORMAT`."""
     named = sorted(name for name in environment if name.startswith(_ENVIRONMENT))
     told = f"{FORMAT} {' '.join(f'{name}={environment[name]}' for name in named)}"
     try:
@@ -126,12 +130,12 @@ def settings(home: str, environment: Mapping[str, str]) -> str:
 
 
 def is_default(told: str) -> bool:
-    """Whether nothing is set."""
+    """Whether all settings have their defaults."""
     return told == f"{FORMAT} "
 
 
 def health(home: str) -> str:
-    """What is wrong with ctx, in one line; nothing where nobody has said so for a day."""
+    """The current problem of ctx in one line; empty if none was reported for a day."""
     try:
         with open(f"{home}/{HEALTH}", "rb") as file:
             age_ms = clock.wall_ms() - os.fstat(file.fileno()).st_mtime_ns // 1_000_000
@@ -144,13 +148,13 @@ def health(home: str) -> str:
 
 
 def stamp(connection: Connection) -> int:
-    """The last change of memory."""
+    """The stamp of the last change of memory."""
     last: int | None = connection.execute("SELECT max(stamp) FROM records").fetchone()[0]
     return last or 0
 
 
 def sessions(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
-    """The last sessions that have a summary, the newest first: id, the second, the summary."""
+    """The latest sessions with a summary, newest first: id, time in seconds, summary."""
     sql = (
         "SELECT id, CAST(strftime('%s', last_at) AS INTEGER), summary FROM (SELECT * FROM sessions"
         " WHERE project IS ?1 AND id <> ?2 ORDER BY last_at DESC, id LIMIT ?3)"
@@ -159,14 +163,14 @@ def sessions(connection: Connection, project: str | None, without: str = "") -> 
     return connection.execute(sql, (project, without, MOST_SESSIONS)).fetchall()
 
 
-def last_heard(connection: Connection, project: str | None, without: str = "") -> list[str]:
-    """The last sessions, also those of which there is nothing to sum up, the newest first."""
+def latest_sessions(connection: Connection, project: str | None, without: str = "") -> list[str]:
+    """The latest sessions, with or without a summary, newest first."""
     sql = "SELECT id FROM sessions WHERE project IS ?1 AND id <> ?2 ORDER BY last_at DESC LIMIT ?3"
     return [row[0] for row in connection.execute(sql, (project, without, MOST_SESSIONS))]
 
 
 def changes(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
-    """What was changed last in the code of a project, the newest first."""
+    """The latest changes in the code of a project, newest first."""
     sql = (
         "SELECT session, path, name, kind, change, signature, line, at FROM symbol_changes"
         " WHERE project IS ?1 AND session <> ?2 ORDER BY at DESC, session, path, name LIMIT ?3"
@@ -174,11 +178,11 @@ def changes(connection: Connection, project: str | None, without: str = "") -> "
     return connection.execute(sql, (project, without, MOST_CHANGES)).fetchall()
 
 
-def heard(connection: Connection, project: str | None) -> str:
-    """What sessions have done, as far as a context tells of it, in a few characters.
+def sessions_digest(connection: Connection, project: str | None) -> str:
+    """A checksum of what a context shows about sessions.
 
-    It changes without a record. What is compared is what would be told, so that nothing else makes
-    a context old: a session that goes on says something all the time.
+    It can change without a new record. It covers only what is shown, so that the many events of a
+    running session do not invalidate a context.
     """
     try:
         listed = [
@@ -191,14 +195,20 @@ def heard(connection: Connection, project: str | None) -> str:
     return f"{crc32(repr((listed, changed)).encode()):08x}" if listed or changed else ""
 
 
-def at(connection: Connection, key: Key) -> tuple[int, str]:
-    """What memory is at, and everything else that a context depends on."""
-    told = [key.settings, key.beside, key.day, key.health, heard(connection, key.place.project)]
+def at(connection: Connection, key: ContextKey) -> tuple[int, str]:
+    """The stamp of memory, and everything else that a context depends on."""
+    told = [
+        key.settings,
+        key.project_version,
+        key.day,
+        key.health,
+        sessions_digest(connection, key.place.project),
+    ]
     return stamp(connection), "\t".join(told)
 
 
-def ready(connection: Connection, key: Key) -> Context | None:
-    """The context that was made before, if it still holds."""
+def ready(connection: Connection, key: ContextKey) -> Context | None:
+    """The prepared context, if it is still valid."""
     now, depends_on = at(connection, key)
     row = connection.execute(
         "SELECT text, tokens, items FROM contexts"
@@ -208,11 +218,11 @@ def ready(connection: Connection, key: Key) -> Context | None:
     if row is None:
         return None
     items, skipped = json.loads(row[2])
-    return Context(row[0], row[1], tuple(Item(*each) for each in items), tuple(skipped))
+    return Context(row[0], row[1], tuple(ContextItem(*each) for each in items), tuple(skipped))
 
 
-def keep(connection: Connection, key: Key, context: Context, made_at: str) -> None:
-    """Inside a transaction, in which everything is still `at` what the context was made of."""
+def keep(connection: Connection, key: ContextKey, context: Context, made_at: str) -> None:
+    """Inside a transaction in which `at` still has the value that the context was made from."""
     now, depends_on = at(connection, key)
     connection.execute(
         "INSERT OR REPLACE INTO contexts VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -230,7 +240,7 @@ def keep(connection: Connection, key: Key, context: Context, made_at: str) -> No
 
 
 def forget(connection: Connection) -> None:
-    """Inside a transaction: all of them. Whoever needs one makes it anew."""
+    """Inside a transaction: delete all of them. They are made again when needed."""
     connection.execute("DELETE FROM contexts")
 
 
@@ -240,5 +250,5 @@ def forget_old(connection: Connection) -> None:
     connection.execute("DELETE FROM contexts WHERE made_at < ?", (before,))
 
 
-def _name(key: Key) -> str:
+def _name(key: ContextKey) -> str:
     return f"{key.place.folder}#{key.part}"

@@ -1,6 +1,6 @@
-"""The nodes of the view `default`, by the statements that lie beside its query.
+"""The nodes of the view `default`, by the compiled statements that are stored with its query.
 
-Hooks load this module: it compiles nothing.
+Hooks load this module, so it compiles nothing.
 """
 
 import json
@@ -16,17 +16,17 @@ from ctx.memory import model
 _TIERS = (model.PINNED, model.WORKING, model.REFERENCE)
 
 
-class Seen(NamedTuple):
-    """Of projects this one, of working notes those of the current task."""
+class ViewScope(NamedTuple):
+    """The project, and the task whose working notes are included."""
 
     project: str | None
     task: str | None
 
 
-def matching(connections: Sequence[Connection], seen: Seen) -> Iterator[NodeId]:
-    """The nodes of the view in the order in which they are wanted: by tier, the newest first.
+def matching(connections: Sequence[Connection], seen: ViewScope) -> Iterator[NodeId]:
+    """The nodes of the view by tier, then newest first.
 
-    In a tier, the first store comes first.
+    Within a tier, the first store comes first.
     """
     compiled = _compiled(connections)
     if compiled is None:
@@ -40,12 +40,12 @@ def matching(connections: Sequence[Connection], seen: Seen) -> Iterator[NodeId]:
 
 
 def is_timeless(connections: Sequence[Connection]) -> bool:
-    """Whether the view does not ask how old something is, so that its context can be kept."""
+    """Whether the view does not depend on the current time, so that its context can be kept."""
     return '["ago",' not in (_compiled(connections) or "").replace(" ", "")
 
 
 def _compiled(connections: Sequence[Connection]) -> str | None:
-    """The statements of the view: the project's, where it has one, else the user's."""
+    """The statements of the view: the project's if it has one, else the user's."""
     for connection in connections:
         row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
         if row:
@@ -53,7 +53,9 @@ def _compiled(connections: Sequence[Connection]) -> str | None:
     return None
 
 
-def _in_tiers(connection: Connection, compiled: str, seen: Seen) -> Iterator[tuple[int, NodeId]]:
+def _in_tiers(
+    connection: Connection, compiled: str, seen: ViewScope
+) -> Iterator[tuple[int, NodeId]]:
     scope = "task" if seen.task else ""
     ((mode, statements),) = json.loads(compiled).items()
     now_ms = clock.now_ms()
@@ -71,7 +73,7 @@ def _rank(tier: str | None) -> int:
 
 
 def _ranked(
-    connection: Connection, statements: Sequence[Any], seen: Seen, now_ms: int
+    connection: Connection, statements: Sequence[Any], seen: ViewScope, now_ms: int
 ) -> Iterator[tuple[int, NodeId]]:
     rows: list[tuple[NodeId, float, str | None]] = []
     for _, sql, values in statements:
@@ -85,10 +87,10 @@ def _ranked(
         yield ranks[at], rows[at][0]
 
 
-def _filled(value: Any, seen: Seen, now_ms: int) -> str | int:
+def _filled(value: Any, seen: ViewScope, now_ms: int) -> str | int:
     match value:
         case ["project"]:
-            # Outside of any project, nothing of one is shown.
+            # Outside projects, no node of a project is shown.
             return f"project:{seen.project or ''}"
         case ["task"]:
             return f"task:{seen.task}"

@@ -1,7 +1,7 @@
-"""Lines of a layer: as many as there is room for, each as long as there is room for.
+"""Fits the lines of a layer into a number of tokens.
 
-Each line has shorter forms. Lines become shorter before they are left out, from the last to the
-first. Nothing in a line can leave it, whoever wrote it.
+Each line has shorter forms. Lines are shortened before they are left out, from the last to the
+first. No text can break out of its line.
 
 Hooks load this module.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ctx import tokens
-from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS, Item
+from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS, ContextItem
 from ctx.ids import NodeId
 from ctx.markdown import code, flat
 
@@ -24,10 +24,10 @@ HEADINGS = {
 
 
 _TELLING = 12
-"""Characters of a title that nobody says by chance."""
+"""A title of so many characters does not occur in other text by chance."""
 
 
-class Line(NamedTuple):
+class LayerLine(NamedTuple):
     """One item of a layer: a node, or a changed item of code."""
 
     id: str
@@ -35,27 +35,27 @@ class Line(NamedTuple):
     updated_at: str
     digest: str
     texts: tuple[str, ...]
-    """What it says, the longest form first."""
+    """The forms of its text, longest first."""
     group: str = ""
-    """The line above it that it shares with others: of an item of code its file."""
+    """A line above it that it shares with others: for an item of code, its file."""
     title: str = ""
-    """By which it is seen that another layer has said it already."""
+    """If an earlier layer contains this title, the line is left out."""
 
-    def said_by(self, author: str) -> "Line":
-        """With the name of whoever wrote it, where that is somebody else."""
+    def with_author(self, author: str) -> "LayerLine":
+        """The line with the name of its author, if that is somebody else."""
         texts = tuple(f"- {author}{each.removeprefix('- ')}" for each in self.texts)
         return self._replace(texts=texts) if author else self
 
 
 class Layer(NamedTuple):
     name: str
-    lines: tuple[Line, ...]
+    lines: tuple[LayerLine, ...]
     left_out: int = 0
-    """How many more there are, as far as somebody has counted."""
+    """How many more there are, as far as counted."""
     problem: str = ""
 
     def without(self, keys: Iterable[str], said: str = "") -> "Layer":
-        """The same without what was shown before."""
+        """The layer without what was shown before."""
         known = set(keys)
         lines = tuple(
             each
@@ -73,20 +73,20 @@ class Layer(NamedTuple):
         )
 
 
-class Fitted(NamedTuple):
+class FittedLayer(NamedTuple):
     text: str
     tokens: int
-    items: tuple[Item, ...]
+    items: tuple[ContextItem, ...]
     left_out: int
 
 
 def wanted(layer: Layer) -> int:
-    """The tokens that a layer takes where nothing is left out of it."""
+    """The tokens of a whole layer."""
     return _sum(layer, [0] * len(layer.lines)) if layer.lines else 0
 
 
-def fit(layer: Layer, most: int) -> Fitted:
-    """As much of a layer as there is room for."""
+def fit(layer: Layer, most: int) -> FittedLayer:
+    """As much of a layer as fits into `most` tokens."""
     forms = max((len(each.texts) for each in layer.lines), default=1)
     chosen: list[int] = []
     for form in range(forms):
@@ -96,7 +96,7 @@ def fit(layer: Layer, most: int) -> Fitted:
     while chosen and _sum(layer, chosen) > most:
         chosen.pop()
     if not chosen:
-        return Fitted("", 0, (), len(layer.lines) + layer.left_out)
+        return FittedLayer("", 0, (), len(layer.lines) + layer.left_out)
     used = _sum(layer, chosen)
     for at, form in enumerate(chosen):
         texts = layer.lines[at].texts
@@ -109,9 +109,9 @@ def fit(layer: Layer, most: int) -> Fitted:
     return _written(layer, chosen, used)
 
 
-def _written(layer: Layer, chosen: Sequence[int], used: int) -> Fitted:
+def _written(layer: Layer, chosen: Sequence[int], used: int) -> FittedLayer:
     parts = [f"{HEADINGS[layer.name]}\n"]
-    items: list[Item] = []
+    items: list[ContextItem] = []
     group = ""
     for line, form in zip(layer.lines, chosen, strict=False):
         text = line.texts[form]
@@ -122,14 +122,16 @@ def _written(layer: Layer, chosen: Sequence[int], used: int) -> Fitted:
             parts += [f"{group}\n"] if group else []
             cost = _cost(text) + (_cost(group) if group else 0)
             node_id = NodeId(line.id)  # type: ignore[arg-type]
-            items.append(Item(node_id, line.label, line.updated_at, cost, line.digest, layer.name))
+            items.append(
+                ContextItem(node_id, line.label, line.updated_at, cost, line.digest, layer.name)
+            )
         parts.append(f"{text}\n")
     left_out = len(layer.lines) - len(chosen) + layer.left_out
-    return Fitted("".join(parts) + "\n", used, tuple(items), left_out)
+    return FittedLayer("".join(parts) + "\n", used, tuple(items), left_out)
 
 
 def _sum(layer: Layer, chosen: Sequence[int]) -> int:
-    """What the first lines take in these forms, with the headings above them."""
+    """The tokens of the first lines in these forms, with their headings."""
     total = tokens.estimate(f"{HEADINGS[layer.name]}\n\n")
     group = ""
     for line, form in zip(layer.lines, chosen, strict=False):
@@ -144,12 +146,12 @@ def _cost(text: str) -> int:
     return tokens.estimate(f"{text}\n")
 
 
-def _key(name: str, line: Line) -> str:
+def _key(name: str, line: LayerLine) -> str:
     return f"{name}:{line.id or line.label}"
 
 
 def cut(text: str, most: int) -> str:
-    """The beginning of a line, whole words of it."""
+    """The beginning of a line, cut between words."""
     if len(text) <= most:
         return text
     begun = text[:most]
@@ -158,16 +160,16 @@ def cut(text: str, most: int) -> str:
 
 
 def sentence(text: str) -> str:
-    """With a point at its end."""
+    """The text with a full stop at its end."""
     return text if not text or text[-1] in ".:!?…" else f"{text}."
 
 
 def digest(text: str) -> str:
-    """By which it is seen whether a line says something else than before."""
+    """A checksum that changes with the text of a line."""
     return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def plain(text: str) -> str:
-    """A line that stands without a label before it, and is not taken for anything else."""
+    """A text as a line that cannot be read as markdown syntax."""
     line = flat(text)
     return line if line[:1].isalpha() or line[:1] in ("_", "/", ".", "@") else code(line)

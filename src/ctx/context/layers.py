@@ -1,13 +1,12 @@
-"""The context of a session: what an agent is given when it starts, in layers.
+"""The context of a session: what an agent gets at its start, in layers.
 
-The first layer is memory: the view `default`, by the statements that lie beside its query. Those
-that tell of past sessions follow. Each has a cap, which scales with the budget; what one of them
-does not use goes to the others, memory first. Layers become shorter before one is left out, and a
-pinned node is shortened, never left out. The same memory gives the same text on the same day, byte
-for byte: there is no time in it, and ages are in days.
+The first layer is memory: the view `default`. Layers about past sessions follow. Each has a cap,
+which scales with the budget; what one of them does not use goes to the others, memory first.
+Layers are shortened before one is left out, and a pinned node is shortened, never left out. The
+same memory gives the same text on the same day, byte for byte: it contains no times, and ages are
+in days.
 
-Hooks load this module: it takes connections and gives text, and loads nothing that a hook cannot
-afford.
+Hooks load this module, so it imports nothing slow.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +17,8 @@ from typing import NamedTuple
 from ctx import tokens
 from ctx.context import default_view, session_layers
 from ctx.context.compose import item, short_item
+from ctx.context.context_entries import load
+from ctx.context.context_page import ContextPage, MadeContext, item_of
 from ctx.context.contexts import (
     CODE,
     LEARNINGS,
@@ -27,19 +28,17 @@ from ctx.context.contexts import (
     NOTHING_YET,
     SESSIONS,
     Context,
-    Item,
+    ContextItem,
 )
-from ctx.context.default_view import Seen
-from ctx.context.entries import load
+from ctx.context.default_view import ViewScope
+from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import Layer
-from ctx.context.limits import Limits
-from ctx.context.page import Made, Page, item_of
 from ctx.ids import NodeId, Ulid
 
 LARGEST_ANSWER = 10_000
-"""What the client takes of one hook, in UTF-16 units; what is longer it cuts."""
+"""The longest answer of a hook in UTF-16 units; the client cuts longer ones."""
 LARGEST_PART = 2_500
-"""Tokens of a part: no text of so many has as many units, and there is room for more beside it."""
+"""Tokens of a part: a text of this size stays below `LARGEST_ANSWER`, with room to spare."""
 
 _HOW = (
     ' `<ctx:recall query="WORDS"/>` in an answer finds more for the next prompt, `ctx recall WORDS`'
@@ -50,69 +49,75 @@ PREFACE = f"This is what memory (ctx) holds for this work.{_HOW}"
 EMPTY = f"{NOTHING_YET}{_HOW}"
 CHANGED = "This has changed in memory (ctx) since this conversation was last given it."
 HINT = "---\n`ctx recall WORDS` tells more about any of this.\n\n"
-"""Below what is known of sessions, which has no ids."""
+"""Below the layers of sessions, which have no ids."""
 
 Connections = Sequence[Connection]
-"""The stores that a context is made of, the one of the project first."""
+"""The stores that a context is made from, the project's first."""
 
 _MOST_STATE = 40
 _LONG_PREVIEW = 2_000
 _SMALL = 400
-# What a resumed session is told of, where it has changed. Past work follows from the rest.
-_TOLD_AGAIN = (MEMORY, SESSIONS, CODE, LEARNINGS)
+# Layers whose changes a resumed session gets. Past work follows from the others.
+_REPEATED_LAYERS = (MEMORY, SESSIONS, CODE, LEARNINGS)
 
 
-class Wanted(NamedTuple):
-    """For whom a context is, and how much of it."""
+class ContextRequest(NamedTuple):
+    """Which context is wanted, and how large."""
 
     project: str | None
     task: str | None
     budget: int
     part: int = 1
-    """A budget that no single answer can hold is given in parts, each of which is whole."""
+    """A budget too large for one answer is split into parts, each complete in itself."""
     notice: str = ""
-    """What else there is to say before the nodes."""
-    limits: Limits = Limits()
+    """A notice before the nodes."""
+    limits: LayerLimits = LayerLimits()
     session: str = ""
-    """A session that goes on, and needs not be told what it did itself."""
+    """A running session; its own work is left out."""
 
 
-class Where(NamedTuple):
-    """Where an agent was before its conversation was compacted."""
+class CompactionState(NamedTuple):
+    """What an agent was working on before its conversation was compacted."""
 
     nodes: Sequence[NodeId] = ()
     lines: Sequence[str] = ()
 
 
-NOWHERE = Where()
+NO_COMPACTION_STATE = CompactionState()
 
 
-def context(connections: Connections, wanted: Wanted, where: Where = NOWHERE) -> Context:
-    """A context; before everything else, where an agent was."""
+def context(
+    connections: Connections, wanted: ContextRequest, where: CompactionState = NO_COMPACTION_STATE
+) -> Context:
+    """A context, with the compaction state first."""
     return made(connections, wanted, where).context
 
 
-def made(connections: Connections, wanted: Wanted, where: Where = NOWHERE) -> Made:
+def made(
+    connections: Connections, wanted: ContextRequest, where: CompactionState = NO_COMPACTION_STATE
+) -> MadeContext:
     parts_before = islice(_in_parts(connections, wanted, where), wanted.part)
-    return [Made(NOTHING, ()), *parts_before][-1]
+    return [MadeContext(NOTHING, ()), *parts_before][-1]
 
 
-def _in_parts(connections: Connections, wanted: Wanted, where: Where = NOWHERE) -> Iterator[Made]:
-    """One part after the other, until there is nothing left; the last is empty then."""
+def _in_parts(
+    connections: Connections, wanted: ContextRequest, where: CompactionState = NO_COMPACTION_STATE
+) -> Iterator[MadeContext]:
+    """One part after the other until nothing is left; the last part is empty."""
     budget = min(wanted.budget // parts(wanted.budget), LARGEST_PART)
     before = there(connections, where.nodes)
     layers = _layers(connections, wanted)
     past: set[str] = set()
     lines = where.lines
     while True:
-        seen = Seen(wanted.project, wanted.task)
+        seen = ViewScope(wanted.project, wanted.task)
         ids = _without(past, chain(before, default_view.matching(connections, seen)))
         first_id = next(ids, None)
         is_empty = first_id is None and not past and not any(each.lines for each in layers)
         found = ids if first_id is None else chain([first_id], ids)
         preface = _preface(budget, is_empty=is_empty) + wanted.notice
         left = [each.without(past) for each in layers]
-        page = Page(connections, wanted.limits, budget, preface.strip(), _hint(budget))
+        page = ContextPage(connections, wanted.limits, budget, preface.strip(), _hint(budget))
         part = page.made(found, before, left, lines)
         yield part
         if not part.context.items:
@@ -121,13 +126,13 @@ def _in_parts(connections: Connections, wanted: Wanted, where: Where = NOWHERE) 
         lines = ()
 
 
-def _layers(connections: Connections, wanted: Wanted) -> list[Layer]:
-    asked = session_layers.Asked(wanted.project, wanted.session, wanted.limits)
-    return session_layers.built(connections, asked)
+def _layers(connections: Connections, wanted: ContextRequest) -> list[Layer]:
+    asked = session_layers.LayerRequest(wanted.project, wanted.session, wanted.limits)
+    return session_layers.build_layers(connections, asked)
 
 
 def _preface(budget: int, *, is_empty: bool) -> str:
-    """Where there is hardly room for nodes, they are more important."""
+    """The preface, left out if there is hardly room for nodes."""
     if budget <= _SMALL:
         return ""
     return EMPTY if is_empty else PREFACE
@@ -138,14 +143,14 @@ def _hint(budget: int) -> str:
 
 
 def parts(budget: int) -> int:
-    """Over how many answers a budget is spread."""
+    """How many answers a budget is split into."""
     return max(1, min(MOST_PARTS, -(-budget // LARGEST_PART)))
 
 
-def changed(connections: Connections, wanted: Wanted, given: dict[str, str]) -> Context:
-    """What the context has now and a receipt has not, or not in this state."""
+def changed(connections: Connections, wanted: ContextRequest, given: dict[str, str]) -> Context:
+    """What is new or changed in the context compared with a receipt."""
     found = islice(_in_parts(connections, wanted), parts(wanted.budget))
-    now = [each for part in found for each in part.context.items if each.layer in _TOLD_AGAIN]
+    now = [each for part in found for each in part.context.items if each.layer in _REPEATED_LAYERS]
     news = {each.key: each for each in now if given.get(each.key) != each.digest}
     seen = {each.key for each in now}
     nodes = [key for key in given if _is_node(key) and key not in seen]
@@ -153,31 +158,31 @@ def changed(connections: Connections, wanted: Wanted, given: dict[str, str]) -> 
     if not news and not gone:
         return NOTHING
     budget = min(wanted.budget, LARGEST_PART)
-    preface = CHANGED + (_told_gone(gone, budget // 3) if gone else "") + wanted.notice
+    preface = CHANGED + (_gone_notice(gone, budget // 3) if gone else "") + wanted.notice
     ids = iter([each.id for each in news.values() if each.layer == MEMORY])
     layers = [each.only(news) for each in _layers(connections, wanted)]
-    page = Page(connections, wanted.limits, budget, preface, "")
+    page = ContextPage(connections, wanted.limits, budget, preface, "")
     return page.made(ids, (), layers, ()).context
 
 
-def still(connections: Connections, given: dict[str, str]) -> dict[str, str]:
-    """What of a receipt is not gone since."""
+def still_valid(connections: Connections, given: dict[str, str]) -> dict[str, str]:
+    """The items of a receipt that still exist."""
     held = set(there(connections, filter(_is_node, given)))
     return {key: state for key, state in given.items() if not _is_node(key) or key in held}
 
 
 def there(connections: Connections, node_ids: Iterable[str]) -> list[NodeId]:
-    """Those of the nodes that still hold: neither deleted nor superseded nor put away."""
+    """The nodes that are neither deleted nor superseded nor off-context."""
     return [NodeId(Ulid(each)) for each in node_ids if not _gone(connections, [each])]
 
 
 def _is_node(key: str) -> bool:
-    """Whether an item is of memory; the others say which layer they are of."""
+    """Whether an item is a node of memory; keys of other layers have a prefix."""
     return ":" not in key
 
 
-def _told_gone(gone: Sequence[str], most: int) -> str:
-    """What is no longer in it, as far as there is room for it."""
+def _gone_notice(gone: Sequence[str], most: int) -> str:
+    """The sentence about removed nodes, as far as there is room."""
     count = len(gone)
     while count > 1 and tokens.estimate(", ".join(gone[:count])) > most:
         count //= 2
@@ -188,8 +193,8 @@ def _told_gone(gone: Sequence[str], most: int) -> str:
 def state(
     connections: Connections, project: str | None, task: str | None, session: str
 ) -> list[NodeId]:
-    """What an agent is at, as far as memory knows: its task, working nodes, open questions, and
-    what it said in this session. The newest first."""
+    """The nodes an agent works with: its task, working nodes, open questions, and what it wrote in
+    this session, newest first."""
     sql = (
         "SELECT type <> 'task', id FROM nodes AS n WHERE superseded_by IS NULL AND id IN ("
         "  SELECT * FROM (SELECT node_id FROM tags WHERE tag = 'tier:working'"
@@ -198,7 +203,7 @@ def state(
         "   ORDER BY id DESC LIMIT ?5)"
         "  UNION SELECT * FROM (SELECT subject FROM records WHERE session = ?1 AND session <> ''"
         "   AND kind = 'node.put' ORDER BY subject DESC LIMIT ?5))"
-        # What is there to be mentioned says nothing, and a summary tells what the agent knows.
+        # Anchors have no text of their own, and the agent knows what a summary contains.
         " AND type NOT IN ('file', 'item', 'package', 'summary')"
         " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'tier:off-context')"
         " AND (SELECT min(tag <> 'project:' || ?2) FROM tags WHERE node_id = n.id"
@@ -214,7 +219,7 @@ def state(
     return [row[1] for row in rows[:_MOST_STATE]]
 
 
-def items_of(connections: Connections, node_ids: Iterable[NodeId]) -> list[tuple[Item, str]]:
+def items_of(connections: Connections, node_ids: Iterable[NodeId]) -> list[tuple[ContextItem, str]]:
     """Nodes that were asked for, as items of a list: whole, unless one would fill an answer."""
     found = []
     for each in load(connections, node_ids):
@@ -256,7 +261,7 @@ def _without(past: set[str], ids: Iterable[NodeId]) -> Iterator[NodeId]:
 
 
 def _gone(connections: Connections, node_ids: Sequence[str]) -> list[str]:
-    """Those of the nodes that are deleted, superseded or put away, rather than merely not shown."""
+    """Labels of the nodes that are deleted, superseded or off-context, not merely unshown."""
     found = []
     for node_id in node_ids:
         rows = [

@@ -1,10 +1,9 @@
-"""Which nodes an agent should see at a prompt that nobody asked memory about.
+"""Which nodes to add to a prompt without being asked.
 
-Most prompts need nothing. A node that is shown without need costs tokens and trust, so the bar is
-high: it speaks of something that the prompt names (a file, a symbol, a test, an error), or it has
-most of what the prompt says, in words that are not everybody's. What only repeats the prompt is no
-news. A bug fix, or something that failed, about the same thing comes first: an agent may be about
-to make a mistake that was made before.
+Most prompts need nothing. An irrelevant node costs tokens and trust, so the bar is high: the node
+mentions something that the prompt names (a file, a symbol, a test, an error), or shares most of the
+prompt's uncommon words. A node that only repeats the prompt is left out. A bug fix or a failure
+about the same thing comes first: the agent may be about to repeat a mistake.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,18 +15,18 @@ from ctx.packs.node_ranking import RankedNode
 from ctx.search.entities import Entities
 
 MOST = 4
-"""So many nodes are shown, at most."""
+"""The most nodes that are shown."""
 
 _PLACES = ("file", "item", "package")
 _FIXES = ("kind:bugfix", "kind:failure")
 _COVERS = 0.45
-"""Of a prompt that names nothing, so much must be in the node's own words."""
+"""The least coverage of a prompt that names nothing."""
 _COVERS_NAMED = 0.12
-"""The same where the node speaks of what the prompt names."""
+"""The least coverage if the node mentions what the prompt names."""
 _LEAST_WORDS = 2
-"""Of the words that say what a prompt is about, so many must be in the node."""
+"""How many of the prompt's topic words must be in the node."""
 _LONGEST = 4_000
-# What people say to agents whatever it is about.
+# Words that people use in prompts about anything.
 _SAID_OF_ANYTHING = frozenset(
     terms.query(
         "add again ask before break broken bug build change check clean code come create debug"
@@ -41,25 +40,25 @@ _SAID_OF_ANYTHING = frozenset(
 )
 _WHO_SAID_IT = frozenset(terms.query("said by the user agent proposed agreed to"))
 _NEWS = 0.25
-"""So much of a node must be something that the prompt does not say."""
+"""The least part of a node's words that are not in the prompt."""
 _NEAR_BEST = 0.5
 _SHORTEST_NAME = 4
 
 
-class Named(NamedTuple):
-    """What a prompt names, in the forms in which a node may speak of it."""
+class PromptNames(NamedTuple):
+    """What a prompt names, in the forms in which a node may mention it."""
 
     paths: frozenset[str]
     names: frozenset[str]
     codes: frozenset[str]
 
 
-def named(said: Entities) -> Named:
+def names_in(said: Entities) -> PromptNames:
     paths = [*said.paths, *(frame.path for frame in said.frames)]
     whole = {path.replace("\\", "/").strip("/") for path in paths}
     names = [*said.names, *(frame.name for frame in said.frames)]
     last = {part for name in names for part in (_last(name),) if len(part) >= _SHORTEST_NAME}
-    return Named(
+    return PromptNames(
         frozenset(path for path in whole if "." in path or "/" in path),
         frozenset(name for name in last if _is_distinctive(name)),
         frozenset(said.codes),
@@ -71,7 +70,7 @@ def _last(name: str) -> str:
 
 
 def _is_distinctive(name: str) -> bool:
-    """Whether it is a name somebody made up, rather than a word that is also one."""
+    """Whether it looks like an identifier rather than a common word."""
     return (
         "_" in name.strip("_")
         or (not name.islower() and not name.istitle())
@@ -79,42 +78,42 @@ def _is_distinctive(name: str) -> bool:
     )
 
 
-class Chosen(NamedTuple):
+class RelevantNode(NamedTuple):
     node: Node
     reason: str
-    """What speaks for it: the thing that is named, or that it has the words of the prompt."""
+    """Why it was chosen: the thing that the prompt names, or shared words."""
 
 
 def choose(
-    prompt: str, said: Named, found: Sequence[RankedNode], not_again: Collection[str]
-) -> list[Chosen]:
-    """The few nodes that an agent should see, the most urgent first."""
+    prompt: str, said: PromptNames, found: Sequence[RankedNode], not_again: Collection[str]
+) -> list[RelevantNode]:
+    """The few nodes that an agent should see, most urgent first."""
     asked = set(terms.query(prompt))
     about = asked - _SAID_OF_ANYTHING - terms.STOP_WORDS
     if len(about) < _LEAST_WORDS and not (said.paths or said.names or said.codes):
         return []
-    # A file is named for many reasons; what is wanted of it, the other words say.
+    # A file is named for many reasons; the other words show what is wanted.
     wanted = about - set(terms.query(" ".join([*said.paths, *said.names, *said.codes])))
     elsewhere = said._replace(paths=frozenset())
-    picked: list[tuple[bool, float, Chosen]] = []
+    picked: list[tuple[bool, float, RelevantNode]] = []
     for each in found:
         node = each.node
         if node.type in _PLACES or node.id in not_again:
             continue
         own = set(terms.query(node.content[:_LONGEST]))
-        spoken_of = speaks_of(node, said)
+        spoken_of = name_shared_with(node, said)
         least = _COVERS_NAMED if spoken_of else _COVERS
         if each.coverage < least or not _is_news(own, asked):
             continue
         if not spoken_of and len(own & about) < _LEAST_WORDS:
             continue
         is_fix = bool(spoken_of) and any(tag in _FIXES for tag in node.tags)
-        is_only_there = wanted and not own & wanted and not speaks_of(node, elsewhere)
+        is_only_there = wanted and not own & wanted and not name_shared_with(node, elsewhere)
         if is_fix and is_only_there:
             continue
         reason = spoken_of or "the words of the prompt"
-        picked.append((is_fix, each.score, Chosen(node, reason)))
-    # A summary has something of everything: what is about one thing comes before it.
+        picked.append((is_fix, each.score, RelevantNode(node, reason)))
+    # A summary covers many things: nodes about one thing come before it.
     exact = [each for each in picked if each[2].node.type != "summary"]
     sums = [each for each in picked if each[2].node.type == "summary"]
     kept = [*_near_best(exact, exact), *_near_best(sums, picked)]
@@ -122,16 +121,17 @@ def choose(
 
 
 def _near_best(
-    picked: Sequence[tuple[bool, float, Chosen]], among: Sequence[tuple[bool, float, Chosen]]
-) -> list[tuple[bool, float, Chosen]]:
-    """Those that are nearly as good as the best of some, fixes first."""
+    picked: Sequence[tuple[bool, float, RelevantNode]],
+    among: Sequence[tuple[bool, float, RelevantNode]],
+) -> list[tuple[bool, float, RelevantNode]]:
+    """The nodes with nearly the best score, fixes first."""
     best = max((score for _, score, _ in among), default=0.0)
     kept = [each for each in picked if each[0] or each[1] >= _NEAR_BEST * best]
     return sorted(kept, key=lambda each: (each[0], each[1]), reverse=True)
 
 
-def _each_once(chosen: Sequence[Chosen]) -> list[Chosen]:
-    """Without the summaries of sessions of which something more precise is there."""
+def _each_once(chosen: Sequence[RelevantNode]) -> list[RelevantNode]:
+    """Without summaries of sessions that have a more precise node here."""
     told = {
         tag
         for each in chosen
@@ -144,8 +144,8 @@ def _each_once(chosen: Sequence[Chosen]) -> list[Chosen]:
     ]
 
 
-def speaks_of(node: Node, said: Named) -> str:
-    """The thing that the prompt names and the node is about; empty where there is none."""
+def name_shared_with(node: Node, said: PromptNames) -> str:
+    """The first thing that both the prompt and the node name; empty if there is none."""
     content = node.content
     files = node.metadata.get("files")
     listed = [each for each in files if isinstance(each, str)] if isinstance(files, list) else []
@@ -160,7 +160,7 @@ def speaks_of(node: Node, said: Named) -> str:
 
 
 def _same_file(path: str, other: str) -> bool:
-    """Also where one of them begins further up."""
+    """Whether two paths may be the same file, also if one is longer at its start."""
     return path == other or other.endswith(f"/{path}") or path.endswith(f"/{other}")
 
 

@@ -1,4 +1,4 @@
-"""The layers of a context that tell of past sessions: what they did, changed, and taught.
+"""The layers of a context about past sessions: what they did, changed, and learned.
 
     ## Recent Sessions
     - [yesterday] Refresh tokens once. Next: the same for the mobile client
@@ -10,10 +10,10 @@
     ## Relevant Past Work
     - [bugfix] Fixed test_refresh in auth/service.py: the lock was taken twice
 
-Each layer is lines, the most important first. A layer whose rows cannot be read says so, and the
-others stay.
+Each layer is a list of lines, most important first. A layer that cannot be read has a `problem`,
+and the others are not affected.
 
-Hooks load this module: it asks the tables itself.
+Hooks load this module, so it queries the tables directly.
 """
 
 import sqlite3
@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 from ctx import clock
 from ctx.context import contexts
 from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS
-from ctx.context.layer_lines import Layer, Line, cut, digest, plain, sentence
-from ctx.context.limits import Limits
+from ctx.context.layer_limits import LayerLimits
+from ctx.context.layer_lines import Layer, LayerLine, cut, digest, plain, sentence
 from ctx.ids import NodeId
 from ctx.markdown import flat
 from ctx.memory import model
 
-# The forms of a line, in characters.
+# The lengths of the forms of a line, in characters.
 _LENGTHS = (300, 160, 80)
 _SHORT_LENGTHS = (320, 200, 120, 70)
 _SIGNATURES = (110, 60)
@@ -41,7 +41,7 @@ _MOST_LEARNINGS = 2_000
 _MOST_SHARED = 200
 _MOST_CANDIDATES = 150
 _RECENT = 10
-"""Of so many sessions, what they noted may be past work that matters."""
+"""Observations of so many sessions are candidates for past work."""
 _MOST_FILES = 40
 _LONGEST_COMPARED = 4_000
 _SHORTEST_WORD = 4
@@ -57,17 +57,17 @@ _HOLDS = (
 _COLUMNS = "n.id, n.type, n.content, n.metadata, n.created_at, n.updated_at"
 
 
-class Asked(NamedTuple):
-    """Whose sessions, and which of them not."""
+class LayerRequest(NamedTuple):
+    """Which sessions the layers cover."""
 
     project: str | None
     session: str
-    """The one that is given the context; it knows what it did itself."""
-    limits: Limits
+    """The session that gets the context; its own work is left out."""
+    limits: LayerLimits
 
 
-def built(connections: Sequence[Connection], asked: Asked) -> list[Layer]:
-    """The layers in their order. The last of the stores is the user's, who had the sessions."""
+def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list[Layer]:
+    """The layers in order. The last store is the user's, which has the sessions."""
     found: list[Layer] = []
     for name, build, most in (
         (SESSIONS, _sessions, asked.limits.most_sessions),
@@ -75,15 +75,15 @@ def built(connections: Sequence[Connection], asked: Asked) -> list[Layer]:
         (LEARNINGS, _learnings, asked.limits.most_learnings),
         (PAST_WORK, _past_work, asked.limits.most_past_work),
     ):
-        found.append(_unharmed(name, build, connections, asked, most))
+        found.append(_build_layer(name, build, connections, asked, most))
     return found
 
 
-def _unharmed(
+def _build_layer(
     name: str,
-    build: "Callable[[Sequence[Connection], Asked, int], tuple[list[Line], int]]",
+    build: "Callable[[Sequence[Connection], LayerRequest, int], tuple[list[LayerLine], int]]",
     connections: Sequence[Connection],
-    asked: Asked,
+    asked: LayerRequest,
     most: int,
 ) -> Layer:
     try:
@@ -96,7 +96,9 @@ def _unharmed(
 # Recent sessions
 
 
-def _sessions(connections: Sequence[Connection], asked: Asked, most: int) -> tuple[list[Line], int]:
+def _sessions(
+    connections: Sequence[Connection], asked: LayerRequest, most: int
+) -> tuple[list[LayerLine], int]:
     own = contexts.sessions(connections[-1], asked.project, asked.session)
     seconds = {row[2]: row[1] or 0 for row in own}
     nodes = {row[0]: row for row in _nodes(connections, list(seconds), asked.project)}
@@ -107,8 +109,8 @@ def _sessions(connections: Sequence[Connection], asked: Asked, most: int) -> tup
     written_by = _authors(connections, list(nodes))
     today = clock.day_number(clock.now_ms())
     ordered = sorted(nodes, key=lambda node_id: (seconds[node_id], node_id), reverse=True)
-    # What was tried again and again is told once, with the last time.
-    lines: dict[tuple[str, str], Line] = {}
+    # Sessions with the same summary appear once, at their latest time.
+    lines: dict[tuple[str, str], LayerLine] = {}
     for node_id in ordered:
         author = written_by.get(node_id, "")
         age = clock.days_ago(today - clock.day_number(seconds[node_id] * 1000))
@@ -117,25 +119,25 @@ def _sessions(connections: Sequence[Connection], asked: Asked, most: int) -> tup
     return list(lines.values())[:most], len(lines)
 
 
-def _session_line(row: Sequence[Any], age: str, author: str) -> Line:
-    told = _told(row)
+def _session_line(row: Sequence[Any], age: str, author: str) -> LayerLine:
+    told = _summary_line(row)
     texts = tuple(f"- [{age}] {author}{cut(told, length)}" for length in _LENGTHS)
-    return Line(row[0], _label(row), row[5], digest(told), texts)
+    return LayerLine(row[0], _label(row), row[5], digest(told), texts)
 
 
-def _told(row: Sequence[Any]) -> str:
-    """What a session was for, what it did and what is left to do, in one line."""
+def _summary_line(row: Sequence[Any]) -> str:
+    """The goal of a session, what it did and what is left to do, in one line."""
     about = model.from_json(row[3])
     made_of = [str(about.get("request", "")), *_listed(about.get("completed"))]
     if about.get("key") == "summary" and not all(each in row[2] for each in made_of):
-        # A person has put it otherwise since.
+        # The user has edited it since.
         return flat(row[2][:_LONGEST_COMPARED])
     title = _text(about.get("title")) or _text(about.get("request"))
-    # A session in which nothing was done has found something out, or was at something.
+    # A session that completed nothing may have learned or edited something.
     done = _text(about.get("completed")) or _text(about.get("learned"))
     done = done or _edited(about) or _text(about.get("investigated"))
     further = _text(about.get("next_steps"))
-    # Agents say themselves that it is what comes next.
+    # Agents often write the prefix themselves.
     further = further[5:].lstrip() if further[:5].casefold() == "next:" else further
     if title and title.casefold() not in done.casefold():
         done = f"{sentence(title)} {done}".strip()
@@ -152,7 +154,9 @@ def _edited(about: dict[str, Any]) -> str:
 # Recently changed code
 
 
-def _code(connections: Sequence[Connection], asked: Asked, most: int) -> tuple[list[Line], int]:
+def _code(
+    connections: Sequence[Connection], asked: LayerRequest, most: int
+) -> tuple[list[LayerLine], int]:
     sessions: dict[str, None] = {}
     files: dict[str, dict[tuple[str, str], Sequence[Any]]] = {}
     for row in contexts.changes(connections[-1], asked.project, asked.session):
@@ -160,7 +164,7 @@ def _code(connections: Sequence[Connection], asked: Asked, most: int) -> tuple[l
         if len(sessions) > _SESSIONS_WITH_CODE:
             break
         files.setdefault(row[1], {}).setdefault((row[2], row[3]), row)
-    lines: list[Line] = []
+    lines: list[LayerLine] = []
     for path, items in files.items():
         rows = sorted(items.values(), key=lambda row: (row[6], row[2]))
         newest, state = max(row[7] for row in rows), digest(repr([row[2:6] for row in rows]))
@@ -168,7 +172,7 @@ def _code(connections: Sequence[Connection], asked: Asked, most: int) -> tuple[l
         if len(rows) > _MOST_OF_A_FILE:
             told.append((f"  and {len(rows) - _MOST_OF_A_FILE:,} more",))
         label, group = f"code:{flat(path)}", f"{plain(path)}:"
-        lines += [Line("", label, newest, state, texts, group) for texts in told]
+        lines += [LayerLine("", label, newest, state, texts, group) for texts in told]
     return lines[:most], len(lines)
 
 
@@ -186,8 +190,8 @@ def _changed(row: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _learnings(
-    connections: Sequence[Connection], asked: Asked, most: int
-) -> tuple[list[Line], int]:
+    connections: Sequence[Connection], asked: LayerRequest, most: int
+) -> tuple[list[LayerLine], int]:
     found: dict[str, tuple[tuple[int, int, str], Sequence[Any]]] = {}
     for connection in connections:
         rows = connection.execute(
@@ -203,19 +207,19 @@ def _learnings(
                 found[row[0]] = rank, row
     best = [row for _, row in sorted(found.values(), key=itemgetter(0))[:most]]
     written_by = _authors(connections, [row[0] for row in best])
-    lines = [_learning_line(row).said_by(written_by.get(row[0], "")) for row in best]
+    lines = [_learning_line(row).with_author(written_by.get(row[0], "")) for row in best]
     return lines, len(found)
 
 
-def _learning_line(row: Sequence[Any]) -> Line:
+def _learning_line(row: Sequence[Any]) -> LayerLine:
     category = flat(row[6].partition(":")[2]).capitalize()
     told = flat(row[2][:_LONGEST_COMPARED])
     texts = tuple(f"- {category}: {cut(told, length)}" for length in _SHORT_LENGTHS)
-    return Line(row[0], _label(row), row[5], digest(f"{category} {told}"), texts, "", told)
+    return LayerLine(row[0], _label(row), row[5], digest(f"{category} {told}"), texts, "", told)
 
 
 def _per_mille(value: Any) -> int:
-    """How certain a learning is; what a person wrote down says nothing, and is."""
+    """The confidence of a learning; one that the user wrote has none, and counts as certain."""
     if isinstance(value, float) and 0 <= value <= 1:
         return round(value * 1000)
     return value if isinstance(value, int) else 1000
@@ -229,11 +233,11 @@ def _number(value: Any) -> int:
 
 
 def _past_work(
-    connections: Sequence[Connection], asked: Asked, most: int
-) -> tuple[list[Line], int]:
-    """What was noted before and has most to do with what was done last.
+    connections: Sequence[Connection], asked: LayerRequest, most: int
+) -> tuple[list[LayerLine], int]:
+    """The observations most related to the latest work.
 
-    That is what concerns the same files, and shares words with the last summary; then the newest.
+    Those about the same files, and with words of the last summary, come first; then the newest.
     """
     sessions = contexts.sessions(connections[-1], asked.project, asked.session)[:_RECENT]
     last = _nodes(connections, [row[2] for row in sessions[:3]], asked.project)
@@ -246,8 +250,8 @@ def _past_work(
         files |= dict.fromkeys(_listed(model.from_json(row[3]).get("files_edited")))
     in_work = list(files)[:_MOST_FILES]
     candidates: dict[str, Sequence[Any]] = {}
-    # A session in which things were only talked over has no summary, and may have decided much.
-    heard = contexts.last_heard(connections[-1], asked.project, asked.session)[:_RECENT]
+    # A session without a summary may still contain decisions.
+    heard = contexts.latest_sessions(connections[-1], asked.project, asked.session)[:_RECENT]
     heard = [*dict.fromkeys([*heard, *(row[0] for row in sessions)])]
     for connection in connections:
         for row in _noted(connection, heard, in_work, asked.project):
@@ -263,11 +267,11 @@ def _past_work(
         ),
         reverse=True,
     )
-    # Some may be shown elsewhere.
+    # Some may be shown in another layer.
     best = [node_id for _, _, node_id in ranked[: 2 * most]]
     written_by = _authors(connections, best)
     lines = [
-        _noted_line(candidates[node_id], kinds[node_id]).said_by(written_by.get(node_id, ""))
+        _noted_line(candidates[node_id], kinds[node_id]).with_author(written_by.get(node_id, ""))
         for node_id in best
     ]
     return lines, len(ranked)
@@ -279,7 +283,7 @@ def _noted(
     """Observations of these sessions, and those that mention one of these files."""
     by_session = ", ".join("?" * len(sessions))
     by_file = ", ".join("?" * len(files))
-    # By type there are many, by path one: the sign keeps SQLite from going by type.
+    # Few nodes match by path, many by type: the `+` keeps SQLite from using the type's index.
     sql = (
         f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.type = 'observation' AND {_HOLDS} AND n.id IN ("
         f" SELECT node_id FROM tags WHERE tag IN ({by_session})"
@@ -304,16 +308,16 @@ def _rank(row: Sequence[Any], kind: str, files: set[str], words: set[str]) -> tu
     return score, row[4], row[0]
 
 
-def _noted_line(row: Sequence[Any], kind: str) -> Line:
+def _noted_line(row: Sequence[Any], kind: str) -> LayerLine:
     title, _, rest = row[2].strip()[:_LONGEST_COMPARED].partition("\n")
     title, rest = flat(title), flat(rest)
     is_begun = bool(title) and rest.startswith(title.rstrip("….:"))
-    # Behind a decision stands who made it, behind the others what it was.
+    # A decision is followed by who made it, the others by details.
     begun = sentence(title) if kind == "decision" else f"{title.rstrip('.:')}:"
     told = rest if is_begun else f"{begun} {rest}" if title and rest else title or rest
     title = _text(model.from_json(row[3]).get("title")) or title
     texts = tuple(f"- [{flat(kind)}] {cut(told, length)}" for length in _SHORT_LENGTHS)
-    return Line(row[0], _label(row), row[5], digest(told), texts, "", title.rstrip("…."))
+    return LayerLine(row[0], _label(row), row[5], digest(told), texts, "", title.rstrip("…."))
 
 
 def _kinds(connections: Sequence[Connection], node_ids: Sequence[str]) -> dict[str, str]:
@@ -333,7 +337,7 @@ def _kinds(connections: Sequence[Connection], node_ids: Sequence[str]) -> dict[s
 def _nodes(
     connections: Sequence[Connection], node_ids: Sequence[str], project: str | None
 ) -> "list[Any]":
-    """The nodes that hold, in the order that was asked for."""
+    """The valid nodes, in the order of `node_ids`."""
     found: dict[str, Any] = {}
     for start in range(0, len(node_ids), _MOST_CANDIDATES):
         part = node_ids[start : start + _MOST_CANDIDATES]
@@ -344,8 +348,8 @@ def _nodes(
     return [found[each] for each in node_ids if each in found]
 
 
-def _shared(projects: Sequence[Connection], node_type: str, asked: Asked) -> "list[Any]":
-    """What sessions left in the store of the project, also other people's."""
+def _shared(projects: Sequence[Connection], node_type: str, asked: LayerRequest) -> "list[Any]":
+    """What sessions, also those of other people, left in the project's store."""
     sql = (
         f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.type = ?2 AND {_HOLDS} AND EXISTS (SELECT 1"
         " FROM tags WHERE node_id = n.id AND tag >= 'session:' AND tag < 'session;'"
@@ -367,7 +371,7 @@ def _among(
 
 
 def _authors(connections: Sequence[Connection], node_ids: Sequence[str]) -> dict[str, str]:
-    """Who wrote what came from somewhere else, as it stands in a line."""
+    """The author prefix of each node that somebody else wrote."""
     if len(connections) == 1 or not node_ids:
         return {}
     from ctx.project import authors

@@ -17,12 +17,12 @@ from typing import NamedTuple
 from ctx import clock, disk, ids, locks
 from ctx.agent_commands import command_parser as grammar
 from ctx.agent_commands.command_parser import Command, CommandProblem
-from ctx.capture import deleted, pausing, read_markup, switched_off
-from ctx.capture import events as kept
-from ctx.capture.places import Places
-from ctx.capture.read_markup import ReadMarkup
-from ctx.context import contexts, default_view, layers, limits
-from ctx.context.contexts import Beside
+from ctx.capture import capture_off, capture_pauses, deleted_sessions, repeated_commands
+from ctx.capture import event_store as kept
+from ctx.capture.capture_places import CapturePlaces
+from ctx.capture.repeated_commands import ReadCommands
+from ctx.context import contexts, default_view, layer_limits, layers
+from ctx.context.contexts import ProjectStoreState
 from ctx.errors import ContentRefused, CtxError
 from ctx.hook_files import live, spool
 from ctx.hosts.events import Event
@@ -122,7 +122,7 @@ def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
                 refused.append(_refusal(home, tried, error.message))
             else:
                 stops.append(_stop(memory, event, name, clock.monotonic() + timeout_s))
-                allowed = Places(memory, home).allowed(event)
+                allowed = CapturePlaces(memory, home).allowed(event)
                 with transaction(memory.user.connection):
                     # While ctx is paused, what was asked for is done and nothing is kept of it.
                     if not _is_deleted(home, event) and not _was_paused(home, event):
@@ -158,20 +158,24 @@ def _read_before(
     name: str,
     asked: Sequence[Command | CommandProblem],
     deadline: float,
-) -> ReadMarkup:
+) -> ReadCommands:
     """The commands that stood in what the agent has read, where some of its own change memory."""
-    writes = any(isinstance(each, Command) and each.name in read_markup.WRITING for each in asked)
+    writes = any(
+        isinstance(each, Command) and each.name in repeated_commands.WRITING for each in asked
+    )
     if not writes or not event.transcript:
-        return read_markup.NOTHING_KNOWN
+        return repeated_commands.NOTHING_KNOWN
     transcripts, end = hosts.named(event.host).transcripts, spool.span_of(name)[1]
-    return read_markup.in_transcript(transcripts, event.transcript, end, deadline)
+    return repeated_commands.in_transcript(transcripts, event.transcript, end, deadline)
 
 
-def _unless_repeated(found: Command | CommandProblem, read: ReadMarkup) -> Command | CommandProblem:
+def _unless_repeated(
+    found: Command | CommandProblem, read: ReadCommands
+) -> Command | CommandProblem:
     """A command, or why it is not carried out: it repeats what the agent has read."""
-    if not isinstance(found, Command) or found.name not in read_markup.WRITING:
+    if not isinstance(found, Command) or found.name not in repeated_commands.WRITING:
         return found
-    if read_markup.digest(found) not in read.digests:
+    if repeated_commands.digest(found) not in read.digests:
         return found
     return CommandProblem(grammar.written(found), _REPEATED, "", found.position)
 
@@ -270,7 +274,7 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
                 )
             except ContentRefused as error:
                 refused.append(_refusal(home, tried, error.message))
-        places = Places(memory, home)
+        places = CapturePlaces(memory, home)
         with transaction(memory.user.connection):
             for _, each in found:
                 if _is_deleted(home, each.receipt if isinstance(each, HookReceipt) else each):
@@ -289,12 +293,12 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
 
 def _is_deleted(home: str, said: Event | Receipt) -> bool:
     """Whether it is of a session that was deleted while this waited to be taken in."""
-    gone_ms = deleted.at_ms(home, said.session)
+    gone_ms = deleted_sessions.at_ms(home, said.session)
     return gone_ms > 0 and spool.made_ms(said.id) <= gone_ms
 
 
 def _was_paused(home: str, event: Event) -> bool:
-    return pausing.is_paused(home, event.folder, spool.made_ms(event.id))
+    return capture_pauses.is_paused(home, event.folder, spool.made_ms(event.id))
 
 
 def _log(memory: Memory, handed: HookReceipt) -> None:
@@ -359,12 +363,12 @@ def _refresh(memory: Memory, folder: str, home: str) -> None:
 
 
 def _keep_contexts(
-    memory: Memory, stores: Sequence[Connection], own: Beside, place: Place, home: str
+    memory: Memory, stores: Sequence[Connection], own: ProjectStoreState, place: Place, home: str
 ) -> None:
     connection = memory.user.connection
     environment = memory.environment.variables
     config = memory.environment.user_config
-    budget, most = config.integer("context.budget"), limits.of(config)
+    budget, most = config.integer("context.budget"), layer_limits.from_config(config)
     task = pending.get(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):
         key = contexts.key_of(place, home, environment, part, own)
@@ -372,7 +376,7 @@ def _keep_contexts(
             # Nobody has to wait while it is composed; whether it still holds is asked again.
             before = contexts.at(connection, key)
             notice = contexts.notice(key, own)
-            wanted = layers.Wanted(place.project, task, budget, part, notice, most)
+            wanted = layers.ContextRequest(place.project, task, budget, part, notice, most)
             made = layers.context(stores, wanted)
             with transaction(connection):
                 if contexts.at(connection, key) == before:
@@ -385,7 +389,7 @@ def _forget_old_files(home: str) -> None:
     places = (
         (live.path_of(home, ""), _OLD_S, ""),
         (f"{spool.path_of(home, spool.FAILED)}/", _OLD_S, ""),
-        (f"{home}/{switched_off.FOLDER}/", _FORGOTTEN_S, ""),
+        (f"{home}/{capture_off.FOLDER}/", _FORGOTTEN_S, ""),
         (spool.path_of(home, ""), _HOUR_S, "tmp-"),
     )
     for folder, age_s, prefix in places:

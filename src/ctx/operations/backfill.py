@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 from ctx import clock, disk, interrupts, layout
 from ctx.capture import (
-    deleted,
+    capture_off,
+    capture_rules,
+    deleted_sessions,
     event_table,
     pipeline,
-    policy,
     reconcile,
-    state,
-    switched_off,
+    session_state,
 )
-from ctx.capture.state import Session
+from ctx.capture.session_state import Session
 from ctx.capture.steps import SAID
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
 from ctx.hook_files import live
@@ -191,7 +191,7 @@ class _Backfill:
             if asked != past.project and not (os.path.isabs(asked) and inside):
                 return False
         person = self._memory.environment.variables.get("HOME", "")
-        if policy.rules(self._config, self._place(past.folder), self._home, person).closed:
+        if capture_rules.rules(self._config, self._place(past.folder), self._home, person).closed:
             return False
         return not live.is_live(self._home, past.session, clock.wall_s())
 
@@ -216,7 +216,9 @@ class _Backfill:
     def take(self, past: PastSession) -> None:
         if self._is_done(past):
             self._unchanged += 1
-        elif past.changed_ms <= deleted.at_ms(self._home, past.session) or self._was_off(past):
+        elif past.changed_ms <= deleted_sessions.at_ms(self._home, past.session) or self._was_off(
+            past
+        ):
             self._left_out += 1
         elif self._wanted.dry_run:
             self._foresee(past)
@@ -227,11 +229,11 @@ class _Backfill:
 
     def _was_off(self, past: PastSession) -> bool:
         began_ms = clock.parse_iso(past.began) or past.changed_ms
-        return switched_off.was_always_off(self._home, past.session, began_ms)
+        return capture_off.was_always_off(self._home, past.session, began_ms)
 
     def _is_done(self, past: PastSession) -> bool:
-        known = state.find(self._connection, past.session)
-        if known is None or (known.transcript, known.seen) != (past.path, past.size):
+        known = session_state.find(self._connection, past.session)
+        if known is None or (known.transcript, known.transcript_read) != (past.path, past.size):
             return False
         return not self._has_more(known)
 
@@ -241,22 +243,22 @@ class _Backfill:
         return found is not None
 
     def _foresee(self, past: PastSession) -> None:
-        known = state.find(self._connection, past.session)
+        known = session_state.find(self._connection, past.session)
         start = self._transcripts.events(past.path, 0, most=_GLANCE).events
         own = [each for each in start if each.session == past.session]
         if not own and past.size <= _GLANCE:
             self._left_out += 1
             return
-        asked = map(state.request_of, own)
+        asked = map(session_state.request_of, own)
         what = next(filter(None, asked), "")
         self._sessions.append(
             ImportedSession(past.session, past.project, past.began, what, known is not None, 0, 0)
         )
 
     def _take(self, past: PastSession) -> None:
-        before = state.find(self._connection, past.session)
+        before = session_state.find(self._connection, past.session)
         news = steps = 0
-        for piece in reconcile.taking_in(
+        for piece in reconcile.ingest_transcript(
             self._memory, self._home, past.session, past.path, self._wanted.host
         ):
             steps += pipeline.take(self._memory, self._home).steps
@@ -273,9 +275,9 @@ class _Backfill:
             self._unchanged += 1
             return
         is_over = session.last_at < clock.iso(self._now_ms - _QUIET_MS)
-        if is_over and session.status == state.ACTIVE:
+        if is_over and session.status == session_state.ACTIVE:
             with transaction(self._connection):
-                state.end(self._connection, session.id, self._closing(session.id))
+                session_state.end(self._connection, session.id, self._closing(session.id))
         try:
             written = session_writer.synthesise(self._memory, session.id, is_over=is_over)
         except _FAULTS as error:
@@ -294,7 +296,7 @@ class _Backfill:
 
     def _named(self, past: PastSession) -> Session | None:
         """The session as it is now, of the project that its folder belonged to."""
-        session = state.find(self._connection, past.session)
+        session = session_state.find(self._connection, past.session)
         if session is None or session.project or not past.project:
             return session
         with transaction(self._connection):
@@ -305,11 +307,11 @@ class _Backfill:
                 )
         return session._replace(project=past.project)
 
-    def _closing(self, session_id: str) -> state.Status:
+    def _closing(self, session_id: str) -> session_state.Status:
         """How a session ended of which no hook said so."""
         if event_table.last_name(self._connection, session_id) in (SAID, "Stop"):
-            return state.COMPLETED
-        return state.closing_status(self._connection, session_id)
+            return session_state.COMPLETED
+        return session_state.closing_status(self._connection, session_id)
 
     def finish(self, projects: set[str | None]) -> None:
         """What is made of several sessions, also of those that an interrupted run took in."""

@@ -5,8 +5,8 @@ Nobody notices what is not remembered: a pause that was forgotten is told wherev
 
 from typing import NamedTuple
 
-from ctx.capture import policy
-from ctx.capture.pausing import EVERYWHERE
+from ctx.capture import capture_rules
+from ctx.capture.capture_pauses import EVERYWHERE
 from ctx.operations.pause import Pause, active_pauses, place_of
 from ctx.sqlite.connection import shown
 from ctx.workspace import Environment
@@ -26,7 +26,7 @@ def capture_stops(environment: Environment) -> tuple[CaptureStop, ...]:
     # As capture reads them: what a project sets is no word in what is taken in.
     config = environment.user_config
     found = [_paused(each) for each in active_pauses(home)]
-    if why := policy.closed(config, place, environment.variables.get("HOME", "")):
+    if why := capture_rules.closed(config, place, environment.variables.get("HOME", "")):
         name = "ignore_projects" if config.flag("capture.enabled") else "enabled"
         found.append(CaptureStop(why, f"`ctx config explain capture.{name}` shows who set it."))
     return tuple(found)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.context import compose as composer
-from ctx.context.compose import Entry, Frame, LeftOut
-from ctx.context.entries import ContextNode, load
+from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
+from ctx.context.context_entries import ContextNode, load
 from ctx.ids import NodeId
 from ctx.memory import model, pending, walk
 from ctx.memory.model import Node
@@ -79,7 +79,7 @@ class Composition(NamedTuple):
 class ComposeCandidates(NamedTuple):
     node_ids: Iterator[NodeId]
     query: Query | None
-    of_other_projects: LeftOut
+    of_other_projects: OmittedNodes
     kept: Collection[NodeId] | None = None
     """The nodes that are shortened rather than left out; None: the pinned ones."""
 
@@ -112,12 +112,12 @@ def _project(memory: Memory, visible: VisibleNodes) -> str | None:
 
 def of_other_projects(
     connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
-) -> LeftOut:
+) -> OmittedNodes:
     """How many nodes are out of sight because they belong to other projects."""
     if scope.project is None or query.names_project:
-        return LeftOut(0)
+        return OmittedNodes(0)
     if query.mode == "text":
-        return LeftOut(execute.left_out_by_scope(connections, query, scope, now_ms))
+        return OmittedNodes(execute.left_out_by_scope(connections, query, scope, now_ms))
     # Counting all of them would take longer than everything else.
     elsewhere = And((query.tree or And(()), OtherNameFilter(PROJECT, scope.project)))
     asked = query._replace(tree=elsewhere)
@@ -125,9 +125,9 @@ def of_other_projects(
     return _counted(found.ids)
 
 
-def _counted(rest: Iterator[NodeId]) -> LeftOut:
+def _counted(rest: Iterator[NodeId]) -> OmittedNodes:
     number = sum(1 for _ in islice(rest, MOST_COUNTED))
-    return LeftOut(number, or_more=next(rest, None) is not None)
+    return OmittedNodes(number, or_more=next(rest, None) is not None)
 
 
 def _compose_near(memory: Memory, options: Options, scope: Scope) -> Composition:
@@ -149,7 +149,7 @@ def _compose_near(memory: Memory, options: Options, scope: Scope) -> Composition
             wanted.append(node.id)
         elif asked_for is None and in_sight(node, scope._replace(project=None)):
             others += 1
-    candidates = ComposeCandidates(iter(wanted), query, LeftOut(others), seeds)
+    candidates = ComposeCandidates(iter(wanted), query, OmittedNodes(others), seeds)
     return _composed(memory, options, scope, candidates)
 
 
@@ -183,17 +183,17 @@ def _composed(
             read += 1
             yield node_id
 
-    def entries() -> Iterator[Entry]:
+    def entries() -> Iterator[ContextEntry]:
         stores = memory.graph.connections
         for each in load(stores, reading(), candidates.kept):
             loaded.append(each.node)
             yield each.entry
 
-    def left_out(shown: int) -> LeftOut:
+    def left_out(shown: int) -> OmittedNodes:
         rest = _counted(candidates.node_ids)
-        return rest if rest.or_more else LeftOut(read - shown + rest.nodes)
+        return rest if rest.or_more else OmittedNodes(read - shown + rest.nodes)
 
-    composed = composer.compose(entries(), left_out, budget, Frame(rendered_at))
+    composed = composer.compose(entries(), left_out, budget, ContextFrame(rendered_at))
     meta = ContextMeta(
         len(composed.shown),
         composed.token_count,

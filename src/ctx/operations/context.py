@@ -4,11 +4,26 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ctx import clock, layout
-from ctx.capture import state
-from ctx.context import beside, contexts, default_view, layers, limits, where_you_were
-from ctx.context.contexts import CODE, LEARNINGS, MEMORY, NO_STORE, PAST_WORK, SESSIONS, Beside
-from ctx.context.layers import Wanted
-from ctx.context.page import Made
+from ctx.capture import session_state
+from ctx.context import (
+    compaction_state,
+    contexts,
+    default_view,
+    layer_limits,
+    layers,
+    project_store_context,
+)
+from ctx.context.context_page import MadeContext
+from ctx.context.contexts import (
+    CODE,
+    LEARNINGS,
+    MEMORY,
+    NO_STORE,
+    PAST_WORK,
+    SESSIONS,
+    ProjectStoreState,
+)
+from ctx.context.layers import ContextRequest
 from ctx.hook_files import live, start_receipts
 from ctx.memory import pending
 from ctx.workspace import Memory
@@ -78,13 +93,13 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
     goes_on = options.source != "startup"
     own, stores = own_store(memory), memory.graph.connections
     key = contexts.key_of(memory.place, home, environment, 1, own)
-    wanted = layers.Wanted(
+    wanted = layers.ContextRequest(
         memory.project,
         pending.get(memory.user, memory.task_key),
         budget,
         1,
         contexts.notice(key, own),
-        limits.of(config),
+        layer_limits.from_config(config),
         options.session if goes_on else "",
     )
     began = clock.monotonic()
@@ -111,34 +126,34 @@ def find_session(memory: Memory, text: str) -> str:
     """
     if text in live.sessions(memory.environment.user_store.home):
         return text
-    return state.get(memory.user.connection, text).id
+    return session_state.get(memory.user.connection, text).id
 
 
-def own_store(there: Memory) -> Beside:
+def own_store(there: Memory) -> ProjectStoreState:
     """What a context takes from the store of the project where an agent works, and says of it."""
     if there.project_memory is not None:
-        return beside.current(there.project_memory.project)
+        return project_store_context.current(there.project_memory.project)
     home = there.environment.user_store.home
     project = None if there.is_single_store else layout.find_project(there.folder, home)
     if project is None:
         return NO_STORE
-    own = beside.read(home, project)
+    own = project_store_context.read(home, project)
     if own.connection is not None:
         own.connection.close()
     return own._replace(connection=None)
 
 
-def _made(memory: Memory, wanted: Wanted, options: Options) -> list[Made]:
+def _made(memory: Memory, wanted: ContextRequest, options: Options) -> list[MadeContext]:
     stores = memory.graph.connections
     if options.source == "resume":
         before = start_receipts.of_session(memory.environment.user_store.home, options.session)
         if before is not None:
-            return [Made(layers.changed(stores, wanted, before), ())]
-    where = layers.NOWHERE
+            return [MadeContext(layers.changed(stores, wanted, before), ())]
+    where = layers.NO_COMPACTION_STATE
     if options.source == "compact":
         nodes = layers.state(stores, wanted.project, wanted.task, options.session)
-        lines = where_you_were.lines(memory.user.connection, options.session)
-        where = layers.Where(nodes, lines)
+        lines = compaction_state.lines(memory.user.connection, options.session)
+        where = layers.CompactionState(nodes, lines)
     found = []
     for part in range(1, layers.parts(wanted.budget) + 1):
         made = layers.made(stores, wanted._replace(part=part), where)
@@ -147,7 +162,7 @@ def _made(memory: Memory, wanted: Wanted, options: Options) -> list[Made]:
     return found
 
 
-def _layers(made: Sequence[Made]) -> tuple[ContextLayer, ...]:
+def _layers(made: Sequence[MadeContext]) -> tuple[ContextLayer, ...]:
     """The layers of all parts together: what the last part leaves out is left out."""
     found: dict[str, ContextLayer] = {}
     for part in made:

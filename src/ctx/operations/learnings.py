@@ -195,7 +195,7 @@ def _session(memory: Memory, session: str, at: str) -> SessionWork:
     checks: list[str] = []
     ran: list[str] = []
     edited: list[str] = []
-    for step in steps.done_well(memory.user.connection, session):
+    for step in steps.successful_steps(memory.user.connection, session):
         if step.kind == "command":
             ran.append(step.text)
             if step.passed:

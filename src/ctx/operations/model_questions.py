@@ -11,9 +11,9 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock
-from ctx.capture import event_table, session_table, state
+from ctx.capture import event_table, session_state, session_table
 from ctx.capture import steps as taken
-from ctx.capture.state import Session
+from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, CtxError, ModelFailure
@@ -172,7 +172,7 @@ def recent(connection: Connection) -> list[Session]:
 
     What they did is told without a model first.
     """
-    found = state.all_of(connection, since=clock.iso(clock.now_ms() - _RECENT_MS))
+    found = session_state.all_of(connection, since=clock.iso(clock.now_ms() - _RECENT_MS))
     return [each for each in found if not each.synthesised or not _is_behind(connection, each)]
 
 
@@ -199,7 +199,7 @@ def due(
     Stretches of steps when the agent rests or is gone, and the whole when the session is over.
     """
     steps = taken.of_session(connection, session.id)[-extractive.MOST_STEPS :]
-    is_over = session.status != state.ACTIVE
+    is_over = session.status != session_state.ACTIVE
     if not any(step.kind in ("prompt", "write") for step in steps):
         return []
     if not is_over and not extractive.is_at_rest(steps):
@@ -253,11 +253,11 @@ def keep(memory: Memory, answer: ModelAnswer, scrub: int) -> bool:
     """
     connection = memory.user.connection
     with transaction(connection):
-        is_there = state.find(connection, answer.session) is not None
+        is_there = session_state.find(connection, answer.session) is not None
         if not is_there or last_scrub(connection) != scrub:
             return False
         model_answers.put(connection, answer)
-        session_table.expect_again(connection, answer.session)
+        session_table.request_synthesis(connection, answer.session)
     return True
 
 

@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import checkouts, clock, disk, layout
-from ctx.capture import pausing
-from ctx.capture.pausing import EVERYWHERE
+from ctx.capture import capture_pauses
+from ctx.capture.capture_pauses import EVERYWHERE
 from ctx.layout import Place
 from ctx.project import trust_check
 
@@ -50,7 +50,7 @@ def pause(home: str, place: Place | None, until_ms: int | None) -> PauseResult:
     now_ms = clock.now_ms()
     folders = _folders(place) if place else [EVERYWHERE]
     with disk.explained("writing down that ctx is paused"):
-        changed = pausing.pause(home, folders, now_ms, until_ms or 0)
+        changed = capture_pauses.pause(home, folders, now_ms, until_ms or 0)
     return PauseResult(_name(place), changed, active_pauses(home))
 
 
@@ -58,7 +58,7 @@ def resume(home: str, place: Place | None) -> ResumeResult:
     """Go on where a place is; None: wherever it is paused."""
     now_ms = clock.now_ms()
     with disk.explained("writing down that ctx goes on"):
-        ended = pausing.resume(home, _folders(place) if place else None, now_ms)
+        ended = capture_pauses.resume(home, _folders(place) if place else None, now_ms)
     return ResumeResult(_name(place), tuple(map(_pause, ended)), active_pauses(home))
 
 
@@ -72,7 +72,7 @@ def _name(place: Place | None) -> str | None:
 
 def active_pauses(home: str) -> tuple[Pause, ...]:
     """What holds now, the oldest first."""
-    return tuple(map(_pause, pausing.current(home, clock.now_ms())))
+    return tuple(map(_pause, capture_pauses.current(home, clock.now_ms())))
 
 
 def _pause(pause: tuple[int, int, str]) -> Pause:

@@ -10,11 +10,11 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, disk, ids, tokens
-from ctx.capture.injected import without_injected
+from ctx.capture.injected_text import without_injected
 from ctx.context import compose, relevance
-from ctx.context.compose import Entry, Frame, LeftOut
-from ctx.context.contexts import Item
-from ctx.context.relevance import Chosen
+from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
+from ctx.context.contexts import ContextItem
+from ctx.context.relevance import RelevantNode
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool, start_receipts
 from ctx.memory import lookups, model, receipts
@@ -53,7 +53,7 @@ class PromptHints(NamedTuple):
     """What a session is given with a prompt."""
 
     text: str
-    items: tuple[Item, ...]
+    items: tuple[ContextItem, ...]
     tokens: int
 
 
@@ -77,7 +77,7 @@ def prompt_hints(
 
 
 def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> PromptHints:
-    said = relevance.named(entities.find(asked))
+    said = relevance.names_in(entities.find(asked))
     scope = scope_of(there, VisibleNodes(project=there.project or ""))
     # What only stands beside something relevant is not what anybody must see.
     without = (node_ranking.BESIDE,)
@@ -131,17 +131,17 @@ def _known(there: Memory, session: str) -> set[str]:
     return known
 
 
-def _fitted_hints(there: Memory, chosen: Sequence[Chosen]) -> PromptHints:
+def _fitted_hints(there: Memory, chosen: Sequence[RelevantNode]) -> PromptHints:
     """As many of them as fit, each as long as there is room for."""
     names = there.graph.shown(each.node.id for each in chosen)
     projects = there.graph.connections[:-1]
     written_by = authors.strangers(projects, [each.node.id for each in chosen])
     left = MOST_TOKENS - _FRAME_TOKENS
     parts: list[str] = []
-    items: list[Item] = []
+    items: list[ContextItem] = []
     for each in chosen:
         node = each.node
-        entry = Entry(
+        entry = ContextEntry(
             f"{node.type}:{names[node.id]}",
             node.type,
             model.tier(node.tags),
@@ -154,14 +154,14 @@ def _fitted_hints(there: Memory, chosen: Sequence[Chosen]) -> PromptHints:
             if cost <= left:
                 left -= cost
                 parts.append(f"{text}\n")
-                items.append(Item(node.id, entry.label, node.updated_at, cost, ""))
+                items.append(ContextItem(node.id, entry.label, node.updated_at, cost, ""))
                 break
     if not items:
         return NOTHING
     is_fix = any("kind:bugfix" in each.node.tags for each in chosen[:1])
-    frame = Frame(preface=_PREFACE_OF_A_FIX if is_fix else _PREFACE)
+    frame = ContextFrame(preface=_PREFACE_OF_A_FIX if is_fix else _PREFACE)
     body = "".join(parts) + "\n"
-    text, used = compose.framed(body, len(items), LeftOut(0), MOST_TOKENS, frame)
+    text, used = compose.framed(body, len(items), OmittedNodes(0), MOST_TOKENS, frame)
     return PromptHints(text, tuple(items), used)
 
 

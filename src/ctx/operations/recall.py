@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
 from ctx.codebase.index_state import IndexState
-from ctx.context.compose import Entry, item, short_item
+from ctx.context.compose import ContextEntry, item, short_item
 from ctx.errors import BudgetExceeded
 from ctx.ids import NodeId
 from ctx.markdown import code
@@ -210,7 +210,7 @@ def _fitted(found: RecallResult, budget: int) -> RecallResult:
 
 def _item(recalled: RecallResult, node: Node) -> str:
     rationale = node.metadata.get("rationale")
-    entry = Entry(
+    entry = ContextEntry(
         f"{node.type}:{recalled.short_ids[node.id]}",
         node.type,
         model.tier(node.tags),

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from ctx import clock, interrupts
-from ctx.capture import state
-from ctx.capture.state import Session
+from ctx.capture import session_state
+from ctx.capture.session_state import Session
 from ctx.llm.ledger import SessionCapReached
 from ctx.operations import apply, model_questions, worker_round
 from ctx.operations.model_questions import SynthesisModel, TokensLeft
@@ -65,7 +65,7 @@ def plan_synthesis(
     memory: Memory, text: str, asking: SynthesisModel, voice: QuestionOptions, *, again: bool
 ) -> SynthesisResult:
     """What would be asked. Nobody is asked by this."""
-    session = state.get(memory.user.connection, text)
+    session = session_state.get(memory.user.connection, text)
     due = model_questions.due(memory.user.connection, session, voice, again=again)
     asked = [_question_result(each, None) for each in due]
     if asked and asked[-1].kind == "summary":
@@ -89,7 +89,7 @@ def synthesise_now(
     What was answered until something goes wrong is kept, and told.
     """
     connection = memory.user.connection
-    session = state.get(connection, text)
+    session = session_state.get(connection, text)
     asked: list[QuestionResult] = []
     problem = ""
     written: SessionWriteResult | None = None
@@ -135,7 +135,7 @@ def _synthesise_again(memory: Memory, session: Session) -> SessionWriteResult | 
     with worker_round.hold_sessions(home) as held:
         if not held:
             return None
-        is_over = session.status != state.ACTIVE
+        is_over = session.status != session_state.ACTIVE
         written = session_writer.synthesise(memory, session.id, is_over=is_over)
     apply.refresh(memory, [session.folder], home)
     return written

@@ -11,8 +11,8 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, disk
-from ctx.capture import deleted, event_table, session_table, state, steps
-from ctx.capture.state import STATUSES, Session, Status
+from ctx.capture import deleted_sessions, event_table, session_state, session_table, steps
+from ctx.capture.session_state import STATUSES, Session, Status
 from ctx.capture.steps import DROPPED, NEW, SKIPPED, STEP, Step
 from ctx.context import contexts
 from ctx.errors import CtxError, UsageError
@@ -99,7 +99,7 @@ class SessionDetails(NamedTuple):
     summary_id: str | None
     observations: tuple[SessionNode, ...]
     files: tuple[TouchedFile, ...]
-    changes: tuple[event_table.Changed, ...]
+    changes: tuple[event_table.ChangedItem, ...]
     steps: Mapping[str, int]
     """By kind."""
     events: Mapping[str, int]
@@ -149,7 +149,7 @@ def list_sessions(
     """The sessions of a project (None: of all), the one that was heard of last first."""
     connection = memory.user.connection
     after = clock.iso(time_filters.moment(since, clock.now_ms())) if since else ""
-    found = state.all_of(connection, project=project, statuses=statuses, since=after)
+    found = session_state.all_of(connection, project=project, statuses=statuses, since=after)
     shown = found[: limit or None]
     return SessionList(
         tuple(_line(connection, each) for each in shown), project, len(found) - len(shown)
@@ -158,7 +158,7 @@ def list_sessions(
 
 def show(memory: Memory, text: str) -> SessionDetails:
     connection = memory.user.connection
-    session = state.get(connection, text)
+    session = session_state.get(connection, text)
     nodes = _made_of(memory, session)
     short_ids = memory.graph.shown([node.id for node in nodes])
     summaries = [node for node in nodes if node.type == "summary"]
@@ -175,7 +175,7 @@ def show(memory: Memory, text: str) -> SessionDetails:
         short_ids[summaries[-1].id] if summaries else None,
         tuple(_observed(each, short_ids) for each in nodes if each.type == "observation"),
         _files(kept),
-        event_table.changed(connection, session.id),
+        event_table.changed_items(connection, session.id),
         dict(Counter(step.kind for step in kept)),
         _events(connection, session.id),
         given,
@@ -187,7 +187,7 @@ def show(memory: Memory, text: str) -> SessionDetails:
 def replay(memory: Memory, text: str) -> SessionReplay:
     """What happened, in the order in which it did."""
     connection = memory.user.connection
-    session = state.get(connection, text)
+    session = session_state.get(connection, text)
     kept = tuple(steps.of_session(connection, session.id))
     return SessionReplay(session, kept, _is_forgotten(connection, session))
 
@@ -199,7 +199,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     """
     connection = memory.user.connection
     home = memory.environment.user_store.home
-    session = state.get(connection, text)
+    session = session_state.get(connection, text)
     if live.is_live(home, session.id, clock.wall_s()):
         raise UsageError(
             f"The session {session.id} is going on.",
@@ -216,7 +216,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
         tuple(_observed(node, short_ids) for node in nodes),
         len(marked) - len(nodes),
         sum(_events(connection, session.id).values()),
-        len(event_table.changed(connection, session.id)),
+        len(event_table.changed_items(connection, session.id)),
         len(_receipts(connection, session.id)),
         _logs(memory, nodes),
     )
@@ -225,7 +225,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     from ctx.synthesis.by_model import model_answers
 
     # First: whatever happens now, its transcript does not bring it back.
-    deleted.add(home, session.id, clock.now_ms())
+    deleted_sessions.add(home, session.id, clock.now_ms())
     change = _delete_nodes(memory, nodes)
     with transaction(connection):
         for table in (event_table, receipts, event_log, model_answers, pending, session_table):

@@ -303,7 +303,7 @@ def _capture(environment: Environment) -> Iterator[DoctorCheck]:
 def _skipped(path: str) -> Iterator[DoctorCheck]:
     """Events that are in the store, and of which nothing could be made. Old ones are no news."""
     since = clock.iso(clock.now_ms() - _DAY_MS)
-    found = _ask_store(path, lambda store: event_table.given_up(store, _MOST_REASONS)) or ()
+    found = _ask_store(path, lambda store: event_table.skip_reasons(store, _MOST_REASONS)) or ()
     for reason, count, at, session, event, tool in found:
         what = f"{event} of {tool}" if tool else event
         many = "1 event was" if count == 1 else f"{count:,} events were"

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import clock, disk
-from ctx.capture.state import SHORTEST_PREFIX
+from ctx.capture.session_state import SHORTEST_PREFIX
 from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
 from ctx.hook_files import spool
 from ctx.ids import NodeId

@@ -20,8 +20,8 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, locks
-from ctx.capture import event_table, session_table, state
-from ctx.capture.state import Session
+from ctx.capture import event_table, session_state, session_table
+from ctx.capture.session_state import Session
 from ctx.hook_files import live, spool
 from ctx.memory import stats
 from ctx.operations import apply, health
@@ -105,7 +105,7 @@ class WorkerRounds:
             from ctx.capture import pipeline
 
             with transaction(memory.user.connection):
-                session_table.expect_late(memory.user.connection)
+                session_table.request_synthesis_of_late_events(memory.user.connection)
             found = pipeline.take(memory, self._home)
             counts = [found.steps, found.dropped, found.skipped]
         return sum(counts)
@@ -115,15 +115,17 @@ class WorkerRounds:
         connection, now_ms = memory.user.connection, clock.now_ms()
         found: list[Session] = []
         with self._guard("sessions"):
-            for each in state.silent(connection, self._home, now_ms):
+            for each in session_state.silent(connection, self._home, now_ms):
                 with transaction(connection):
-                    state.end(connection, each.id, state.closing_status(connection, each.id))
+                    session_state.end(
+                        connection, each.id, session_state.closing_status(connection, each.id)
+                    )
                 found.append(each)
             since = "" if self._is_first else clock.iso(now_ms - _RECENT_MS)
             known = {each.id for each in found}
             found += [
                 each
-                for each in state.all_of(connection, since=since)
+                for each in session_state.all_of(connection, since=since)
                 if each.id not in known and self._is_due(connection, each, now_ms)
             ]
             self._is_first = False
@@ -164,12 +166,12 @@ class WorkerRounds:
             with self._guard(f"what is told of {session.id}"):
                 from ctx.synthesis import session_writer
 
-                now = state.find(connection, session.id) or session
-                is_over = now.status != state.ACTIVE
+                now = session_state.find(connection, session.id) or session
+                is_over = now.status != session_state.ACTIVE
                 session_writer.synthesise(memory, session.id, is_over=is_over)
                 del self._tries[tried]
                 made.append(now)
-        self._learn(memory, {each.project for each in made if each.status != state.ACTIVE})
+        self._learn(memory, {each.project for each in made if each.status != session_state.ACTIVE})
         return made
 
     def _learn(self, memory: Memory, projects: set[str | None]) -> None:

@@ -107,12 +107,12 @@ def query(request: RouteRequest) -> Any:
 
 
 def sessions(request: RouteRequest) -> Any:
-    from ctx.capture import state
+    from ctx.capture import session_state
 
     with _user_memory(request) as memory:
         project = request.text("project") or None
         limit = request.number("limit", _DEFAULT_LIMIT)
-        found = state.all_of(memory.user.connection, project=project, limit=limit)
+        found = session_state.all_of(memory.user.connection, project=project, limit=limit)
     return {"sessions": found}
 
 

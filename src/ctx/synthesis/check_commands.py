@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ctx.capture import shell
+from ctx.capture import shell_line
 from ctx.synthesis import check_options
 
 _LONGEST = 2_000
@@ -116,7 +116,7 @@ class Check(NamedTuple):
 @lru_cache(maxsize=2_048)
 def checks(command: str) -> tuple[Check, ...]:
     """The checks in a command line, in order."""
-    parts = shell.read(command[:_LONGEST]).parts[:_MOST_PARTS]
+    parts = shell_line.read(command[:_LONGEST]).parts[:_MOST_PARTS]
     found: list[Check | None] = []
     exported: list[str] = []
     for part in parts:

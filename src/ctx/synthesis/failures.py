@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctx.capture.steps import Finding, Step
+from ctx.capture.steps import Step, StepFinding
 from ctx.synthesis import one_line_text
 from ctx.synthesis.check_commands import Check, checks, covers, is_run_by, looks_at
 
@@ -46,7 +46,7 @@ _TEST_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rs|go|rb|java|kt|php)\Z")
 
 class Failure(NamedTuple):
     check: Check
-    finding: Finding | None
+    finding: StepFinding | None
     """The latest finding; None if only the command failed."""
     fails: tuple[int, ...]
     """The indexes of the steps with this failure."""
@@ -58,7 +58,7 @@ class Failure(NamedTuple):
     """The index of the step at which a check passed; None while it is open."""
     passing: Check | None = None
     """The check that passed."""
-    first: Finding | None = None
+    first: StepFinding | None = None
     """The first finding; later ones may be about an attempted fix."""
     first_message: str = ""
     """The message of the first finding, on one line."""
@@ -80,7 +80,7 @@ def is_failing(step: Step) -> bool:
     return not step.ok or step.exit_code not in (None, 0)
 
 
-def message(finding: Finding | None, step: Step) -> str:
+def message(finding: StepFinding | None, step: Step) -> str:
     """The message of a finding on one line, with its error code."""
     if finding is None:
         said = _error_line(step.output)
@@ -138,7 +138,7 @@ class _FailureLog:
 
     def fail(self, index: int, step: Step, asked: Sequence[Check]) -> None:
         now: set[tuple[str, ...]] = set()
-        said: Sequence[Finding | None] = step.findings[:_MOST_FINDINGS] or (None,)
+        said: Sequence[StepFinding | None] = step.findings[:_MOST_FINDINGS] or (None,)
         for finding in said:
             check = _failing_check(finding, asked)
             key = _key(check, finding)
@@ -218,7 +218,7 @@ def _confirms_fix(check: Check, failure: Failure) -> bool:
     )
 
 
-def _failing_check(finding: Finding | None, asked: Sequence[Check]) -> Check:
+def _failing_check(finding: StepFinding | None, asked: Sequence[Check]) -> Check:
     """The check of a command line that most likely reported a finding."""
     if finding is None:
         return asked[-1]
@@ -226,7 +226,7 @@ def _failing_check(finding: Finding | None, asked: Sequence[Check]) -> Check:
     return min(asked, key=lambda check: wanted.index(check.goal) if check.goal in wanted else 9)
 
 
-def _key(check: Check, finding: Finding | None) -> tuple[str, ...]:
+def _key(check: Check, finding: StepFinding | None) -> tuple[str, ...]:
     if finding is None:
         return (check.tool, check.goal, *check.targets)
     if finding.test:

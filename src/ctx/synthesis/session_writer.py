@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from ctx import ids
-from ctx.capture import session_table, state
+from ctx.capture import session_state, session_table
 from ctx.capture import steps as taken
-from ctx.capture.state import Session
+from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
 from ctx.errors import UsageError
 from ctx.hook_files import spool
@@ -68,7 +68,7 @@ class SessionWriteResult(NamedTuple):
 def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWriteResult:
     """Update memory to match the steps of a session."""
     connection = memory.user.connection
-    session = state.find(connection, session_id)
+    session = session_state.find(connection, session_id)
     steps = taken.of_session(connection, session_id) if session else []
     if session is None or not steps:
         return SessionWriteResult(session_id, (), (), (), (), None)
@@ -88,7 +88,7 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWrit
         # A model answer that arrived in the meantime is used in the next run.
         is_all = existing_observations.model_answer_rows(connection, session_id) == said
         upto = steps[-1].id if is_all else ""
-        session_table.made_memory(connection, session_id, upto, writing.node)
+        session_table.set_synthesised(connection, session_id, upto, writing.node)
     return writing.written()
 
 

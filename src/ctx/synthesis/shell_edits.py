@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ctx.capture import shell
+from ctx.capture import shell_line
 
 _MOVERS = frozenset("mv git".split())
 _LONGEST = 2_000
@@ -39,7 +39,7 @@ class ShellEdit(NamedTuple):
 @lru_cache(maxsize=2_048)
 def shell_edit(command: str) -> ShellEdit | None:
     """The files that a command line changes; None if it changes none."""
-    line = shell.read(command[:_LONGEST])
+    line = shell_line.read(command[:_LONGEST])
     found: list[str] = []
     is_edit = False
     for part in line.parts[:_MOST_PARTS]:
@@ -50,7 +50,7 @@ def shell_edit(command: str) -> ShellEdit | None:
     return ShellEdit(tuple(dict.fromkeys(found))[:_MOST_PATHS]) if is_edit else None
 
 
-def _changed(part: shell.Part) -> Sequence[str] | None:
+def _changed(part: shell_line.CommandPart) -> Sequence[str] | None:
     text = part.text[_before(part.text) :]
     words = [word.strip("'\"") for word in _WORD.findall(text)]
     if part.verb in ("sed", "perl") and any(map(_IN_PLACE.match, words)):

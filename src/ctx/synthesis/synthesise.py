@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ctx.capture.state import Session
+from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
 from ctx.synthesis import dedupe
 from ctx.synthesis.code_changes import changes

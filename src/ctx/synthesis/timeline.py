@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from ctx.capture.injected import without_injected
-from ctx.capture.private import without_private
+from ctx.capture.injected_text import without_injected
+from ctx.capture.private_text import without_private
 from ctx.capture.steps import Step
 from ctx.synthesis import cue_phrases, dedupe, sentences
 from ctx.synthesis.sentences import Sentence

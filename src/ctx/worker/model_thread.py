@@ -17,7 +17,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock
-from ctx.capture.state import Session
+from ctx.capture.session_state import Session
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, CtxError, ModelFailure
 from ctx.hook_files import spool

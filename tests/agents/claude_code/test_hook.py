@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from ctx.agents.claude_code import registration
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
-from ctx.capture import switched_off
+from ctx.capture import capture_off
 from ctx.hook_files import hook_log, live, spool
 from tests.agents.claude_code.running import (
     ENTRY,
@@ -339,12 +339,12 @@ def test_what_was_said_while_hooks_were_off_is_known(hooks: Hooks, tmp_path: Pat
     assert hooks.spooled() == []
     now_ms = time.time_ns() // 1_000_000
     home = str(hooks.home)
-    assert switched_off.was_off(home, "quiet", now_ms + 60_000)
-    assert not switched_off.was_off(home, "other", now_ms)
+    assert capture_off.was_off(home, "quiet", now_ms + 60_000)
+    assert not capture_off.was_off(home, "other", now_ms)
     hooks.environment["CTX_OFF"] = "0"
     hooks.run("session-start", hooks.event("session-start", **told))
-    assert switched_off.was_off(home, "quiet", now_ms)
-    assert not switched_off.was_off(home, "quiet", now_ms + 60_000)
+    assert capture_off.was_off(home, "quiet", now_ms)
+    assert not capture_off.was_off(home, "quiet", now_ms + 60_000)
     # What the agent asked for then is not done now.
     assert hooks.run("stop", hooks.event("stop", **told)) == SILENT
     assert hooks.log() == []

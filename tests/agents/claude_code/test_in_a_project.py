@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctx import layout, locks
-from ctx.context import beside
+from ctx.context import project_store_context
 from ctx.errors import LockConflict
 from tests.capture.conversations import SESSION, Client, Conversation, context_of
 from tests.conftest import Ctx, git
@@ -210,7 +210,7 @@ def test_of_a_stranger_nothing_is_given_but_that_it_is_there(clone: Client, ctx:
     mine = added(ctx, "--user", *REFERENCE, "Mine about deploys.")
     conversation = clone.talk()
     composed = conversation.start()
-    assert beside.NOT_TRUSTED.strip() in context_of(composed)
+    assert project_store_context.NOT_TRUSTED.strip() in context_of(composed)
     assert "Tuesdays" not in json.dumps(composed)
     assert f"- [fact:{mine[:12]}] Mine about deploys." in context_of(composed)
     clone.apply()
@@ -235,7 +235,7 @@ def test_once_it_is_trusted_everything_is_given_with_its_author(clone: Client, c
     clone.apply()
     assert ctx("trust", "--yes").code == 0
     # Nobody has looked at the store yet, so there is no index.
-    assert beside.MISSING.strip() in context_of(clone.talk("first").start())
+    assert project_store_context.MISSING.strip() in context_of(clone.talk("first").start())
     clone.apply()
     given = context_of(clone.talk("second").start())
     assert ") Deploys happen on Tuesdays." in given
@@ -244,7 +244,7 @@ def test_once_it_is_trusted_everything_is_given_with_its_author(clone: Client, c
 
     assert ctx("trust", "--revoke").code == 0
     given = context_of(clone.talk("third").start())
-    assert beside.NOT_TRUSTED.strip() in given
+    assert project_store_context.NOT_TRUSTED.strip() in given
     assert "Tuesdays" not in given
 
 
@@ -421,17 +421,17 @@ def test_the_edit_of_a_document_is_seen_and_then_shown(client: Client, ctx: Ctx)
     client.apply()
     given = context_of(client.talk("one").start())
     assert "It needs no server." in given
-    assert beside.BEHIND.strip() not in given
+    assert project_store_context.BEHIND.strip() not in given
     client.apply()
 
     file.write_text("# Use SQLite\n\nAnd it is fast.\n")
     given = context_of(client.talk("two").start())
-    assert beside.BEHIND.strip() in given
+    assert project_store_context.BEHIND.strip() in given
     client.apply()
     given = context_of(client.talk("three").start())
     assert "And it is fast." in given
     assert "It needs no server." not in given
-    assert beside.BEHIND.strip() not in given
+    assert project_store_context.BEHIND.strip() not in given
 
     file.unlink()
     client.talk("four").start()
@@ -445,11 +445,11 @@ def test_without_an_index_there_is_one_at_the_next_start(client: Client, ctx: Ct
     for index in git_folder.glob("*/index/*/store.db"):
         index.write_bytes(b"no database")
     given = context_of(client.talk("one").start())
-    assert beside.MISSING.strip() in given
+    assert project_store_context.MISSING.strip() in given
     client.apply()
     given = context_of(client.talk("two").start())
     assert "] Ours." in given
-    assert beside.MISSING.strip() not in given
+    assert project_store_context.MISSING.strip() not in given
 
 
 def test_what_an_index_lacks_that_is_behind_is_not_gone(client: Client, ctx: Ctx) -> None:
@@ -466,7 +466,7 @@ def test_what_an_index_lacks_that_is_behind_is_not_gone(client: Client, ctx: Ctx
     given = context_of(conversation.start("resume"))
     assert "] Mine." in given
     assert "No longer in it" not in given
-    assert beside.MISSING.strip() in given
+    assert project_store_context.MISSING.strip() in given
     client.apply()
     assert context_of(conversation.start("resume")) == "", "nothing was forgotten"
 

@@ -14,7 +14,7 @@ import pytest
 from ctx import clock
 from ctx.agents.registry import HOSTS
 from ctx.agents.runtime.hook import Hook, answer
-from ctx.capture import events
+from ctx.capture import event_store
 from ctx.errors import ContentRefused
 from ctx.hook_files import live, spool
 from tests.agents.claude_code.running import NOTHING, SAMPLES, SILENT, WORDS, reap
@@ -223,7 +223,7 @@ def test_a_sample_that_is_refused(name: str, home: Path, ctx: Ctx) -> None:
     said = (SAMPLES / f"{name}.json").read_bytes()
     for word in WORDS:
         with pytest.raises(ContentRefused) as refused:
-            events.read(f"1768906800123-4242-9f3a1c77.{word}", said, HOSTS)
+            event_store.read(f"1768906800123-4242-9f3a1c77.{word}", said, HOSTS)
         assert refused.value.message == f"It is another event than {spool.EVENTS[word]}."
     # A client in which somebody has registered one of our hooks for it gets no harm.
     assert heard(home, "post-tool-use", said) == SILENT.out

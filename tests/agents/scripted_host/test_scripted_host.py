@@ -9,7 +9,7 @@ import pytest
 
 from ctx import clock
 from ctx.agents.registry import HOSTS
-from ctx.capture import pipeline, reconcile, state, steps
+from ctx.capture import pipeline, reconcile, session_state, steps
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.registry import Hosts
@@ -72,7 +72,7 @@ def test_capture(world: World) -> None:
     pipeline.take(world.memory, world.home)
     expected = [("prompt", "Make it build."), ("command", "make"), ("write", "a.py")]
     assert sorted(world.steps()) == sorted(expected)
-    session = state.get(world.memory.user.connection, CHAT)
+    session = session_state.get(world.memory.user.connection, CHAT)
     assert (session.client, session.request) == (NAME, "Make it build.")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctx.context.beside import NOT_TRUSTED
+from ctx.context.project_store_context import NOT_TRUSTED
 from tests.conftest import Ctx, git
 from tests.e2e.claude_code.api import Reply, Tool
 from tests.e2e.claude_code.client import CTX, Person

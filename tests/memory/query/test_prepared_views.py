@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ctx import clock
 from ctx.context import default_view, layers
-from ctx.context.compose import Frame, LeftOut, compose
+from ctx.context.compose import ContextFrame, OmittedNodes, compose
+from ctx.context.context_entries import load
 from ctx.context.contexts import Context
-from ctx.context.entries import load
-from ctx.context.layers import Wanted
+from ctx.context.layers import ContextRequest
 from ctx.ids import NodeId
 from ctx.memory.changes import changing
 from ctx.memory.query import execute
@@ -53,20 +53,20 @@ def expected(connection: Connection, ids: list[NodeId], budget: int) -> Context:
     """What a context is made of, with the answer of `evaluate`."""
     entries = [each.entry for each in load([connection], ids)]
     preface = layers.PREFACE if ids else layers.EMPTY
-    frame = Frame(preface=preface if budget > 400 else "")
-    done = compose(entries, lambda shown: LeftOut(len(ids) - shown), budget, frame)
+    frame = ContextFrame(preface=preface if budget > 400 else "")
+    done = compose(entries, lambda shown: OmittedNodes(len(ids) - shown), budget, frame)
     return Context(done.text, done.token_count, ())
 
 
-def random_wanted(random: Random) -> Wanted:
-    return Wanted(
+def random_wanted(random: Random) -> ContextRequest:
+    return ContextRequest(
         random.choice([None, "shop", "bank", "none"]),
         random.choice([None, None, "auth", "db"]),
         random.choice(BUDGETS),
     )
 
 
-def check(connection: Connection, query: str, wanted: Wanted, now_ms: int) -> list[NodeId]:
+def check(connection: Connection, query: str, wanted: ContextRequest, now_ms: int) -> list[NodeId]:
     """A context of the prepared view is that of the query; what is found, in order."""
     set_view(connection, query)
     # Outside of any project, nothing of one is seen.
@@ -144,7 +144,7 @@ def test_how_long_ago_is_reckoned_when_it_is_run(
 ) -> None:
     with database(node(1), node(2, made_s=1)) as connection:
         for now_ms, expected_numbers in ((NOW_MS, today), (NOW_MS + 2 * DAY_MS, in_two_days)):
-            found = check(connection, query, Wanted(None, None, 2_500), now_ms)
+            found = check(connection, query, ContextRequest(None, None, 2_500), now_ms)
             assert numbers(found) == expected_numbers
         assert default_view.is_timeless([connection]) is ("2026" in query)
 
@@ -154,7 +154,9 @@ def test_an_age_of_any_length(years: int) -> None:
     """A time that no node can have been made at; its year has fewer than four digits, or none."""
     with database(node(1)) as connection:
         for sign, found in (("<", []), ("<=", []), (">", [1]), (">=", [1])):
-            asked = check(connection, f"created:{sign}{years}y", Wanted(None, None, 2_500), NOW_MS)
+            asked = check(
+                connection, f"created:{sign}{years}y", ContextRequest(None, None, 2_500), NOW_MS
+            )
             assert numbers(asked) == found
 
 
@@ -171,11 +173,11 @@ def test_a_word_that_nearly_every_node_has(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(execute, "MOST_RANKED", 3)
         found = [each for _, each in execute.in_tiers([connection], asked, Scope(), NOW_MS)]
         assert numbers(found) == [9]
-        made = layers.context([connection], Wanted(None, None, 2_500))
+        made = layers.context([connection], ContextRequest(None, None, 2_500))
         assert numbers([item.id for item in made.items]) == [9, 5, 4, 3, 2, 1, 0]
         assert not execute.matching([connection], parse("cache of"), Scope(), NOW_MS).partial
         # Where some node has all of them, nobody narrows.
-        check(connection, "pages cache", Wanted(None, None, 2_500), NOW_MS)
+        check(connection, "pages cache", ContextRequest(None, None, 2_500), NOW_MS)
 
 
 @pytest.mark.parametrize("query", ["tag:", "type:nonsense", "(type:fact", "created:soon", "has:x"])
@@ -184,7 +186,7 @@ def test_a_query_that_makes_no_sense_finds_nothing(query: str) -> None:
     with graphs.graph() as graph:
         with changing(graph, "add", graphs.WHO) as change:
             change.tag(change.add_node("fact", "There."), "tier:pinned")
-        wanted = Wanted(None, None, 2_000)
+        wanted = ContextRequest(None, None, 2_000)
         before = layers.context([graph.connection], wanted)
         with changing(graph, "view", graphs.WHO) as change:
             # Another version may have understood it.

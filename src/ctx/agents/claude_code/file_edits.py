@@ -15,7 +15,7 @@ in pieces of them.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ctx.capture.writes import MOST
+from ctx.capture.written_lines import MOST
 from ctx.hosts.tool_calls import Written
 
 TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})

@@ -10,7 +10,7 @@ from typing import Any
 
 from ctx import ids
 from ctx.agents.claude_code import file_edits, tools
-from ctx.capture import injected, private, secret_files
+from ctx.capture import injected_text, private_text, secret_files
 from ctx.capture.steps import SAID
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
@@ -101,7 +101,7 @@ def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[st
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
         return {**slim, "tool_response": {"file": kept}}
     if tool in file_edits.TOOLS and (found := file_edits.written(payload)):
-        if secret_files.is_one(path):
+        if secret_files.is_secret_file(path):
             found = Written(None, "", False)
         name = "notebook_path" if tool == "NotebookEdit" else "file_path"
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
@@ -135,7 +135,7 @@ def _is_client_command(prompt: str) -> bool:
 
 
 def _own_words(text: str) -> str:
-    return injected.without_injected(private.without_private(text)).strip()
+    return injected_text.without_injected(private_text.without_private(text)).strip()
 
 
 def _plain(payload: Mapping[str, Any], name: str) -> str:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from ctx import clock
 from ctx.agents.claude_code import payloads, transcript_files
 from ctx.agents.claude_code.transcript_turns import LONGEST_LINE, is_error
-from ctx.capture import state
+from ctx.capture import session_state
 from ctx.capture.steps import SAID
 from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading
@@ -206,7 +206,9 @@ class _Reading:
         elif operation in ("dequeue", "remove") and self._queue:
             queued = self._queue.pop(0)
             if operation == "remove" and queued.prompt:
-                self._give(queued.entry, state.PROMPT, queued.entry.name, {"prompt": queued.prompt})
+                self._give(
+                    queued.entry, session_state.PROMPT, queued.entry.name, {"prompt": queued.prompt}
+                )
 
     def _entry(self, said: dict[str, Any], line: bytes) -> _Entry | None:
         session = _text(said, "sessionId") or transcript_files.session_of(self._path)
@@ -235,7 +237,7 @@ class _Reading:
         message = said["message"]
         if is_error(said):
             if said.get("isApiErrorMessage") is True and not entry.agent:
-                self._give(entry, state.FAILURE, entry.name, {"error": text})
+                self._give(entry, session_state.FAILURE, entry.name, {"error": text})
             return
         message_id = _text(message, "id") or entry.name
         # The client waits for all results before it asks the model again.
@@ -264,7 +266,7 @@ class _Reading:
         if text.startswith(_REJECTED):
             _, because, words = text.partition(_BECAUSE)
             if because and words.strip() and not entry.agent:
-                self._give(entry, state.PROMPT, tool_use, {"prompt": words.strip()})
+                self._give(entry, session_state.PROMPT, tool_use, {"prompt": words.strip()})
             return
         if call is None:
             return
@@ -284,7 +286,7 @@ class _Reading:
         if text.startswith(_INTERRUPTED):
             if not entry.agent:
                 self._calls.clear()
-                self._give(entry, state.INTERRUPT, entry.name, {})
+                self._give(entry, session_state.INTERRUPT, entry.name, {})
             return
         marks = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "toolUseResult")
         # What a subagent is asked for stands in the call that began it.
@@ -292,7 +294,7 @@ class _Reading:
             return
         # Somebody may type while a tool runs: its result can still come.
         if prompt := _prompt(text):
-            self._give(entry, state.PROMPT, entry.name, {"prompt": prompt})
+            self._give(entry, session_state.PROMPT, entry.name, {"prompt": prompt})
 
     def _give(self, entry: _Entry, name: str, known_by: str, more: dict[str, Any]) -> None:
         said = {**entry.said, "hook_event_name": name, **more}

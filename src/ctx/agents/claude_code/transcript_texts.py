@@ -10,7 +10,7 @@ from typing import Any
 from ctx import clock
 from ctx.agents.claude_code.transcript_events import lines
 from ctx.agents.claude_code.transcript_turns import is_error
-from ctx.capture import read_markup
+from ctx.capture import repeated_commands
 
 _ENTRIES = ("user", "attachment", "system")
 _BYTES = (b"ctx:", b"CTX:", b"Ctx:")
@@ -62,7 +62,7 @@ def _texts_of(line: bytes) -> Iterator[str]:
     kind = attachment.get("type") if isinstance(attachment, dict) else None
     is_of_hook = isinstance(kind, str) and kind.startswith("hook_")
     for text in _strings(entry, _MOST_DEPTH):
-        yield read_markup.without_reports(text) if is_of_hook else text
+        yield repeated_commands.without_reports(text) if is_of_hook else text
 
 
 def _strings(value: Any, depth: int) -> Iterator[str]:

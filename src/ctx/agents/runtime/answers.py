@@ -14,7 +14,7 @@ from ctx.agents.claude_code import lineage
 from ctx.agents.runtime import applying, given, store
 from ctx.agents.runtime.store import for_reading
 from ctx.context import contexts
-from ctx.context.contexts import NO_STORE, Beside, Context, Item
+from ctx.context.contexts import NO_STORE, Context, ContextItem, ProjectStoreState
 from ctx.hook_files import live, spool
 from ctx.layout import Place
 
@@ -160,7 +160,7 @@ def _prompt_submit(hook: "Hook", event: "dict[str, Any]") -> bytes:
     return _additional("UserPromptSubmit", text, failed)
 
 
-def _taken(hook: "Hook", event: "dict[str, Any]") -> "tuple[str, list[Item]]":
+def _taken(hook: "Hook", event: "dict[str, Any]") -> "tuple[str, list[ContextItem]]":
     """What was waiting for this session."""
     if not os.path.exists(hook.database):
         # It is made when there is something to keep.
@@ -193,7 +193,7 @@ def _relevant(hook: "Hook", event: "dict[str, Any]") -> Context:
     try:
         if told is None or not told["text"]:
             return contexts.NOTHING
-        items = tuple(Item(**each) for each in told["items"])
+        items = tuple(ContextItem(**each) for each in told["items"])
         return Context(str(told["text"]), int(told["tokens"]), items)
     except (KeyError, TypeError, ValueError):
         # A worker of another version says it otherwise.
@@ -358,14 +358,14 @@ def _cleared(hook: "Hook", event: "dict[str, Any]") -> str:
 
 
 @contextmanager
-def _beside(hook: "Hook", event: "dict[str, Any]") -> "Iterator[Beside]":
+def _beside(hook: "Hook", event: "dict[str, Any]") -> "Iterator[ProjectStoreState]":
     """The store of the project itself; none where `CTX_DB` names one that is to be used alone."""
     project = None if hook.is_alone else layout.find_project(_folder(hook, event), hook.home)
     own = NO_STORE
     if project is not None:
-        from ctx.context import beside
+        from ctx.context import project_store_context
 
-        own = beside.read(hook.home, project)
+        own = project_store_context.read(hook.home, project)
     try:
         if not own.is_current and hook.part == 1:
             # It is brought up to date for the next time.

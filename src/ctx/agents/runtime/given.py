@@ -2,7 +2,7 @@
 
 import json
 
-from ctx.context.contexts import Context, Item
+from ctx.context.contexts import Context, ContextItem
 from ctx.hook_files import spool, start_receipts
 from ctx.layout import Place
 
@@ -29,7 +29,7 @@ def receipt(
     hook: "Hook",
     event: "dict[str, Any]",
     place: Place,
-    items: "Iterable[Item]",
+    items: "Iterable[ContextItem]",
     tokens: int,
     made: "dict[str, Any] | None" = None,
 ) -> None:

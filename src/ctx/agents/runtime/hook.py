@@ -130,9 +130,9 @@ class Hook:
         """Whether nothing is to be taken in here, because a person said so."""
         if not os.path.lexists(f"{self.home}/paused"):
             return False
-        from ctx.capture import pausing
+        from ctx.capture import capture_pauses
 
-        return pausing.is_paused(self.home, field(said, b"cwd"), self.now_ms())
+        return capture_pauses.is_paused(self.home, field(said, b"cwd"), self.now_ms())
 
     @property
     def left(self) -> float:
@@ -219,10 +219,10 @@ def _stay_off(hook: Hook, read: "Callable[[], bytes]") -> None:
         return
     session = field(read(), b"session_id")
     if live.is_session(session):
-        from ctx.capture import switched_off
+        from ctx.capture import capture_off
 
         try:
-            switched_off.off(hook.home, session, hook.now_ms())
+            capture_off.off(hook.home, session, hook.now_ms())
         except OSError as error:
             hook.log(f"{type(error).__name__}: {error}")
 
@@ -232,10 +232,10 @@ def _go_on(hook: Hook, said: bytes) -> None:
     session = field(said, b"session_id")
     if not live.is_session(session) or not os.path.lexists(f"{hook.home}/off/{session}"):
         return
-    from ctx.capture import switched_off
+    from ctx.capture import capture_off
 
     try:
-        if switched_off.on(hook.home, session, hook.now_ms()) and hook.word != "stop":
+        if capture_off.on(hook.home, session, hook.now_ms()) and hook.word != "stop":
             size = _size(field(said, b"transcript_path"))
             live.write(hook.home, f"{session}.stop", str(size))
     except OSError as error:

@@ -10,7 +10,7 @@ from sqlite3 import Connection
 from ctx.agents.claude_code import lineage
 from ctx.agents.runtime import applying, store
 from ctx.context import contexts
-from ctx.context.contexts import Beside, Context, Key
+from ctx.context.contexts import Context, ContextKey, ProjectStoreState
 from ctx.hook_files import live, start_receipts
 from ctx.layout import Place
 
@@ -20,19 +20,23 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ctx.agents.runtime.hook import Hook
-    from ctx.context.layers import Where
-    from ctx.context.limits import Limits
+    from ctx.context.layer_limits import LayerLimits
+    from ctx.context.layers import CompactionState
 
 _DEFAULT_BUDGET = 2_000
 
 
-def stores_of(own: Beside, user: Connection) -> "Sequence[Connection]":
+def stores_of(own: ProjectStoreState, user: Connection) -> "Sequence[Connection]":
     """The project's first."""
     return [user] if own.connection is None else [own.connection, user]
 
 
 def starting(
-    hook: "Hook", connection: Connection, own: Beside, place: Place, event: "dict[str, Any]"
+    hook: "Hook",
+    connection: Connection,
+    own: ProjectStoreState,
+    place: Place,
+    event: "dict[str, Any]",
 ) -> Context:
     """What a session is given; one that is resumed only what changed, if it knows the rest."""
     source, session = event.get("source"), event["session_id"]
@@ -44,7 +48,7 @@ def starting(
 
     stores = stores_of(own, connection)
     budget, most = _limits(hook, key)
-    wanted = layers.Wanted(
+    wanted = layers.ContextRequest(
         place.project,
         task_of(connection, place),
         budget,
@@ -57,7 +61,7 @@ def starting(
     if before is not None and lineage.remembers(event.get("transcript_path")):
         if hook.part > 1:
             return contexts.NOTHING
-        still = layers.still(stores, before)
+        still = layers.still_valid(stores, before)
         if not own.is_current:
             # What an index lacks that is behind may be there all the same.
             return layers.changed(stores, wanted, still)
@@ -89,14 +93,14 @@ def task_of(connection: Connection, place: Place) -> "str | None":
 
 def _where(
     stores: "Sequence[Connection]", place: Place, task: "str | None", session: str
-) -> "Where":
-    from ctx.context import layers, where_you_were
+) -> "CompactionState":
+    from ctx.context import compaction_state, layers
 
     nodes = layers.state(stores, place.project, task, session)
-    return layers.Where(nodes, where_you_were.lines(stores[-1], session))
+    return layers.CompactionState(nodes, compaction_state.lines(stores[-1], session))
 
 
-def _with_saved(hook: "Hook", session: str, now: "Where") -> "Where":
+def _with_saved(hook: "Hook", session: str, now: "CompactionState") -> "CompactionState":
     """What the agent was at before its conversation was compacted, and what it is at now."""
     try:
         saved = json.loads(live.read(hook.home, f"{session}.state") or "[]")
@@ -114,12 +118,12 @@ def _with_saved(hook: "Hook", session: str, now: "Where") -> "Where":
     )
 
 
-def _limits(hook: "Hook", key: Key) -> "tuple[int, Limits]":
-    from ctx.context import limits
+def _limits(hook: "Hook", key: ContextKey) -> "tuple[int, LayerLimits]":
+    from ctx.context import layer_limits
 
     if contexts.is_default(key.settings):
-        return _DEFAULT_BUDGET, limits.Limits()
+        return _DEFAULT_BUDGET, layer_limits.LayerLimits()
     from ctx.config.resolve import survey
 
     config = survey(f"{hook.home}/config.toml", None, hook.environment, ())
-    return config.integer("context.budget"), limits.of(config)
+    return config.integer("context.budget"), layer_limits.from_config(config)

@@ -14,7 +14,7 @@ from sqlite3 import Connection
 from ctx import clock
 from ctx.agents.runtime import store
 from ctx.context import layers
-from ctx.context.contexts import Item
+from ctx.context.contexts import ContextItem
 from ctx.hook_files import live
 
 TYPE_CHECKING = False
@@ -31,7 +31,9 @@ _ALWAYS = "9999"
 _EXPANDED = "## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
 
 
-def take(hook: "Hook", stores: "Sequence[Connection]", session: str) -> "tuple[str, list[Item]]":
+def take(
+    hook: "Hook", stores: "Sequence[Connection]", session: str
+) -> "tuple[str, list[ContextItem]]":
     """Everything that waits, as one text, and the nodes in it. Of two who ask, one gets it.
 
     It waits in the last of the stores, which is the user's; nodes are in any of them.
@@ -42,7 +44,7 @@ def take(hook: "Hook", stores: "Sequence[Connection]", session: str) -> "tuple[s
 
 def take_expanded(
     hook: "Hook", stores: "Sequence[Connection]", session: str, before: str
-) -> "tuple[str, list[Item]]":
+) -> "tuple[str, list[ContextItem]]":
     """The nodes that an agent wants to see again, for the end of a text that is there already."""
     taken = _take(hook, stores[-1], session, ("expand_nodes",))
     room = layers.LARGEST_ANSWER - layers.units(before) - 1
@@ -52,7 +54,7 @@ def take_expanded(
 
 def _given(
     stores: "Sequence[Connection]", taken: "list[tuple[str, str]]", room: int
-) -> "tuple[str, list[Item]]":
+) -> "tuple[str, list[ContextItem]]":
     blocks = [block for kind, value in taken for block in _blocks(stores, kind, value)]
     text, shown = layers.fitted([text for text, _ in blocks], room, _missing)
     return text, [item for _, items in blocks[:shown] for item in items]
@@ -87,18 +89,18 @@ def _chain(hook: "Hook", session: str) -> "list[tuple[str, str]]":
 
 def _blocks(
     stores: "Sequence[Connection]", kind: str, value: str
-) -> "list[tuple[str, list[Item]]]":
+) -> "list[tuple[str, list[ContextItem]]]":
     """What may be left out at its end, piece by piece."""
     if kind == "status_output":
         return [(f"## Memory status\n\n```\n{value.rstrip()}\n```\n\n", [])]
     told: list[Any] = json.loads(value)
-    blocks: list[tuple[str, list[Item]]] = []
+    blocks: list[tuple[str, list[ContextItem]]] = []
     if kind == "command_problems":
         blocks = [(text, []) for text in told]
     elif kind == "recall_results":
         for each in told:
             blocks.append((each["head"], []))
-            blocks += [(text, [Item(*item)]) for item, text in each["items"]]
+            blocks += [(text, [ContextItem(*item)]) for item, text in each["items"]]
             blocks.append((each["tail"], []))
     elif found := layers.items_of(stores, told):
         blocks.append((_EXPANDED, []))

@@ -9,8 +9,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ctx.capture.injected import without_injected
-from ctx.capture.private import without_private
+from ctx.capture.injected_text import without_injected
+from ctx.capture.private_text import without_private
 from ctx.redaction import redact
 from ctx.synthesis import dedupe, one_line_text
 from ctx.synthesis.by_model import questions

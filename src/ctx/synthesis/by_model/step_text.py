@@ -7,9 +7,9 @@ our prompt.
 
 from collections.abc import Iterator
 
-from ctx.capture.injected import without_injected
-from ctx.capture.private import without_private
-from ctx.capture.steps import Finding, Step
+from ctx.capture.injected_text import without_injected
+from ctx.capture.private_text import without_private
+from ctx.capture.steps import Step, StepFinding
 from ctx.synthesis import one_line_text
 
 _LONGEST_TEXT = 60_000
@@ -83,7 +83,7 @@ def _details(step: Step) -> Iterator[str]:
             yield from _lines(step.output[-_LONGEST_PRINTED:], _LONGEST_PRINTED)
 
 
-def _finding_line(finding: Finding) -> str:
+def _finding_line(finding: StepFinding) -> str:
     place = f"{finding.path}:{finding.line}" if finding.line else finding.path
     return f"{place} {finding.code} {finding.message} {finding.test}"
 

@@ -1,6 +1,6 @@
-"""How much of each layer a context may have.
+"""The limits of each layer of a context.
 
-Hooks load this module where a context is composed.
+Hooks load this module when they compose a context.
 """
 
 from typing import NamedTuple
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from ctx.config.resolve import Config
 
 
-class Limits(NamedTuple):
-    """How much of each layer a context may have: tokens for a budget of 2,000, and items."""
+class LayerLimits(NamedTuple):
+    """The limits of each layer: tokens, for a budget of 2,000, and items."""
 
     memory: int = 700
     sessions: int = 300
@@ -24,12 +24,12 @@ class Limits(NamedTuple):
     most_learnings: int = 10
     most_past_work: int = 10
     least_confidence: int = 500
-    """Of a learning, per mille."""
+    """The least confidence of a learning, in thousandths."""
 
 
-def of(config: "Config") -> Limits:
-    """What is set."""
-    return Limits(
+def from_config(config: "Config") -> LayerLimits:
+    """The limits in the settings."""
+    return LayerLimits(
         config.integer("context.memory_cap"),
         config.integer("context.session_index_cap"),
         config.integer("context.function_map_cap"),

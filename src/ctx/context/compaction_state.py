@@ -1,13 +1,13 @@
-"""What a session was at when its conversation was compacted: files, failures, dead ends.
+"""What a session was working on when its conversation was compacted: files, failures, attempts.
 
     - In work: src/auth.py, tests/test_auth.py
     - Still failing: `pytest -q` (tests/test_auth.py::test_refresh: AssertionError: 2 != 1)
     - Tried, and it still failed: src/auth.py (`refresh`), then `pytest -q`
 
-It is made of the last steps of the session, by their rows alone. A summary of a conversation tells
-what was done; what did not work is what it forgets first.
+It is made from the last steps of the session, read from their rows. The client's summary of a
+conversation covers what was done, but often omits what did not work.
 
-Hooks load this module: it asks the table itself.
+Hooks load this module, so it queries the table directly.
 """
 
 import sqlite3
@@ -28,8 +28,8 @@ _LONGEST_COMMAND = 100
 _LONGEST_COMPLAINT = 160
 
 
-class _Tried(NamedTuple):
-    """Edits after which something failed that had failed before."""
+class _Attempt(NamedTuple):
+    """Edits between two failures of the same command."""
 
     command: str
     files: tuple[str, ...]
@@ -37,20 +37,23 @@ class _Tried(NamedTuple):
 
 
 def lines(connection: Connection, session: str) -> list[str]:
-    """As items of a list; none where nothing is known of the session."""
+    """The state as list items; none if the session has no steps."""
     try:
         steps = list(_steps(connection, session))
     except sqlite3.DatabaseError:
         return []
     return [
         *_in_work(steps),
-        *(f"- Still failing: {_told(each)}" for each in _failing(steps)),
-        *(f"- Tried, and it still failed: {_tried(each)}" for each in _in_vain(steps)),
+        *(f"- Still failing: {_failure_text(each)}" for each in _failing(steps)),
+        *(
+            f"- Tried, and it still failed: {_attempt_text(each)}"
+            for each in _failed_attempts(steps)
+        ),
     ]
 
 
 def _steps(connection: Connection, session: str) -> Iterator[dict[str, Any]]:
-    """The last steps of the agent itself, the oldest first."""
+    """The last steps of the agent itself, without subagents, oldest first."""
     rows = connection.execute(
         "SELECT body FROM (SELECT id, body FROM events WHERE session = ? AND status = 'step'"
         " ORDER BY id DESC LIMIT ?) WHERE length(body) < ? ORDER BY id",
@@ -72,7 +75,7 @@ def _in_work(steps: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _failing(steps: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The commands that failed when they were last run, the newest first."""
+    """The commands whose last run failed, newest first."""
     last: dict[str, dict[str, Any]] = {}
     for step in steps:
         if step.get("kind") == "command":
@@ -83,14 +86,14 @@ def _failing(steps: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return newest[:_MOST_FAILING]
 
 
-def _in_vain(steps: Iterable[dict[str, Any]]) -> list[_Tried]:
-    """What was edited between two failures of one command, the newest first; each once.
+def _failed_attempts(steps: Iterable[dict[str, Any]]) -> list[_Attempt]:
+    """What was edited between two failures of one command, newest first, without duplicates.
 
-    A command that has passed since proves nothing against what was tried before.
+    If the command passes later, its earlier attempts are dropped.
     """
     failed: set[str] = set()
     edited: dict[str, list[dict[str, Any]]] = {}
-    found: dict[str, list[_Tried]] = {}
+    found: dict[str, list[_Attempt]] = {}
     for step in steps:
         if step.get("kind") == "write":
             for command in failed:
@@ -109,7 +112,7 @@ def _in_vain(steps: Iterable[dict[str, Any]]) -> list[_Tried]:
     return list(dict.fromkeys(newest))[:_MOST_TRIED]
 
 
-def _edits(command: str, edits: Iterable[dict[str, Any]]) -> _Tried:
+def _edits(command: str, edits: Iterable[dict[str, Any]]) -> _Attempt:
     files: dict[str, None] = {}
     names: dict[str, None] = {}
     for step in edits:
@@ -117,21 +120,21 @@ def _edits(command: str, edits: Iterable[dict[str, Any]]) -> _Tried:
         for change in step.get("changes") or ():
             if isinstance(change, list) and len(change) > 2 and isinstance(change[2], str):
                 names[change[2]] = None
-    return _Tried(command, tuple(files)[:3], tuple(names)[:3])
+    return _Attempt(command, tuple(files)[:3], tuple(names)[:3])
 
 
 def _has_failed(step: dict[str, Any]) -> bool:
     return step.get("ok") is False or step.get("passed") is False
 
 
-def _told(step: dict[str, Any]) -> str:
+def _failure_text(step: dict[str, Any]) -> str:
     command = code(cut(flat(_text(step, "text")), _LONGEST_COMMAND))
     complaint = _complaint(step)
     return f"{command} ({complaint})" if complaint else command
 
 
 def _complaint(step: dict[str, Any]) -> str:
-    """The first thing that a test or a compiler said: where, which, what."""
+    """The first finding of a test or a compiler: where, which, what."""
     for finding in step.get("findings") or ():
         if isinstance(finding, list) and len(finding) > 4:
             path, line, kind, message, test = finding[:5]
@@ -146,7 +149,7 @@ def _complaint(step: dict[str, Any]) -> str:
     return f"exit code {exit_code}" if isinstance(exit_code, int) and exit_code else ""
 
 
-def _tried(each: _Tried) -> str:
+def _attempt_text(each: _Attempt) -> str:
     names = f" ({', '.join(code(name) for name in each.names)})" if each.names else ""
     files = ", ".join(map(flat, filter(None, each.files)))
     return f"{files}{names}, then {code(cut(flat(each.command), _LONGEST_COMMAND))}"

@@ -1,11 +1,11 @@
-"""Which sessions ran where nothing was to be taken in, and when.
+"""Which sessions ran with capture off, and when.
 
     CTX_HOME/off/<session>           hooks ran with `CTX_OFF=1`
-    CTX_HOME/off/<session>.closed    settings said so: `capture.enabled`, `capture.ignore_projects`
+    CTX_HOME/off/<session>.closed    off by setting: `capture.enabled`, `capture.ignore_projects`
 
-A line says when that began or ended: `off` or `on`, and milliseconds. Transcripts are read later,
-when a session goes on or somebody brings in old ones: what was said meanwhile must not be taken in
-then. It lasts until something comes from the session that may be taken in.
+Each line is `off` or `on` and a time in milliseconds. Transcripts are read later, when a session
+continues or is backfilled: what happened while capture was off must not be captured then either.
+Capture stays off until the session reports an event that may be captured.
 
 Hooks load this module: it imports nothing but `os`.
 """
@@ -16,22 +16,22 @@ FOLDER = "off"
 
 _CLOSED = ".closed"
 _LARGEST = 65_536
-# A prompt may be written down a moment before its hook runs.
+# The client may write a prompt to the transcript a moment before its hook runs.
 _MOMENT_MS = 2_000
 
 
 def off(home: str, session: str, at_ms: int) -> None:
-    """A hook of the session was told not to run."""
+    """A hook of the session ran with `CTX_OFF=1`."""
     _note(home, session, "off", at_ms)
 
 
 def on(home: str, session: str, at_ms: int) -> bool:
-    """A hook of the session runs; whether that is news."""
+    """A hook of the session runs with capture on; whether that is a change."""
     return _note(home, session, "on", at_ms)
 
 
 def close(home: str, session: str, at_ms: int) -> None:
-    """The settings keep out what a session does."""
+    """The settings exclude the session from capture."""
     _note(home, f"{session}{_CLOSED}", "off", at_ms)
 
 
@@ -40,12 +40,12 @@ def reopen(home: str, session: str, at_ms: int) -> None:
 
 
 def was_off(home: str, session: str, at_ms: int) -> bool:
-    """Whether nothing of what a session did at a time may be taken in."""
+    """Whether capture was off for a session at a time."""
     return any(_was_off(_read(home, name), at_ms) for name in (session, f"{session}{_CLOSED}"))
 
 
 def was_always_off(home: str, session: str, began_ms: int) -> bool:
-    """Whether that holds for all that a session did since it began."""
+    """Whether capture was off for a session since it began."""
     every = (_read(home, session), _read(home, f"{session}{_CLOSED}"))
     return any(len(notes) == 1 and _was_off(notes, began_ms) for notes in every)
 
@@ -59,7 +59,7 @@ def _was_off(notes: "list[tuple[str, int]]", at_ms: int) -> bool:
 
 
 def _note(home: str, name: str, word: str, at_ms: int) -> bool:
-    """Write down what is news. Of what is told late, nothing is."""
+    """Record a change; whether it was one. Events that arrive late change nothing."""
     last, since_ms = (_read(home, name) or [("on", 0)])[-1]
     if last == word or at_ms <= since_ms or "/" in name:
         return False
@@ -75,7 +75,7 @@ def _note(home: str, name: str, word: str, at_ms: int) -> bool:
 
 def _read(home: str, name: str) -> "list[tuple[str, int]]":
     try:
-        # A pipe in its place must not keep anybody waiting.
+        # If the file is a pipe, opening it must not block.
         fd = os.open(f"{home}/{FOLDER}/{name}", os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError):
         return []
@@ -85,9 +85,9 @@ def _read(home: str, name: str) -> "list[tuple[str, int]]":
         return []
     finally:
         os.close(fd)
-    told = [line.partition(" ") for line in lines]
+    notes = [line.partition(" ") for line in lines]
     return [
         (word, int(at))
-        for word, _, at in told
+        for word, _, at in notes
         if word in ("off", "on") and at.isascii() and at.isdecimal() and len(at) < 16
     ]

@@ -1,14 +1,14 @@
-"""What is known of a session: where it works, what it was begun for, and how it stands.
+"""The state of a session: where it runs, what it was asked for, and its status.
 
-One row for each in the table `sessions`, made of the events that were heard of it. Events come in
-any order, some of them days late from a transcript: the row is the same in the end. How a session
-stands follows from the last things that were heard of it, which `events` knows.
+The table `sessions` has one row per session, derived from its events. Events arrive in any order,
+some of them days late from a transcript: the final row is the same. The status follows from the
+last events:
 
-    active        it goes on
-    completed     its client said that it is over
-    failed        the same, and the last thing was an error that nobody got past
-    aborted       the same, and the last thing was a person who stopped the agent
-    interrupted   nothing was heard of it for a day, and its client is gone
+    active        the session is running
+    completed     its client reported the end
+    failed        the same, and the last event was an error
+    aborted       the same, and the last event was the user stopping the agent
+    interrupted   no event for a day, and its client is gone
 
 A session that is resumed is active again.
 """
@@ -19,7 +19,7 @@ from sqlite3 import Connection
 from typing import Any, Literal, NamedTuple
 
 from ctx import checkouts, clock
-from ctx.capture import injected, private
+from ctx.capture import injected_text, private_text
 from ctx.capture.steps import NEW, SAID, STEP
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.hook_files import live, spool
@@ -39,20 +39,20 @@ STATUSES: tuple[Status, ...] = (ACTIVE, COMPLETED, INTERRUPTED, FAILED, ABORTED)
 PROMPT = "UserPromptSubmit"
 END = "SessionEnd"
 FAILURE = "StopFailure"
-"""The client could not go on: the model did not answer."""
+"""The client stopped because the model did not answer."""
 INTERRUPT = "UserInterrupt"
-"""A person stopped the agent. No hook reports it, the transcript does."""
+"""The user stopped the agent. Only the transcript reports it, no hook does."""
 
 SHORTEST_PREFIX = 4
-"""Characters of an id by which a person may name a session."""
+"""The fewest characters of an id that can name a session."""
 
 SILENCE_MS = 86_400_000
-"""After so long without a word a session is no longer waited for."""
+"""After so long without an event a session is considered over."""
 
-# What comes a moment after the end, or was on its way, does not begin a session again.
+# Events that may arrive shortly after the end do not reopen a session.
 _AFTERMATH = frozenset({SAID, "Stop", "SubagentStop", FAILURE, INTERRUPT})
 _LONGEST_REQUEST = 200
-# The branch of today says nothing about work of last month.
+# Today's branch is not the branch of an event from last month.
 _NOW_MS = 3_600_000
 _COLUMNS = (
     "id, project, folder, repository, branch, head, client, transcript, seen, goes_on_from, status,"
@@ -64,33 +64,35 @@ class Session(NamedTuple):
     id: str
     project: str | None
     folder: str
-    """Where its first event was: the top of the working tree."""
+    """The folder of its first event: the root of the working tree."""
     repository: str | None
     """The git folder that all working trees share."""
     branch: str | None
     head: str | None
-    """The commit that was checked out when it began, where somebody looked in time."""
+    """The commit that was checked out when it began, if that was recorded in time."""
     client: str
     transcript: str
-    seen: int
-    """How many bytes of the transcript were taken in."""
+    transcript_read: int
+    """How many bytes of the transcript were captured."""
     goes_on_from: str | None
     status: Status
     started_at: str
     last_at: str
     ended_at: str | None
     request: str
-    """The first thing that it was asked for."""
+    """The first prompt, shortened."""
     synthesised: str
-    """The last event that memory was made of."""
+    """The last event that synthesis processed."""
     summary: str | None
-    """The node that tells it."""
+    """The id of its summary node."""
 
 
-def heard(connection: Connection, home: str, event: Event, place: Place, now_ms: int) -> None:
-    """Inside a transaction: bring the row of a session to what one more event says.
+def record_event(
+    connection: Connection, home: str, event: Event, place: Place, now_ms: int
+) -> None:
+    """Inside a transaction: update the row of a session with one more event.
 
-    `place` is where the event was. The event is in `events`, or is about to be.
+    `place` is where the event happened. The event is in the table `events`, or is about to be.
     """
     known = find(connection, event.session)
     if known is None:
@@ -111,7 +113,7 @@ def heard(connection: Connection, home: str, event: Event, place: Place, now_ms:
 
 
 def status_of(names: Iterable[str]) -> Status:
-    """How a session stands of which these events were heard, the newest first."""
+    """The status of a session with these events, newest first."""
     names = iter(names)
     for name in names:
         if name == END:
@@ -122,7 +124,7 @@ def status_of(names: Iterable[str]) -> Status:
 
 
 def closing_status(connection: Connection, session_id: str) -> Status:
-    """How a session stands that said no goodbye and is over all the same."""
+    """The status of a session that ended without reporting it."""
     return _ending(_names(connection, session_id, ""), INTERRUPTED)
 
 
@@ -137,14 +139,14 @@ def _ending(names: Iterable[str], otherwise: Status) -> Status:
 
 
 def end(connection: Connection, session_id: str, status: Status) -> None:
-    """Inside a transaction: nothing more is expected of a session."""
+    """Inside a transaction: mark a session as over."""
     connection.execute(
         "UPDATE sessions SET status = ?, ended_at = last_at WHERE id = ?", (status, session_id)
     )
 
 
 def silent(connection: Connection, home: str, now_ms: int) -> list[Session]:
-    """Those that are active by what was heard, which is long ago, and whose client is gone."""
+    """Active sessions without an event for a day whose client is gone."""
     before = clock.iso(now_ms - SILENCE_MS)
     found = _rows(connection, "WHERE status = ? AND last_at < ? ORDER BY last_at", ACTIVE, before)
     return [each for each in found if not live.is_live(home, each.id, clock.wall_s())]
@@ -155,7 +157,7 @@ def find(connection: Connection, session_id: str) -> Session | None:
 
 
 def get(connection: Connection, text: str) -> Session:
-    """The session that a person means by the beginning of its id."""
+    """The session whose id begins with a text."""
     if whole := find(connection, text):
         return whole
     if len(text) < SHORTEST_PREFIX:
@@ -184,7 +186,7 @@ def all_of(
     since: str = "",
     limit: int = -1,
 ) -> list[Session]:
-    """The sessions of a project (None: of all), the one that was heard of last first."""
+    """The sessions of a project (None: of all), the most recently active first."""
     marks = ", ".join("?" * len(statuses))
     where = (
         f"WHERE status IN ({marks}) AND last_at >= ? AND (? IS NULL OR project = ?)"
@@ -193,25 +195,25 @@ def all_of(
     return _rows(connection, where, *statuses, since, project, project, limit)
 
 
-def saw(connection: Connection, session_id: str, seen: int) -> None:
-    """Inside a transaction: so much of its transcript was taken in."""
+def set_transcript_position(connection: Connection, session_id: str, seen: int) -> None:
+    """Inside a transaction: record how much of its transcript was captured."""
     connection.execute("UPDATE sessions SET seen = ? WHERE id = ?", (seen, session_id))
 
 
 def request_of(event: Event) -> str:
-    """The beginning of what was asked for; empty where a person asked for nothing."""
+    """The request in a prompt, shortened; empty if the user did not write it."""
     return line_of(event.text or "") if event.name == PROMPT and event.speaker == "user" else ""
 
 
 def line_of(prompt: str) -> str:
-    """The beginning of a prompt, as it can stand in a line."""
-    text = injected.without_injected(private.without_private(prompt))
+    """The beginning of a prompt as one line."""
+    text = injected_text.without_injected(private_text.without_private(prompt))
     line = " ".join(redact(text).text.split())
     return line if len(line) <= _LONGEST_REQUEST else f"{line[: _LONGEST_REQUEST - 1]}…"
 
 
 def _before(home: str, session: str) -> str:
-    """The session that this one goes on from, if any. Nobody waits for a pipe."""
+    """The session that this one continues, if any. Only plain files are opened."""
     is_there = os.path.isfile(live.path_of(home, f"{session}.before"))
     return live.before(home, session) if is_there else ""
 
@@ -225,7 +227,7 @@ def _begun(event: Event, place: Place, now_ms: int) -> Session:
 
 
 def _where(event: Event, place: Place, now_ms: int) -> dict[str, Any]:
-    """What the first event of a session says about where it works."""
+    """Where a session runs, according to its first event."""
     if not os.path.isabs(event.folder):
         return {}
     checkout = checkouts.find_checkout(place.folder)
@@ -244,9 +246,9 @@ def _where(event: Event, place: Place, now_ms: int) -> dict[str, Any]:
 
 
 def _is_first(connection: Connection, known: Session, event: Event) -> bool:
-    """Whether nothing earlier says where a session works.
+    """Whether no earlier event shows where a session runs.
 
-    What was earlier may be forgotten by now: then there is nothing later than this either.
+    Earlier events may be deleted by now: then there is no later one than this either.
     """
     if not os.path.isabs(event.folder):
         return False
@@ -259,9 +261,9 @@ def _is_first(connection: Connection, known: Session, event: Event) -> bool:
 
 
 def _is_first_prompt(connection: Connection, event: Event) -> bool:
-    """Whether no earlier prompt was taken in; one that still waits will say so itself."""
-    # The first one of a session stands near its beginning; all that has this status lies anywhere,
-    # and the plus keeps SQLite from looking there.
+    """Whether no earlier prompt is a step; one that is still pending checks the same later."""
+    # The first prompt of a session is near its beginning, so the index on the session is best: the
+    # plus keeps SQLite from using the one on the status.
     first = connection.execute(
         "SELECT id FROM events WHERE session = ? AND event = ? AND +status = ? ORDER BY id LIMIT 1",
         (event.session, PROMPT, STEP),
@@ -279,7 +281,7 @@ def _standing(connection: Connection, found: Session, event: Event) -> Session:
 
 
 def _was_given_up(connection: Connection, found: Session, event: Event) -> bool:
-    """Whether a session was ended without a word of its client, and this is from before then."""
+    """Whether a session was ended without a report of its client, and this event is older."""
     said_goodbye, later = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND event = ?2 AND at = ?3),"
         " EXISTS (SELECT 1 FROM events WHERE session = ?1 AND id > ?4 AND status <> ?5)",
@@ -289,7 +291,7 @@ def _was_given_up(connection: Connection, found: Session, event: Event) -> bool:
 
 
 def _ended_at(connection: Connection, event: Event) -> str:
-    """When the client last said that the session is over."""
+    """When the client last reported the end of the session."""
     row = connection.execute(
         "SELECT at FROM events WHERE session = ? AND event = ? ORDER BY id DESC LIMIT 1",
         (event.session, END),
@@ -299,7 +301,7 @@ def _ended_at(connection: Connection, event: Event) -> str:
 
 
 def _names(connection: Connection, session_id: str, event_id: str, name: str = "") -> Iterable[str]:
-    """The names of the events that were heard of a session, newest first, one more among them."""
+    """The names of the events of a session, newest first, with one more in its place."""
     rows = connection.execute(
         "SELECT id, event FROM events WHERE session = ? AND id <> ? ORDER BY id DESC",
         (session_id, event_id),

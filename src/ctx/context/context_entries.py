@@ -1,7 +1,7 @@
-"""Nodes as entries of a context, read in parts, so that whoever has enough can stop.
+"""Nodes as entries of a context, read in parts, so that the caller can stop early.
 
-Hooks load this module: of `memory` it knows only what the words and names of nodes are, and asks
-the tables itself.
+Hooks load this module: of `memory` it imports only the model and short ids, and it queries the
+tables directly.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from itertools import islice
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
-from ctx.context.compose import Entry
+from ctx.context.compose import ContextEntry
 from ctx.ids import NodeId
 from ctx.memory import model, short_ids
 
@@ -18,14 +18,14 @@ _LARGEST_PART = 200
 
 
 class Edges(NamedTuple):
-    """What a node rests on and what it was made from."""
+    """What a node depends on, and what it was derived from."""
 
     depends_on: tuple[NodeId, ...] = ()
     derived_from: tuple[NodeId, ...] = ()
 
 
 class ContextNode(NamedTuple):
-    """A node as a context has it."""
+    """A node with what a context needs of it."""
 
     id: NodeId
     type: str
@@ -39,23 +39,23 @@ class ContextNode(NamedTuple):
     metadata: Mapping[str, Any]
     edges: Edges
     author: str | None = None
-    """Who wrote it; None where it was whoever reads it."""
+    """Who wrote it; None if it was the reader."""
 
 
-class Loaded(NamedTuple):
+class LoadedEntry(NamedTuple):
     node: ContextNode
     short_id: str
-    entry: Entry
+    entry: ContextEntry
 
 
 def load(
     connections: Sequence[Connection],
     node_ids: Iterable[NodeId],
     kept: Collection[NodeId] | None = None,
-) -> Iterator[Loaded]:
-    """The nodes in their order. Those that must be named are the kept ones, else the pinned.
+) -> Iterator[LoadedEntry]:
+    """The nodes in order. The `kept` ones, or else the pinned ones, must appear in the context.
 
-    Beside what was not written here stands who wrote it.
+    Nodes that somebody else wrote have an author.
     """
     waiting = iter(node_ids)
     size = _FIRST_PART
@@ -68,7 +68,7 @@ def load(
         types = dict(_among(connections, "SELECT id, type FROM nodes WHERE id IN", ends))
         labels = {end: f"{types[end]}:{names[end]}" for end in ends if end in types}
         for node in nodes:
-            yield Loaded(node, names[node.id], _entry(node, names[node.id], labels, kept))
+            yield LoadedEntry(node, names[node.id], _entry(node, names[node.id], labels, kept))
 
 
 def _entry(
@@ -76,10 +76,10 @@ def _entry(
     name: str,
     labels: Mapping[NodeId, str],
     kept: Collection[NodeId] | None,
-) -> Entry:
+) -> ContextEntry:
     tier = model.tier(node.tags)
     rationale = node.metadata.get("rationale")
-    return Entry(
+    return ContextEntry(
         f"{node.type}:{name}",
         node.type,
         tier,
@@ -94,7 +94,7 @@ def _entry(
 
 
 def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[ContextNode]:
-    """The nodes that there are, in the order that was asked for."""
+    """The nodes that exist, in the order of `part`."""
     rows = _among(
         connections,
         "SELECT id, type, content, summary, token_estimate, superseded_by, created_at, updated_at,"
@@ -111,7 +111,7 @@ def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[Co
     ):
         tags.setdefault(node_id, []).append(tag)
     edges: dict[str, Edges] = {}
-    # By type there are many, by node few: the sign keeps SQLite from going by type.
+    # Few edges match by node, many by type: the `+` keeps SQLite from using the type's index.
     for from_id, to_id, edge_type in _among(
         connections,
         "SELECT from_id, to_id, type FROM edges WHERE +type IN ('DEPENDS_ON', 'DERIVED_FROM')"
@@ -126,7 +126,7 @@ def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[Co
             edges[from_id] = Edges(depends_on, (*derived_from, to_id))
     written_by: Mapping[NodeId, str] = {}
     if len(connections) > 1:
-        # Where there is no project's store, a hook does not load what it is for.
+        # Without a project's store, a hook does not import this.
         from ctx.project import authors
 
         written_by = authors.strangers(connections[:-1], part)

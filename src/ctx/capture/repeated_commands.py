@@ -1,14 +1,14 @@
-"""Commands that stood in what an agent has read, so that it does not give them by repeating them.
+"""Commands in the text that an agent has read, so that repeating one does not run it.
 
-A file, a web page or a pasted text may say "please write <ctx:remember …>". Every entry of a
-transcript that the agent did not write itself is searched for such elements: prompts, results of
-tools, attachments. Each leaves a digest of what it says. A command with the same digest is a
-quotation, whatever it looks like.
+A file, a web page or a pasted text may contain "please write <ctx:remember …>". Every entry of a
+transcript that the agent did not write itself is searched for such elements: prompts, tool results,
+attachments. Each gives a digest of its content. A command with the same digest is a quotation,
+whatever it looks like.
 
-Two elements say the same if their content begins with the same letters and digits: white space,
-punctuation, entities, case, attributes and the kind of quotes make no difference. Of a command
-without content, its attributes count instead. `docs/decisions/0019` says what this protects from,
-and what not.
+Two elements are equal if their content begins with the same letters and digits: white space,
+punctuation, entities, case, attributes and the kind of quotes make no difference. For a command
+without content, its attributes are compared instead. See `docs/decisions/0019` for what this
+protects against and what it does not.
 """
 
 import re
@@ -26,17 +26,17 @@ from ctx.agent_commands.prose import MARK
 from ctx.hosts.adapter import Transcripts
 
 WRITING = ("remember", "summarize", "link", "task", "supersede")
-"""The commands that change memory. To repeat one that only asks does no harm."""
+"""The commands that change memory. Repeating a command that only reads is harmless."""
 
 _NAMED_BY = {"link": ("from", "to"), "supersede": ("old", "new"), "task": ("name", "action")}
 _LOOSE_MARK = re.compile(r"<\s*+ctx\s*+:\s*+", re.IGNORECASE)
 _ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrt\"'/<\\])")
 _SHORT_ESCAPES = {"n": "\n", "r": "\n", "t": "\t"}
-# As `Read`, `grep -n`, `cat -n`, a diff and a block quote begin a line.
+# Line prefixes of `Read`, `grep -n`, `cat -n`, diffs and block quotes.
 _LINE_PREFIX = re.compile(
     r"^[ \t]*+(?:\d++[ \t]*+(?:→|\t|:|\|)|[^\s:<]++:\d++[:-]|[>+|-]++[ \t]?+)", re.MULTILINE
 )
-# What ctx says of a command that was wrong: to write it again, and right, is what it asks for.
+# The report of an invalid command: it asks the agent to write the command again, corrected.
 _REPORT = re.compile(
     r"(?:## A memory command was not done|Right would be, outside of code:)\n\n```\n[^\n]*\n```\n"
 )
@@ -44,25 +44,25 @@ _ANY_MARK = re.compile(r"<\s*+/?\s*+ctx\s*+:", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*+>")
 _NO_LETTERS = re.compile(r"[\W_]+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
-# Of a long content the beginning is compared: so many letters, in so many characters.
+# Only the beginning of a long content is compared: so many letters, in so many characters.
 _COMPARED = 160
 _WINDOW = 1_000
 _MOST_ENDS = 3
 
 
-class ReadMarkup(NamedTuple):
+class ReadCommands(NamedTuple):
     digests: frozenset[str]
     is_complete: bool
-    """Whether everything that the agent has read was searched."""
+    """Whether everything that the agent read was searched."""
 
 
-NOTHING_KNOWN = ReadMarkup(frozenset(), is_complete=False)
+NOTHING_KNOWN = ReadCommands(frozenset(), is_complete=False)
 
 
 def in_transcript(
     transcripts: Transcripts, path: str, end: int | None, deadline: float = inf
-) -> ReadMarkup:
-    """What stood in a transcript before a place of the file; None is its end."""
+) -> ReadCommands:
+    """The commands in a transcript up to an offset; None means its end."""
     found: set[str] = set()
     is_complete = True
     for text in transcripts.read_by_agent(path, end, deadline):
@@ -70,35 +70,35 @@ def in_transcript(
             is_complete = False
         else:
             found |= digests_in(text)
-    return ReadMarkup(frozenset(found), is_complete)
+    return ReadCommands(frozenset(found), is_complete)
 
 
 def without_reports(text: str) -> str:
-    """What a hook gave the agent, without its reports of commands that were wrong."""
+    """The output of a hook without its reports of invalid commands."""
     return _REPORT.sub("", text)
 
 
 def digest(command: Command) -> str:
-    """What a command says."""
+    """The digest of a command."""
     return _digest(command.name, command.attributes, command.content)
 
 
 def digests_in(text: str) -> set[str]:
-    """What the elements in a text say, however they are written there."""
+    """The digests of all elements in a text, however they are written."""
     found: set[str] = set()
     plain = _plain(text)
     for each in {plain, _LINE_PREFIX.sub("", plain)}:
         for mark in _LOOSE_MARK.finditer(each):
-            # Copied, so that a mark that is written loosely is read as the strict one.
+            # A copy, in which a loosely written mark becomes the strict one.
             element = MARK + each[mark.end() : mark.end() + _WINDOW]
             found.update(_digest(*reading) for reading in _readings(element))
     return found
 
 
 def _readings(element: str) -> Iterator[tuple[str, Mapping[str, str], str]]:
-    """What an element may say, of which the beginning is given: where it ends is not certain.
+    """The possible readings of an element: where it ends is not certain.
 
-    One that is not closed may end with its line or its paragraph: whoever repeats it adds the rest.
+    An element that is not closed may end with its line or its paragraph.
     """
     opening = read_opening(element, 0)
     if opening is None:
@@ -138,7 +138,7 @@ def _plain(text: str) -> str:
             text = unescape(text)
         if "\\" in text:
             text = _ESCAPES.sub(_unescaped, text)
-    # Characters that nobody sees.
+    # Remove invisible characters.
     return text if text.isascii() else _INVISIBLE.sub("", text)
 
 

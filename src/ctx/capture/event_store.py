@@ -1,6 +1,6 @@
-"""An event: what a hook reported, as it is kept in the store.
+"""An event that a hook reported, as it is stored.
 
-What is kept of it until a step is made of it, `bodies` says.
+`event_bodies` makes its body.
 """
 
 import json
@@ -8,24 +8,24 @@ from sqlite3 import Connection
 from typing import Any
 
 from ctx import clock
-from ctx.capture import bodies, event_table
+from ctx.capture import event_bodies, event_table
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.registry import FIRST, Hosts
 
 SAME_MS = 3_000
-"""Where hooks are registered in two places, the client says everything twice within this time."""
+"""If hooks are registered twice, the client reports every event twice within this time."""
 
 _HOST = "ctx_host"
-"""The field of a stored payload that names its host, where that is not the first."""
+"""The field of a stored payload that names its host, unless that is the first one."""
 
 
 def read(name: str, data: bytes, hosts: Hosts) -> Event:
-    """What a file of the spool says. `ContentRefused` where that is nothing to keep."""
+    """The event in a spool file. Raises `ContentRefused` if it is not a valid event."""
     expected = spool.EVENTS.get(spool.kind_of(name))
     try:
-        # Python also reads `NaN`, which no database could read back.
+        # Python accepts `NaN`, which SQLite's JSON functions reject.
         payload = json.loads(data, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         raise ContentRefused("It is not JSON.") from None
@@ -37,13 +37,13 @@ def read(name: str, data: bytes, hosts: Hosts) -> Event:
 
 
 def keep(connection: Connection, event: Event) -> bool:
-    """Inside a transaction; whether it was news.
+    """Inside a transaction: store an event; whether it is new.
 
-    To keep it twice is harmless: an event has one id, and each use of a tool is one event, whoever
-    reports it. Where hooks are registered in two places, the client says everything twice at once.
+    Storing it again is harmless: an event has one id, and each tool call is one event, whoever
+    reports it. If hooks are registered twice, the client reports everything twice at once.
     """
     named = {} if event.host == FIRST else {_HOST: event.host}
-    body = bodies.body({**named, **event.payload})
+    body = event_bodies.body({**named, **event.payload})
     if _is_known(connection, event, body):
         return False
     done = connection.execute(
@@ -59,7 +59,7 @@ def _is_known(connection: Connection, event: Event, body: str) -> bool:
         sql = "SELECT 1 FROM events WHERE tool_use = ? AND session = ?"
         return connection.execute(sql, (event.tool_use, event.session)).fetchone() is not None
     made_ms = spool.made_ms(event.id)
-    # Ids sort by time: what is looked for lies among the last few of the session.
+    # Ids sort by time: a duplicate is among the last few events of the session.
     since, until = (f"{max(0, made_ms + ms):013d}" for ms in (-SAME_MS, SAME_MS))
     found = connection.execute(
         "SELECT 1 FROM events WHERE session = ? AND id BETWEEN ? AND ? AND event = ? AND body = ?",
@@ -69,28 +69,28 @@ def _is_known(connection: Connection, event: Event, body: str) -> bool:
 
 
 def waiting(connection: Connection, after: str, most: int, hosts: Hosts) -> list[tuple[Event, int]]:
-    """The oldest events of which no step was made yet, and how often that was tried."""
+    """The oldest events that are not processed yet, each with its number of attempts."""
     rows = connection.execute(
         "SELECT id, session, event, at, folder, tool, tool_use, body, attempts FROM events"
         " WHERE status = 'new' AND id > ? ORDER BY id LIMIT ?",
         (after, most),
     )
-    return [(restored(Heading._make(row[:7]), row[7], hosts), row[8]) for row in rows]
+    return [(restore(Heading._make(row[:7]), row[7], hosts), row[8]) for row in rows]
 
 
-def restored(heading: Heading, body: str, hosts: Hosts) -> Event:
-    """An event out of its row, of which no step was made yet."""
+def restore(heading: Heading, body: str, hosts: Hosts) -> Event:
+    """An unprocessed event from its row."""
     payload = _object(body)
     name = payload.pop(_HOST, FIRST)
     try:
         return hosts.named(str(name)).restore(heading, payload)
     except ContentRefused:
-        # It is of a host that only another version knows; whoever makes steps finds out.
+        # Its host is known only to another version of ctx; the pipeline reports it.
         return Event(*heading, payload, str(name))
 
 
 def is_over(connection: Connection, session: str) -> bool:
-    """Whether the last thing that was heard of a session is that it ended."""
+    """Whether the last event of a session is its end."""
     return event_table.last_name(connection, session) == "SessionEnd"
 
 

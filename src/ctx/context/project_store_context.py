@@ -1,7 +1,7 @@
-"""The memory of the project where an agent works, as far as the agent is given it.
+"""What an agent gets from the store of the project it works in.
 
-A project that is not trusted gives nothing but the word that it is there. One that is trusted gives
-its index, if that is what the project is at.
+A project that is not trusted contributes only a notice that it exists. A trusted one contributes
+its index, if that is up to date.
 
 Hooks load this module.
 """
@@ -13,7 +13,7 @@ from sqlite3 import Connection
 from zlib import crc32
 
 from ctx import disk, layout
-from ctx.context.contexts import Beside
+from ctx.context.contexts import ProjectStoreState
 from ctx.errors import CtxError
 from ctx.layout import Project
 from ctx.narrative import narrative_scan
@@ -31,43 +31,43 @@ MISSING = " The project's own memory is not ready yet; `ctx compose` shows it."
 _BUSY_S = 0.1
 
 
-def read(home: str, project: Project) -> Beside:
-    """What there is now, without making anything."""
+def read(home: str, project: Project) -> ProjectStoreState:
+    """The current state of the project's store. Nothing is built."""
     if not trust_list.is_trusted(home, project):
-        return Beside(told="not trusted", notice=NOT_TRUSTED)
+        return ProjectStoreState(version="not trusted", notice=NOT_TRUSTED)
     try:
         layout.refuse_links(project)
         now = project_index_state.state(project)
         documents = list(narrative_scan.documents(project.narrative))
     except (CtxError, OSError):
-        return Beside(told="unreadable", notice=MISSING, is_current=False)
+        return ProjectStoreState(version="unreadable", notice=MISSING, is_current=False)
     if connection := _opened(project_index_state.path_for(project, now), now):
         if project_index_state.holds(connection, project, now) and _has_read(connection, documents):
-            return Beside(connection, _told(now, documents))
+            return ProjectStoreState(connection, _version(now, documents))
     else:
         connection = _newest(project, now)
     if connection is None:
-        return Beside(told="missing", notice=MISSING, is_current=False)
-    return Beside(connection, "behind", BEHIND, is_current=False)
+        return ProjectStoreState(version="missing", notice=MISSING, is_current=False)
+    return ProjectStoreState(connection, "behind", BEHIND, is_current=False)
 
 
-def current(project: Project) -> Beside:
-    """What a context depends on that is made of an index which is up to date.
+def current(project: Project) -> ProjectStoreState:
+    """The version that a context of an up-to-date index depends on.
 
-    Whoever makes one asks before they look at the index: what changes in between is newer than
-    this says, and nobody takes the context for the one that they want.
+    Read it before the index: if something changes in between, the context has an older version
+    than the store, and is not used.
     """
     documents = list(narrative_scan.documents(project.narrative))
-    return Beside(told=_told(project_index_state.state(project), documents))
+    return ProjectStoreState(version=_version(project_index_state.state(project), documents))
 
 
-def _told(now: ProjectState, documents: Sequence[ScannedFile]) -> str:
-    """All of it in a few characters."""
+def _version(now: ProjectState, documents: Sequence[ScannedFile]) -> str:
+    """A short checksum of the state and the documents."""
     return f"{crc32(repr((now.as_text, documents)).encode()):08x}"
 
 
 def _has_read(connection: Connection, documents: Sequence[ScannedFile]) -> bool:
-    """Whether an index has every document as it is, as far as a glance tells."""
+    """Whether an index has every document in its current state, by size, inode and time."""
     rows = connection.execute("SELECT path, mtime_ns, size, inode FROM documents")
     known = {row[0]: row[1:] for row in rows}
     return known.keys() == {each.path for each in documents} and all(
@@ -78,7 +78,7 @@ def _has_read(connection: Connection, documents: Sequence[ScannedFile]) -> bool:
 
 
 def _newest(project: Project, now: ProjectState) -> Connection | None:
-    """The index that was used last, whatever heads it is of."""
+    """The most recently used index, of any heads."""
     paths = [os.path.join(project.indexes, name, FILE) for name in disk.names(project.indexes)]
     known = [path for path in paths if os.path.exists(path)]
     for path in sorted(known, key=os.path.getmtime, reverse=True):
@@ -88,7 +88,7 @@ def _newest(project: Project, now: ProjectState) -> Connection | None:
 
 
 def _opened(path: str, now: ProjectState) -> Connection | None:
-    """An index, if nothing was scrubbed since it was made."""
+    """An index, unless something was scrubbed since it was built."""
     if not os.path.exists(path):
         return None
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.capture.private import is_all_private, without_private
+from ctx.capture.private_text import is_all_private, without_private
 from tests import effort
 
 

@@ -1,24 +1,24 @@
-"""Where agents work, and what may be taken in there. It is found out once for each folder."""
+"""Where agents work, and the capture rules there. Each folder is looked up once."""
 
 import os
 from contextlib import suppress
 
 from ctx import checkouts, layout, repository_names
-from ctx.capture import left_out, pausing, policy
-from ctx.capture.policy import Rules
+from ctx.capture import capture_pauses, capture_rules, excluded_text
+from ctx.capture.capture_rules import CaptureRules
 from ctx.hosts.events import Event
 from ctx.layout import Place, Project
 from ctx.project import trust_check
 from ctx.workspace import Memory
 
 
-class Places:
+class CapturePlaces:
     def __init__(self, memory: Memory, home: str) -> None:
         self._memory = memory
         self._home = home
         self._config = memory.environment.user_config
         self._places: dict[str, Place] = {}
-        self._rules: dict[Place, Rules] = {}
+        self._rules: dict[Place, CaptureRules] = {}
         self._main_trees: dict[str, str] = {}
 
     def at(self, folder: str) -> Place:
@@ -30,24 +30,24 @@ class Places:
             self._places[folder] = place
         return self._places[folder]
 
-    def rules(self, place: Place) -> Rules:
+    def rules(self, place: Place) -> CaptureRules:
         if place not in self._rules:
             person = self._memory.environment.variables.get("HOME", "")
-            self._rules[place] = policy.rules(self._config, place, self._home, person)
+            self._rules[place] = capture_rules.rules(self._config, place, self._home, person)
         return self._rules[place]
 
     def is_paused(self, folder: str, at_ms: int) -> bool:
-        """Whether ctx was paused in a folder, also where it was so in the whole repository.
+        """Whether capture was paused in a folder or in its whole repository.
 
-        A working tree that was made since is written down nowhere.
+        A pause of a repository lists its working trees, but not those added later.
         """
-        if pausing.is_paused(self._home, folder, at_ms):
+        if capture_pauses.is_paused(self._home, folder, at_ms):
             return True
         main = self._main_tree(folder)
-        return bool(main) and pausing.is_paused(self._home, main, at_ms)
+        return bool(main) and capture_pauses.is_paused(self._home, main, at_ms)
 
     def _main_tree(self, folder: str) -> str:
-        """The first working tree of a repository, from another one of it; else nothing."""
+        """The main working tree of a repository, seen from another one; else empty."""
         if folder not in self._main_trees:
             place = self.at(folder)
             checkout = (
@@ -59,7 +59,7 @@ class Places:
         return self._main_trees[folder]
 
     def allowed(self, event: Event) -> Event:
-        """An event as it may be written down: of what is left out, only that it happened."""
+        """An event as it may be stored: an excluded one is reduced to the fact that it happened."""
         host = self._memory.environment.hosts.named(event.host)
         if self.rules(self.at(event.folder)).closed:
             return event._replace(payload=host.outline(event, ""))
@@ -68,26 +68,28 @@ class Places:
         return event
 
     def leaves_out(self, event: Event) -> bool:
-        """Whether the file of an event is left out: where the agent works, or where the file is."""
+        """Whether the file of an event is excluded, by the rules where the agent works or there."""
         path = event.path
         if not path or "\0" in path:
             return False
         here = self.at(event.folder)
-        if left_out.is_left_out(self.rules(here), path, event.folder, here.folder):
+        if excluded_text.is_excluded(self.rules(here), path, event.folder, here.folder):
             return True
-        _, full = left_out.placed(path, event.folder, here.folder)
+        _, full = excluded_text.locate(path, event.folder, here.folder)
         is_inside = here.project and full.startswith(f"{here.folder.rstrip('/')}/")
         if is_inside or not os.path.isabs(full):
             return False
         there = self.at(os.path.dirname(full))
         rules = self.rules(there)
-        return bool(rules.closed) or left_out.is_left_out(rules, full, there.folder, there.folder)
+        return bool(rules.closed) or excluded_text.is_excluded(
+            rules, full, there.folder, there.folder
+        )
 
     def _trusts(self, project: Project) -> bool:
         return trust_check.verify(self._home, project).is_trusted
 
     def _record(self, place: Place) -> None:
-        """Let the repository keep its name, wherever it goes."""
+        """Record the name of the repository, so that it survives a move."""
         checkout = checkouts.find_checkout(place.folder)
         if checkout and not self._memory.is_single_store:
             with suppress(OSError):

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.capture.steps import Finding, SymbolChange
-from ctx.context import layers, where_you_were
-from ctx.context.layers import Wanted, Where
+from ctx.capture.steps import StepFinding, SymbolChange
+from ctx.context import compaction_state, layers
+from ctx.context.layers import CompactionState, ContextRequest
 from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
 from tests.packs.worked import node, step
 
 TESTS = "pytest -q"
-FAILS = Finding("tests/test_auth.py", 12, "AssertionError", "2 != 1", "test_refresh")
+FAILS = StepFinding("tests/test_auth.py", 12, "AssertionError", "2 != 1", "test_refresh")
 
 
 def edit(graph: Graph, path: str, name: str, session: str = "s") -> None:
@@ -41,25 +41,25 @@ def test_files_failures_and_what_did_not_help() -> None:
         run(graph, "ruff check", ok=True)
         edit(graph, "src/auth.py", "Session.refresh", session="another")
         edit(graph, "src/token.py", "expire")
-        assert where_you_were.lines(graph.connection, "s") == [
+        assert compaction_state.lines(graph.connection, "s") == [
             "- In work: src/token.py, src/auth.py, src/lock.py",
             "- Still failing: `pytest -q` (test_refresh: AssertionError: 2 != 1)",
             "- Tried, and it still failed: src/auth.py (`refresh`, `login`), then `pytest -q`",
             "- Tried, and it still failed: src/lock.py (`acquire`), then `pytest -q`",
         ]
         run(graph, TESTS, ok=True)
-        assert where_you_were.lines(graph.connection, "s") == [
+        assert compaction_state.lines(graph.connection, "s") == [
             "- In work: src/token.py, src/auth.py, src/lock.py"
         ]
-        assert where_you_were.lines(graph.connection, "nobody") == []
+        assert compaction_state.lines(graph.connection, "nobody") == []
 
 
 def test_what_a_message_says_itself_is_not_said_before_it() -> None:
     with graphs.graph() as graph:
-        finding = Finding("a.py", 1, "KeyError", "KeyError: 'x'", "test_a")
+        finding = StepFinding("a.py", 1, "KeyError", "KeyError: 'x'", "test_a")
         step(graph, "s", "command", text=TESTS, ok=False, findings=(finding,))
         told = "- Still failing: `pytest -q` (test_a: KeyError: 'x')"
-        assert where_you_were.lines(graph.connection, "s") == [told]
+        assert compaction_state.lines(graph.connection, "s") == [told]
 
 
 def test_an_agent_was_not_at_files_and_summaries() -> None:
@@ -72,7 +72,7 @@ def test_an_agent_was_not_at_files_and_summaries() -> None:
 def test_what_a_subagent_did_is_not_what_the_agent_is_at() -> None:
     with graphs.graph() as graph:
         step(graph, "s", "write", path="a.py", agent="helper")
-        assert where_you_were.lines(graph.connection, "s") == []
+        assert compaction_state.lines(graph.connection, "s") == []
 
 
 def test_it_stands_above_the_nodes_that_an_agent_was_at() -> None:
@@ -80,15 +80,17 @@ def test_it_stands_above_the_nodes_that_an_agent_was_at() -> None:
         node(graph, "observation", "Half done", ["tier:working"])
         edit(graph, "src/auth.py", "refresh")
         state = layers.state([graph.connection], None, None, "s")
-        where = Where(state, where_you_were.lines(graph.connection, "s"))
-        made = layers.context([graph.connection], Wanted(None, None, 2_000), where)
+        where = CompactionState(state, compaction_state.lines(graph.connection, "s"))
+        made = layers.context([graph.connection], ContextRequest(None, None, 2_000), where)
         body = made.text.partition(f"{layers.PREFACE}\n\n")[2]
         label = f"observation:{state[0][:12]}"
         assert body == (
             f"## Where you were\n\n- In work: src/auth.py\n- [{label}] Half done\n\n"
             "<!-- ctx:end -->\n"
         )
-        alone = layers.context([graph.connection], Wanted("x", None, 2_000), Where((), where.lines))
+        alone = layers.context(
+            [graph.connection], ContextRequest("x", None, 2_000), CompactionState((), where.lines)
+        )
         assert "\n## Where you were\n\n- In work: src/auth.py\n\n## Working" in alone.text
 
 
@@ -99,8 +101,8 @@ def test_it_has_no_more_room_than_there_is(budget: int) -> None:
             node(graph, "observation", f"Node {number}", ["tier:working"])
         lines = [f"- Still failing: `{'x' * 90}{number}`" for number in range(9)]
         state = layers.state([graph.connection], None, None, "s")
-        wanted = Wanted(None, None, budget)
-        made = layers.context([graph.connection], wanted, Where(state, lines))
+        wanted = ContextRequest(None, None, budget)
+        made = layers.context([graph.connection], wanted, CompactionState(state, lines))
         assert made.tokens <= budget
         assert ("Still failing" in made.text) is (budget > 300)
 
@@ -108,7 +110,7 @@ def test_it_has_no_more_room_than_there_is(budget: int) -> None:
 def test_a_store_without_events() -> None:
     with graphs.graph() as graph:
         graph.connection.execute("DROP TABLE events")
-        assert where_you_were.lines(graph.connection, "s") == []
+        assert compaction_state.lines(graph.connection, "s") == []
 
 
 FIELDS = ("text", "path", "ok", "findings", "changes", "exit_code", "agent")
@@ -137,12 +139,12 @@ def test_steps_of_any_shape(bodies: list[dict[str, object]]) -> None:
                 " VALUES (?, 's', 'PostToolUse', '', 'step', ?)",
                 (f"{number:013}", json.dumps(body)),
             )
-        for line in where_you_were.lines(graph.connection, "s"):
+        for line in compaction_state.lines(graph.connection, "s"):
             assert line.startswith("- ")
             assert len(line.splitlines()) == 1
         made = layers.context(
             [graph.connection],
-            Wanted(None, None, 2_000),
-            Where((), where_you_were.lines(graph.connection, "s")),
+            ContextRequest(None, None, 2_000),
+            CompactionState((), compaction_state.lines(graph.connection, "s")),
         )
         assert made.tokens <= 2_000

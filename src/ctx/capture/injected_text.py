@@ -1,13 +1,13 @@
-"""What ctx itself put before an agent, recognised where it comes back.
+"""Removes text that ctx itself gave to an agent.
 
-Contexts and what a question found go into a conversation, and conversations are taken in. What
-memory said once must not become memory a second time, so whoever takes in a text asks here first:
+Contexts and recall results become part of a conversation, and conversations are captured. Memory
+must not be captured a second time, so every captured text passes through this module:
 
     <!-- ctx: 3 nodes, 120 tokens -->  …  <!-- ctx:end -->     a context
     # Context for `…`                                          a pack
-    ## Recall Results, ## Memory status, …                     what was asked for in an answer
-    <ctx:remember …>…</ctx:remember>                           a command, which was done already
-    <system-reminder>…</system-reminder>                       where the client puts all of it
+    ## Recall Results, ## Memory status, …                     the result of a command in an answer
+    <ctx:remember …>…</ctx:remember>                           a command, which is already done
+    <system-reminder>…</system-reminder>                       the client's wrapper around it
 """
 
 import re
@@ -16,8 +16,8 @@ _OPENING = re.compile(r"<!-- ctx: |<system-reminder>")
 _CLOSING = {"<!-- ctx: ": "<!-- ctx:end -->", "<system-reminder>": "</system-reminder>"}
 _COMMAND = "<ctx:"
 
-# How each block begins that hooks give beside a context, and the line with which it ends; where
-# that is missing, it goes on to the end.
+# The start of each block that hooks add besides a context, and its last line. A block without one
+# extends to the end of the text.
 _BLOCKS = (
     ("## Recall Results\n\nQuery: ", "\n---"),
     ("## Memory status\n\n```", "\n```"),
@@ -33,14 +33,14 @@ _HEADING = re.compile(
 
 
 def without_injected(text: str) -> str:
-    """A text without what ctx put there, or was asked for in it."""
+    """A text without what ctx added to it, and without commands for ctx."""
     if "ctx" not in text and "#" not in text and "<system-reminder>" not in text:
         return text
     return _without_commands(_without_blocks(_without_frames(text)))
 
 
 def is_all_injected(text: str) -> bool:
-    """Whether there was something, and nothing of it is left."""
+    """Whether the text is not empty and consists only of injected text."""
     return bool(text.strip()) and not without_injected(text).strip()
 
 

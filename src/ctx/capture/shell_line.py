@@ -1,7 +1,7 @@
-"""What a command line says: what was run, whether it was ctx itself, and how it can be told.
+"""Splits a command line into its parts: which programs ran, whether one was ctx, what to store.
 
-It is read as people write it rather than as a shell would: quotes and what stands in here-documents
-are passed over, and the rest falls into parts at `&&`, `||`, `;`, `|` and line ends.
+The parsing is approximate: quoted text and here-documents are skipped, and the rest is split at
+`&&`, `||`, `;`, `|` and line ends.
 """
 
 import posixpath
@@ -9,14 +9,14 @@ import re
 from typing import NamedTuple
 
 _LONGEST_READ = 8_000
-_LONGEST_TOLD = 1_000
+_LONGEST_TEXT = 1_000
 _PIECE = re.compile(
     r"""(?P<quoted>'[^']*'|"(?:[^"\\]|\\.)*"|\\.)|(?P<end>&&|\|\||[;|\n])|(?:(?!&&)[^'"\\;|\n])+|.""",
     re.DOTALL,
 )
 _HERE = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,60})\1")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-# What stands before the command that is meant.
+# Words before the actual command.
 _BEFORE = frozenset(
     "sudo time nice nohup env command exec then do else if while ! ( {"
     " npx bunx pnpx uvx xvfb-run stdbuf".split()
@@ -42,24 +42,24 @@ _CHECKING = frozenset(
 )
 
 
-class Part(NamedTuple):
+class CommandPart(NamedTuple):
     text: str
     joint: str
-    """What stands before it: empty, `&&`, `||`, `;`, `|` or a line end."""
+    """The separator before it: empty, `&&`, `||`, `;`, `|` or a line end."""
     verb: str
     """The program, without its folder."""
     is_own: bool
     """Whether it is ctx itself."""
 
 
-class Line(NamedTuple):
-    parts: tuple[Part, ...]
-    told: str
-    """As it is kept: without what was said to ctx, and without here-documents."""
+class CommandLine(NamedTuple):
+    parts: tuple[CommandPart, ...]
+    text: str
+    """The stored form: without calls of ctx and without here-documents."""
 
     @property
     def is_own(self) -> bool:
-        """Whether nothing but ctx was run: a filter behind it counts as little as a `cd` before."""
+        """Whether only ctx was run; a `cd` before it or a filter after it does not count."""
         return any(part.is_own for part in self.parts) and all(
             part.is_own
             or part.verb in _PREPARING
@@ -74,48 +74,50 @@ class Line(NamedTuple):
 
     @property
     def verb(self) -> str:
-        """The program that the line is about."""
+        """The main program of the line."""
         every = (part.verb for part in self.parts if part.verb not in _PREPARING)
         return next(every, "")
 
     @property
     def only_reads(self) -> bool:
-        """Whether what it prints says nothing about how anything went."""
+        """Whether its output shows no result of a check."""
         return self.verb in _READING
 
     @property
     def may_check_first(self) -> bool:
-        """Whether somebody may have other programs run before it does what it was asked."""
+        """Whether it may run other programs first, as git does with hooks."""
         return self.verb in _HOOKED
 
     @property
     def checks(self) -> bool:
-        """Whether it is over without a word where all is well, and its own end is what is told."""
+        """Whether it is a checker whose exit code is that of the line."""
         return self.verb in _CHECKING and not any(part.joint in ("|", "||") for part in self.parts)
 
     @property
     def folder(self) -> str:
-        """Where it goes first, as it is written; empty where it stays."""
+        """The target of a leading `cd`, as written; empty without one."""
         first = self.parts[0] if self.parts else None
         words = first.text.split() if first and first.verb == "cd" else []
         return words[1].strip("'\"") if len(words) == 2 else ""
 
     @property
     def words(self) -> list[str]:
-        """All that may be the name of a file."""
+        """All words that may be a file name."""
         every = (word.strip("'\"<>(),:=") for part in self.parts for word in part.text.split())
         return [word.rpartition("=")[2] for word in every if "/" in word or "." in word][:100]
 
 
-def read(command: str) -> Line:
+def read(command: str) -> CommandLine:
     without = _without_here_documents(command[:_LONGEST_READ])
     parts = tuple(_parts(without))
-    told = without
+    text = without
     if any(part.is_own for part in parts):
         kept = [part for part in parts if not part.is_own]
-        told = "".join(f" {part.joint} {part.text}" for part in kept).lstrip(" &|;\n")
-    told = told.strip()
-    return Line(parts, told if len(told) <= _LONGEST_TOLD else f"{told[: _LONGEST_TOLD - 1]}…")
+        text = "".join(f" {part.joint} {part.text}" for part in kept).lstrip(" &|;\n")
+    text = text.strip()
+    return CommandLine(
+        parts, text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
+    )
 
 
 def _without_here_documents(command: str) -> str:
@@ -134,8 +136,8 @@ def _without_here_documents(command: str) -> str:
     return "\n".join(kept)
 
 
-def _parts(text: str) -> list[Part]:
-    found: list[Part] = []
+def _parts(text: str) -> list[CommandPart]:
+    found: list[CommandPart] = []
     joint, words = "", ""
     for piece in _PIECE.finditer(text):
         if piece["end"]:
@@ -149,7 +151,7 @@ def _parts(text: str) -> list[Part]:
     return found
 
 
-def _part(text: str, joint: str) -> Part:
+def _part(text: str, joint: str) -> CommandPart:
     words = text.split(None, 40)[:40]
     at = 0
     while at < len(words) and (words[at] in _BEFORE or _ASSIGNMENT.match(words[at])):
@@ -161,4 +163,4 @@ def _part(text: str, joint: str) -> Part:
     verb = posixpath.basename(words[at].strip("'\"")) if at < len(words) else ""
     if verb.startswith("python") and words[at + 1 : at + 2] == ["-m"] and at + 2 < len(words):
         verb = words[at + 2].partition(".")[0]
-    return Part(text, joint, verb, verb == "ctx")
+    return CommandPart(text, joint, verb, verb == "ctx")

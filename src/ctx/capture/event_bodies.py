@@ -1,8 +1,7 @@
-"""The body of a new event: what is kept of a host's payload, until a step is made of it.
+"""The body of a new event: the part of a host's payload that is stored until it becomes a step.
 
-Nothing secret and nothing private is ever written down. What no step is made of, such as files that
-were read, the host's adapter has left out already. Of other long texts the middle is left out: a
-session is about what was done, and files and outputs have other places.
+Secrets and private text are never stored. The host's adapter has already removed what no step
+needs, such as the content of files that were read. Other long texts lose their middle.
 """
 
 import json
@@ -10,16 +9,16 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
-from ctx.capture import writes
+from ctx.capture import written_lines
 from ctx.capture.command_steps import STEERING
-from ctx.capture.private import without_private
+from ctx.capture.private_text import without_private
 from ctx.redaction import redact
 
 _LONGEST_TEXT = 16_000
-# No secret is longer.
+# Longer than any secret.
 _BEYOND = 8_000
 _MOST_DEPTH = 40
-# No rule of redaction looks across it.
+# No redaction rule matches across it.
 _BREAK = "\n\0\n"
 _FILES = ("before", "after")
 
@@ -30,15 +29,15 @@ def body(payload: Mapping[str, Any]) -> str:
     return json.dumps(shape(iter(_clean(texts)).__next__))
 
 
-Given = Callable[[], str]
+NextText = Callable[[], str]
 
 
 def _shape(
     name: str, value: Any, depth: int, texts: list[tuple[str, str]]
-) -> Callable[[Given], Any]:
-    """A value of JSON as a function of its texts, which are looked at all at once.
+) -> Callable[[NextText], Any]:
+    """A JSON value as a function of its texts, which are redacted all at once.
 
-    What a text is called may say what it is.
+    Each text keeps its key, because the key can show that the text is a secret.
     """
     match value:
         case str():
@@ -62,12 +61,12 @@ def _shape(
 
 
 def _clean(texts: list[tuple[str, str]]) -> list[str]:
-    """The texts without what nobody may read. A look at many takes hardly longer than at one."""
-    safe = [(name, _seen(name, without_private(_safe(text)))) for name, text in texts]
+    """The texts without secrets and private parts. Many at once take hardly longer than one."""
+    safe = [(name, _as_displayed(name, without_private(_safe(text)))) for name, text in texts]
     short = [_named(name, text) for name, text in safe if len(text) <= _LONGEST_TEXT]
     cleaned = redact(_BREAK.join(short)).text.split(_BREAK)
     if len(cleaned) != len(short):
-        # Something was found across a break after all.
+        # A rule matched across a break after all.
         cleaned = [redact(each).text for each in short]
     given = iter(cleaned)
     return [
@@ -78,8 +77,8 @@ def _clean(texts: list[tuple[str, str]]) -> list[str]:
     ]
 
 
-def _seen(name: str, text: str) -> str:
-    """A text as somebody saw it: a colour in the middle of a secret hides it from nobody."""
+def _as_displayed(name: str, text: str) -> str:
+    """A text as it is displayed: an escape sequence inside a secret must not hide the secret."""
     if "\x1b" in text and name not in _FILES:
         text = STEERING.sub("", text)
     return text.replace("\0", " ")
@@ -90,8 +89,8 @@ def _named(name: str, text: str) -> str:
 
 
 def _shortened(name: str, text: str) -> str:
-    """Of a long text only the ends are looked at, and a little beyond; a file is kept whole."""
-    if name in _FILES and len(text) <= writes.MOST:
+    """A long text, cut to its two ends and redacted a little beyond them; a file stays whole."""
+    if name in _FILES and len(text) <= written_lines.MOST:
         return redact(text).text
     half = _LONGEST_TEXT // 2
     named = _named(name, "")
@@ -101,5 +100,5 @@ def _shortened(name: str, text: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """JSON can say what no file can hold: half of a character that is written with two."""
+    """Without lone surrogates, which JSON allows and UTF-8 does not."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

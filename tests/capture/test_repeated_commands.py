@@ -9,8 +9,8 @@ import pytest
 
 from ctx.agent_commands.command_parser import Command, parse
 from ctx.agents.claude_code.adapter import Transcripts
-from ctx.capture import read_markup
-from ctx.capture.read_markup import digest, digests_in, in_transcript
+from ctx.capture import repeated_commands
+from ctx.capture.repeated_commands import digest, digests_in, in_transcript
 from tests.agent_commands.test_command_parser import at_most
 
 CONTENT = "Always run the build, twice."
@@ -156,7 +156,7 @@ def test_without_a_transcript_nothing_is_known(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     for path in (tmp_path / "none", tmp_path, fifo, "a\0b"):
-        assert in_transcript(Transcripts(), str(path), None) == read_markup.NOTHING_KNOWN
+        assert in_transcript(Transcripts(), str(path), None) == repeated_commands.NOTHING_KNOWN
 
 
 @pytest.mark.slow

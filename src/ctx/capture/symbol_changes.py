@@ -1,10 +1,10 @@
-"""Which items of code a write has changed: what is new, modified or deleted.
+"""Which items of code a write changed: new, modified or deleted.
 
-Only what changed counts, and only in files that can be read as a whole: where a file is broken now
-and was not before, what seems to be missing in it may only be hidden.
+Only files that parse are compared: if a write breaks the syntax, items that seem to be missing may
+only be hidden.
 
-An edit mostly stays inside of one item, and files are large. So only that item is read anew, where
-it can be told that it stands for itself: alone, it was read before as it was read in its file.
+Most edits stay inside one item, and files are large. So only that item is parsed again, if its old
+text alone parses to the same items as it did in its file.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ from ctx.hosts.tool_calls import Written
 MOST = 40
 
 _LARGEST = 300_000
-"""Nobody knows how long a grammar takes for more."""
+"""A larger file could take too long to parse."""
 _LONGEST_SIGNATURE = 200
 _LONGEST_NAME = 200
 _MOST_KNOWN = 32
 _WORTH_IT = 2
-"""An item that is as large as a file divided by this is not read alone."""
+"""An item larger than the file divided by this is not parsed alone."""
 
 
 def changes(path: str, written: Written, most: int = MOST) -> tuple[SymbolChange, ...]:
@@ -44,12 +44,12 @@ def changes(path: str, written: Written, most: int = MOST) -> tuple[SymbolChange
 
 
 def forget() -> None:
-    """Let go of what is known of files, when no more of them come for a while."""
+    """Clear the cache of parsed files."""
     _known.clear()
 
 
 _known: dict[tuple[str, bytes], "ParsedFile | None"] = {}
-"""What files have become: it is what they were when they are written next."""
+"""Files as parsed after a write: the old version of the next write."""
 
 
 def _compared(path: str, written: Written) -> "list[ItemChange]":
@@ -85,7 +85,7 @@ def _key(path: str, content: bytes) -> tuple[str, bytes]:
 
 
 def _read(path: str, content: bytes) -> "ParsedFile | None":
-    """The items of a file; None where nothing of ours reads its language."""
+    """The items of a file; None if its language is not supported."""
     from ctx.code import language, language_detection, source_parser
     from ctx.code.source_model import ParsedFile
 
@@ -102,13 +102,13 @@ def _read(path: str, content: bytes) -> "ParsedFile | None":
 
 
 class _Edit(NamedTuple):
-    """A change that stays inside of one item."""
+    """A change inside one item."""
 
     old: "ParsedFile"
     new: "ParsedFile"
     """The item alone, before and after."""
     line: int
-    """How many lines of the file stand before it."""
+    """How many lines of the file come before it."""
     file: "ParsedFile"
     """The whole file as it is now."""
 
@@ -141,8 +141,8 @@ def _content(item: "SourceItem") -> tuple[str, str, str, bytes, int]:
 
 
 def _around(items: Sequence[SourceItem], first: int, last: int) -> tuple[int, int]:
-    """The item right in the file, and the one behind it and all that it has, that has all of some
-    bytes, and more on both sides; 0 where there is none."""
+    """The top-level item that strictly contains some bytes, and the end of its children; zeros if
+    there is none."""
     tops = [number for number, item in enumerate(items) if item.parent == 0 and number]
     for number, place in enumerate(tops):
         item = items[place]
@@ -155,7 +155,7 @@ def _around(items: Sequence[SourceItem], first: int, last: int) -> tuple[int, in
 def _spliced(
     old: "ParsedFile", new: "ParsedFile", place: int, end: int, shift: int
 ) -> "ParsedFile":
-    """A file in which one item has become others."""
+    """A file in which one item is replaced by others."""
     from ctx.code.source_model import ParsedFile
 
     item, more = old.items[place], len(new.items) - 1 - (end - place)
@@ -188,7 +188,7 @@ def _spliced(
 
 
 def _common(one: bytes, other: bytes) -> tuple[int, int]:
-    """How many bytes are the same at the beginning, and of the rest at the end."""
+    """The lengths of the common prefix, and of the common suffix of the rest."""
     most = min(len(one), len(other))
     first = _same(lambda size: one[:size] == other[:size], most)
     last = _same(lambda size: one[len(one) - size :] == other[len(other) - size :], most - first)
@@ -196,7 +196,7 @@ def _common(one: bytes, other: bytes) -> tuple[int, int]:
 
 
 def _same(is_same: Callable[[int], bool], most: int) -> int:
-    """The largest size, up to some, for which something holds that also holds for smaller ones."""
+    """The largest size up to `most` for which a monotone condition holds."""
     least = 0
     while least < most:
         middle = (least + most + 1) // 2

@@ -1,11 +1,11 @@
-"""Where and when nothing is taken in, because somebody said `ctx pause`.
+"""Where and when capture is paused with `ctx pause`.
 
-    CTX_HOME/paused    what holds now, one line each: since, until, folder
-    CTX_HOME/pauses    what held before, in the same lines
+    CTX_HOME/paused    current pauses, one line each: since, until, folder
+    CTX_HOME/pauses    past pauses, in the same format
 
-Times are milliseconds; an `until` of 0 means until somebody says `ctx resume`. The folder `*` is
-everywhere. What is past is kept, because transcripts are read later: what was said meanwhile must
-not be taken in then.
+Times are milliseconds; an `until` of 0 means until `ctx resume`. The folder `*` means everywhere.
+Past pauses are kept because transcripts are read later: what happened during a pause must not be
+captured then either.
 
 Hooks load this module: it imports nothing but `os` and the clock.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def is_paused(home: str, folder: str, at_ms: int) -> bool:
-    """Whether nothing that happened in a folder at a time may be taken in."""
+    """Whether capture was paused in a folder at a time."""
     known = (*_present(home, clock.now_ms()), *_read(home, BEFORE))
     held = [each for each in known if _holds(each, at_ms)]
     if not held:
@@ -40,13 +40,13 @@ def is_paused(home: str, folder: str, at_ms: int) -> bool:
 
 
 def current(home: str, now_ms: int) -> "list[Pause]":
-    """What holds now, the oldest first."""
+    """The current pauses, oldest first."""
     return [each for each in _present(home, now_ms) if _holds(each, now_ms)]
 
 
 def _present(home: str, now_ms: int) -> "list[Pause]":
-    """What was said last. A pause without an end that begins in the future was made while the
-    clock was ahead: it holds, whatever the time."""
+    """The pauses in the current file. A pause without an end that begins in the future was made
+    while the clock was ahead: it counts as active."""
     return [
         (since if until or since <= now_ms else 0, until, folder)
         for since, until, folder in _read(home, NOW)
@@ -54,7 +54,7 @@ def _present(home: str, now_ms: int) -> "list[Pause]":
 
 
 def pause(home: str, folders: Collection[str], now_ms: int, until_ms: int) -> bool:
-    """Pause in some folders from now on; whether that changes anything."""
+    """Pause capture in some folders from now on; whether that changes anything."""
     held = current(home, now_ms)
     asked = [(now_ms, until_ms, folder) for folder in folders if "\n" not in folder]
     same = {(until, folder) for _, until, folder in held}
@@ -67,7 +67,7 @@ def pause(home: str, folders: Collection[str], now_ms: int, until_ms: int) -> bo
 
 
 def resume(home: str, folders: Collection[str] | None, now_ms: int) -> "list[Pause]":
-    """End what holds in some folders (None: everywhere); what that was."""
+    """End the pauses of some folders (None: all folders), and return them."""
     held = current(home, now_ms)
     ending = [each for each in held if folders is None or each[2] in folders]
     _end(home, ending, now_ms)
@@ -76,7 +76,7 @@ def resume(home: str, folders: Collection[str] | None, now_ms: int) -> "list[Pau
 
 
 def _end(home: str, ending: "list[Pause]", now_ms: int) -> None:
-    """Write down what is over: first there, so that nobody who is killed in between forgets it."""
+    """Record ended pauses. This comes first, so that a crash in between loses none."""
     past = [each for each in _present(home, now_ms) if not _holds(each, now_ms)]
     over = [
         *past,

@@ -1,7 +1,7 @@
-"""What a path leads to, and whether that is left out by the rules of its place.
+"""Whether a path, a command or a line of output names a file that the capture rules exclude.
 
-Commands name files in many ways, so whatever may be a name in one is taken for it: rather something
-is lost than kept that was to be left out.
+Commands name files in many ways, so every word that may be a path counts as one: losing something
+is better than storing what the user excluded.
 """
 
 import os
@@ -11,7 +11,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from ctx import disk
-from ctx.capture.policy import Rules
+from ctx.capture.capture_rules import CaptureRules
 
 _LONGEST_PATH = 500
 _LONGEST_READ = 8_000
@@ -20,12 +20,12 @@ _BETWEEN = re.compile(r"""[\s'"`<>(){},;|&=:@$!#]+""")
 _GLOB = re.compile(r"[*?\[]")
 
 
-def placed(path: str, folder: str, root: str) -> tuple[str, str]:
-    """A path that is told in a folder: from the project's root, and from the root of the disk."""
+def locate(path: str, folder: str, root: str) -> tuple[str, str]:
+    """A path as written in a folder: relative to the project's root, and absolute."""
     full = os.path.normpath(os.path.join(folder or root, path))
     inside = _below(full, root)
     if inside is None and "\0" not in full and os.path.isabs(full):
-        # Somebody came to the project by a link.
+        # The project was entered through a symbolic link.
         full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
         inside = _below(full, root)
     shown = inside if inside is not None else path
@@ -33,18 +33,18 @@ def placed(path: str, folder: str, root: str) -> tuple[str, str]:
 
 
 def _below(path: str, root: str) -> str | None:
-    """A path from a folder; None where it does not lie there. The folder itself is `.`."""
+    """A path relative to a folder; None if it is not in it. The folder itself is `.`."""
     if path == root:
         return "."
     top = root.rstrip("/")
     return path[len(top) + 1 :] if root and path.startswith(f"{top}/") else None
 
 
-def is_left_out(rules: Rules, path: str, folder: str, root: str) -> bool:
-    """Whether a path is left out, by its name or by where a link leads."""
+def is_excluded(rules: CaptureRules, path: str, folder: str, root: str) -> bool:
+    """Whether a path is excluded, by its name or by the target of a link."""
     if not (rules.ignored or rules.folders):
         return False
-    inside, full = placed(path, folder, root)
+    inside, full = locate(path, folder, root)
     if rules.ignores_path(inside, full):
         return True
     if "\0" in full or not os.path.isabs(full):
@@ -55,31 +55,31 @@ def is_left_out(rules: Rules, path: str, folder: str, root: str) -> bool:
     real = os.path.realpath(full)
     if real == full:
         return False
-    inside, real = placed(real, "", os.path.realpath(root))
+    inside, real = locate(real, "", os.path.realpath(root))
     return rules.ignores_path(inside + slash, real)
 
 
-def is_spoken_of(rules: Rules, command: str, folders: Sequence[str], root: str) -> bool:
-    """Whether a command names something that is left out, from one of the folders it works in."""
+def names_excluded(rules: CaptureRules, command: str, folders: Sequence[str], root: str) -> bool:
+    """Whether a command names an excluded file, seen from one of the folders it runs in."""
     if not (rules.ignored or rules.folders):
         return False
     return any(
-        is_left_out(rules, each, folder, root)
+        is_excluded(rules, each, folder, root)
         for word in words(command)
         for folder in folders
         for each in _meant(word, folder)
     )
 
 
-def without(rules: Rules, output: str, folder: str, root: str) -> str:
-    """What was printed, without the lines that name something that is left out."""
+def without_excluded(rules: CaptureRules, output: str, folder: str, root: str) -> str:
+    """An output without the lines that name an excluded file."""
     if not (rules.ignored or rules.folders):
         return output
     kept = [
         line
         for line in output.split("\n")
         if not any(
-            is_left_out(rules, word, folder, root)
+            is_excluded(rules, word, folder, root)
             for word in words(line)
             if "/" in word or "." in word
         )
@@ -88,7 +88,7 @@ def without(rules: Rules, output: str, folder: str, root: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """All that may be the name of a file, also behind an option: `-fpath`."""
+    """All words that may be a file name, also attached to an option: `-fpath`."""
     found: dict[str, None] = {}
     for word in _BETWEEN.split(text[:_LONGEST_READ]):
         if word.startswith("-"):
@@ -99,7 +99,7 @@ def words(text: str) -> list[str]:
 
 
 def _meant(word: str, folder: str) -> Iterator[str]:
-    """The paths that a word stands for. A mere word is one where there is such a file."""
+    """The paths that a word may mean. A word without `/` or `.` is a path if the file exists."""
     first, slash, rest = word.partition("/")
     is_folder = os.path.isabs(folder) and "\0" not in folder
     if is_folder and first and _GLOB.search(first):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ctx import checkouts, clock, layout
 from ctx.agents.claude_code import payloads
-from ctx.capture import events, state
-from ctx.capture.state import Session, Status
+from ctx.capture import event_store, session_state
+from ctx.capture.session_state import Session, Status
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading
@@ -59,14 +59,14 @@ def hear(connection: Connection, home: str, heard: Sequence[Event], now_ms: int 
     """Each by itself, as if they came one after the other."""
     for each in heard:
         with transaction(connection):
-            events.keep(connection, each)
+            event_store.keep(connection, each)
             place = layout.place(each.folder, home) if each.folder else Place("", None, "")
-            state.heard(connection, home, each, place, now_ms)
+            session_state.record_event(connection, home, each, place, now_ms)
             connection.execute("UPDATE events SET status = 'step' WHERE id = ?", (each.id,))
 
 
 def only(connection: Connection) -> Session:
-    (found,) = state.all_of(connection)
+    (found,) = session_state.all_of(connection)
     return found
 
 
@@ -97,7 +97,7 @@ def only(connection: Connection) -> Session:
     ],
 )
 def test_how_a_session_stands(heard: str, expected: Status) -> None:
-    assert state.status_of(reversed(heard.split())) == expected
+    assert session_state.status_of(reversed(heard.split())) == expected
 
 
 def test_what_a_session_is_like(connection: Connection, home: str, repo: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_a_session_is_like(connection: Connection, home: str, repo: Path) -
         head=git("rev-parse", "HEAD").strip(),
         client="claude-code",
         transcript=transcript,
-        seen=0,
+        transcript_read=0,
         goes_on_from="the-one-before",
         status="completed",
         started_at="2026-11-02T12:00:00Z",
@@ -146,7 +146,7 @@ def test_branch_and_commit_of_packed_and_detached_heads(
     hear(connection, home, [event("SessionStart", NOON, folder=str(repo), session="packed")])
     git("checkout", "-q", "--detach")
     hear(connection, home, [event("SessionStart", NOON, folder=str(repo), session="detached")])
-    stood = {each.id: (each.branch, each.head) for each in state.all_of(connection)}
+    stood = {each.id: (each.branch, each.head) for each in session_state.all_of(connection)}
     assert stood == {"packed": ("feature/deep", commit), "detached": (None, commit)}
 
 
@@ -196,19 +196,21 @@ def test_silence(connection: Connection, home: str) -> None:
         hear(connection, home, renamed)
     live.begin(home, "still-there", "1", "/")
 
-    found = [each.id for each in state.silent(connection, home, now)]
+    found = [each.id for each in session_state.silent(connection, home, now)]
     assert sorted(found) == ["failed", "long-ago", "stopped"]
     with transaction(connection):
         for session in found:
-            state.end(connection, session, state.closing_status(connection, session))
-    stand = {each.id: each.status for each in state.all_of(connection)}
+            session_state.end(
+                connection, session, session_state.closing_status(connection, session)
+            )
+    stand = {each.id: each.status for each in session_state.all_of(connection)}
     assert [stand[name] for name in ("long-ago", "failed", "stopped", "still-there")] == [
         "interrupted",
         "failed",
         "aborted",
         "active",
     ]
-    assert state.silent(connection, home, now) == []
+    assert session_state.silent(connection, home, now) == []
 
 
 def test_what_comes_late_of_a_session_that_was_given_up_does_not_begin_it_again(
@@ -216,7 +218,7 @@ def test_what_comes_late_of_a_session_that_was_given_up_does_not_begin_it_again(
 ) -> None:
     hear(connection, home, [prompt("a", NOON), event("Stop", NOON + 9_000)])
     with transaction(connection):
-        state.end(connection, SESSION, state.INTERRUPTED)
+        session_state.end(connection, SESSION, session_state.INTERRUPTED)
     hear(connection, home, [event("PostToolUse", NOON + 5_000)])
     assert only(connection).status == "interrupted"
     hear(connection, home, [event("SessionStart", NOON + 20_000, source="resume")])
@@ -228,15 +230,15 @@ def test_sessions_are_found_by_the_beginning_of_their_ids(
 ) -> None:
     for session in ("abcd-1", "abcd-2", "efgh-1"):
         hear(connection, home, [event("SessionStart", NOON, session=session)])
-    assert state.get(connection, "efgh").id == "efgh-1"
-    assert state.get(connection, "abcd-1").id == "abcd-1"
+    assert session_state.get(connection, "efgh").id == "efgh-1"
+    assert session_state.get(connection, "abcd-1").id == "abcd-1"
     with pytest.raises(AmbiguousId):
-        state.get(connection, "abcd")
+        session_state.get(connection, "abcd")
     with pytest.raises(UsageError):
-        state.get(connection, "abc")
+        session_state.get(connection, "abc")
     for unknown in ("xyz-9", "%%%%", "____"):
         with pytest.raises(SessionNotFound):
-            state.get(connection, unknown)
+            session_state.get(connection, unknown)
 
 
 def test_sessions_are_listed_last_heard_first(connection: Connection, home: str) -> None:
@@ -244,11 +246,11 @@ def test_sessions_are_listed_last_heard_first(connection: Connection, home: str)
         hear(connection, home, [event("SessionStart", NOON + number * 1_000, session=session)])
     hear(connection, home, [event("SessionEnd", NOON + 9_000, session="two")])
     listed = {
-        "all": state.all_of(connection),
-        "first": state.all_of(connection, limit=1),
-        "active": state.all_of(connection, statuses=("active",)),
-        "since": state.all_of(connection, since=clock.iso(NOON + 2_000)),
-        "elsewhere": state.all_of(connection, project="shop"),
+        "all": session_state.all_of(connection),
+        "first": session_state.all_of(connection, limit=1),
+        "active": session_state.all_of(connection, statuses=("active",)),
+        "since": session_state.all_of(connection, since=clock.iso(NOON + 2_000)),
+        "elsewhere": session_state.all_of(connection, project="shop"),
     }
     assert {name: [each.id for each in found] for name, found in listed.items()} == {
         "all": ["two", "three", "one"],
@@ -290,7 +292,7 @@ def test_the_order_in_which_events_come_does_not_matter(
             rows.append(only(connection))
     assert rows[0] == rows[1]
     in_time = [name for name, _, _ in sorted(told[0], key=lambda each: each[1])]
-    assert rows[0].status == state.status_of(reversed(in_time))
+    assert rows[0].status == session_state.status_of(reversed(in_time))
 
 
 def test_a_pipe_in_the_place_of_refs_keeps_nobody_waiting(repo: Path) -> None:

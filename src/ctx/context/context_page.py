@@ -1,8 +1,8 @@
-"""One text of a context: memory, and below it what is known of sessions, within a budget.
+"""One text of a context: memory, then the layers of sessions, within a budget.
 
 Each layer has a cap, which scales with the budget. What a layer does not use goes to the others,
-memory first. Layers become shorter before one is left out; a node that must be named is shortened,
-and takes from the other layers what it needs.
+memory first. Layers are shortened before one is left out; a node that must appear is shortened,
+and takes what it needs from the other layers.
 
 Hooks load this module.
 """
@@ -16,29 +16,29 @@ from zlib import crc32
 
 from ctx import tokens
 from ctx.context import compose
-from ctx.context.compose import STATE, Body, Entry, Frame, LeftOut
-from ctx.context.contexts import LAYERS, MEMORY, Context, Item
-from ctx.context.entries import Loaded, load
-from ctx.context.layer_lines import Fitted, Layer, fit
+from ctx.context.compose import STATE, ContextBody, ContextEntry, ContextFrame, OmittedNodes
+from ctx.context.context_entries import LoadedEntry, load
+from ctx.context.contexts import LAYERS, MEMORY, Context, ContextItem
+from ctx.context.layer_limits import LayerLimits
+from ctx.context.layer_lines import FittedLayer, Layer, fit
 from ctx.context.layer_lines import wanted as tokens_wanted
-from ctx.context.limits import Limits
 from ctx.ids import NodeId
 
-# The budget for which caps are set.
+# The budget to which the caps refer.
 _USUAL = 2_000
 _WHERE = 200
-"""Tokens for where an agent was, before everything else."""
+"""Tokens for the compaction state, which comes first."""
 _WHERE_HEADING = "## Where you were\n\n"
-# Of nodes that are not shown, so many are counted.
+# At most so many omitted nodes are counted.
 _MOST_COUNTED = 500
 
 
-class Share(NamedTuple):
-    """What became of one layer."""
+class LayerShare(NamedTuple):
+    """How one layer used the budget."""
 
     name: str
     cap: int
-    """Its part of the budget, before it gives or takes."""
+    """Its part of the budget, before unused tokens are redistributed."""
     tokens: int
     shown: int
     left_out: int
@@ -46,20 +46,20 @@ class Share(NamedTuple):
     problem: str = ""
 
 
-class Made(NamedTuple):
-    """A context, and how it came about."""
+class MadeContext(NamedTuple):
+    """A context, and how its layers share the budget."""
 
     context: Context
-    shares: tuple[Share, ...]
+    shares: tuple[LayerShare, ...]
 
 
-class Page:
-    """One text: memory, and below it what is known of sessions, as far as the budget goes."""
+class ContextPage:
+    """One text: memory, then the layers of sessions, as far as the budget allows."""
 
     def __init__(
         self,
         connections: Sequence[Connection],
-        limits: Limits,
+        limits: LayerLimits,
         budget: int,
         preface: str,
         hint: str,
@@ -67,7 +67,7 @@ class Page:
         self._connections = connections
         self._limits = limits
         self._budget = budget
-        self._frame = Frame(preface=preface)
+        self._frame = ContextFrame(preface=preface)
         self._hint = hint
 
     def made(
@@ -76,7 +76,7 @@ class Page:
         first: Sequence[NodeId],
         layers: Sequence[Layer],
         lines: Sequence[str],
-    ) -> Made:
+    ) -> MadeContext:
         hint = self._hint if any(each.lines for each in layers) else ""
         room = compose.room(self._budget, self._frame) - tokens.estimate(hint)
         where = _where(lines, min(_WHERE * self._budget // _USUAL, room))
@@ -90,7 +90,7 @@ class Page:
         body = compose.body(nodes.entries(), for_memory, room - for_memory)
         items = nodes.items(body)
         fitted = _fitted(layers, planned, room - body.tokens, items)
-        missing = nodes.left_out(len(items)) if caps[MEMORY] else LeftOut(0)
+        missing = nodes.left_out(len(items)) if caps[MEMORY] else OmittedNodes(0)
         every = (*items, *(one for each in fitted.values() for one in each.items))
         text = _beginning(where, body.text) + "".join(each.text for each in fitted.values())
         count = sum(1 for each in every if each.id)
@@ -102,9 +102,11 @@ class Page:
             self._frame,
         )
         shares = (
-            Share(MEMORY, caps[MEMORY], body.tokens, len(items), missing.nodes, missing.or_more),
+            LayerShare(
+                MEMORY, caps[MEMORY], body.tokens, len(items), missing.nodes, missing.or_more
+            ),
             *(
-                Share(
+                LayerShare(
                     each.name,
                     caps[each.name],
                     fitted[each.name].tokens,
@@ -119,10 +121,10 @@ class Page:
         skipped = tuple(
             each.name for each in shares if each.problem or (each.left_out and not each.shown)
         )
-        return Made(Context(whole, used, every, skipped), shares)
+        return MadeContext(Context(whole, used, every, skipped), shares)
 
     def _caps(self, room: int) -> dict[str, int]:
-        """How much each layer may have; all of them together no more than there is."""
+        """The cap of each layer; their sum is at most the room."""
         caps = [max(0, each) * self._budget // _USUAL for each in self._limits[: len(LAYERS)]]
         total = sum(caps)
         if total > max(0, room):
@@ -131,7 +133,7 @@ class Page:
 
 
 def _where(lines: Sequence[str], most: int) -> str:
-    """Where an agent was, as far as there is room for it."""
+    """The compaction state, as far as there is room."""
     shown = list(lines)
     while shown and tokens.estimate(_WHERE_HEADING + "\n".join([*shown, "", ""])) > most:
         shown.pop()
@@ -139,23 +141,23 @@ def _where(lines: Sequence[str], most: int) -> str:
 
 
 def _beginning(where: str, body: str) -> str:
-    """Lines of where an agent was, and the nodes that it was at, below one heading."""
+    """The lines and the nodes of the compaction state, below one heading."""
     if where and body.startswith(_WHERE_HEADING):
         return where.removesuffix("\n") + body.removeprefix(_WHERE_HEADING)
     return where + body
 
 
 def _fitted(
-    layers: Sequence[Layer], planned: dict[str, int], left: int, shown: Iterable[Item]
-) -> dict[str, Fitted]:
-    """Each layer with what it was promised, and what those before it did not need."""
+    layers: Sequence[Layer], planned: dict[str, int], left: int, shown: Iterable[ContextItem]
+) -> dict[str, FittedLayer]:
+    """Each layer, with its planned tokens and what the layers before it did not use."""
     promised = sum(planned.values())
     if promised > max(0, left):
-        # Nodes that must be named took more than their part.
+        # Nodes that must appear used more than their part.
         planned = {name: max(0, each * left // promised) for name, each in planned.items()}
         promised = sum(planned.values())
     ids = {each.id for each in shown}
-    fitted: dict[str, Fitted] = {}
+    fitted: dict[str, FittedLayer] = {}
     for layer in layers:
         promised -= planned.get(layer.name, 0)
         said = "".join(each.text for each in fitted.values()).casefold()
@@ -166,7 +168,7 @@ def _fitted(
 
 
 class _Nodes:
-    """The nodes of memory, read one after the other as long as somebody wants them."""
+    """The nodes of memory, read lazily."""
 
     def __init__(
         self, connections: Sequence[Connection], ids: Iterator[NodeId], first: Sequence[NodeId]
@@ -174,10 +176,10 @@ class _Nodes:
         self._connections = connections
         self._ids = ids
         self._first = first
-        self._loaded: list[Loaded] = []
+        self._loaded: list[LoadedEntry] = []
         self._read = 0
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[ContextEntry]:
         for each in load(self._connections, self._reading()):
             self._loaded.append(each)
             yield _placed(each, self._first)
@@ -187,27 +189,27 @@ class _Nodes:
             self._read += 1
             yield node_id
 
-    def items(self, body: Body) -> tuple[Item, ...]:
+    def items(self, body: ContextBody) -> tuple[ContextItem, ...]:
         pairs = zip(body.shown, body.costs, strict=True)
         return tuple(item_of(self._loaded[at], cost) for at, cost in pairs)
 
-    def left_out(self, shown: int) -> LeftOut:
+    def left_out(self, shown: int) -> OmittedNodes:
         more = sum(1 for _ in islice(self._ids, _MOST_COUNTED))
         if next(self._ids, None) is not None:
-            return LeftOut(more, or_more=True)
-        return LeftOut(self._read - shown + more)
+            return OmittedNodes(more, or_more=True)
+        return OmittedNodes(self._read - shown + more)
 
 
-def item_of(each: Loaded, cost: int) -> Item:
-    return Item(each.node.id, each.entry.label, each.node.updated_at, cost, _digest(each))
+def item_of(each: LoadedEntry, cost: int) -> ContextItem:
+    return ContextItem(each.node.id, each.entry.label, each.node.updated_at, cost, _digest(each))
 
 
-def _digest(each: Loaded) -> str:
+def _digest(each: LoadedEntry) -> str:
     entry = each.entry
     state = (entry.content, entry.rationale, entry.tier, [*entry.depends_on], entry.superseded_by)
     told = (*state, entry.author) if entry.author else state
     return f"{crc32(json.dumps(told).encode()):08x}"
 
 
-def _placed(each: Loaded, first: Sequence[NodeId]) -> Entry:
+def _placed(each: LoadedEntry, first: Sequence[NodeId]) -> ContextEntry:
     return each.entry._replace(tier=STATE, kept=True) if each.node.id in first else each.entry

@@ -1,9 +1,9 @@
-"""What a person marked as nobody's business: `<private>…</private>`.
+"""Removes text that the user marked as private: `<private>…</private>`.
 
-It is taken out before anything is written down. What is opened and never closed hides everything
-behind it, and what is closed and was never opened everything before: it may have been opened in
-another part of the same, as in an edit or a list. To lose a little is better than to keep what was
-not to be kept.
+It is removed before anything is stored. A tag that is never closed hides everything after it, and
+a closing tag that was never opened hides everything before it: the other tag may be in another
+part of the same text, as in an edit or a list. Losing a little is better than storing something
+private.
 """
 
 import re
@@ -12,7 +12,7 @@ _EDGE = re.compile(r"<(/?)private(?:\s[^<>]{0,100})?\s{0,10}>", re.IGNORECASE)
 
 
 def without_private(text: str) -> str:
-    """A text without its private parts, also where one stands inside of another."""
+    """A text without its private parts, including nested ones."""
     if "<" not in text or "private" not in text.lower():
         return text
     kept: list[str] = []
@@ -31,5 +31,5 @@ def without_private(text: str) -> str:
 
 
 def is_all_private(text: str) -> bool:
-    """Whether there was something, and nothing of it is left."""
+    """Whether the text is not empty and everything in it is private."""
     return bool(text.strip()) and not without_private(text).strip()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ctx import layout
-from ctx.context import beside
-from ctx.context.contexts import Beside
+from ctx.context import project_store_context
+from ctx.context.contexts import ProjectStoreState
 from ctx.layout import Project
 from ctx.project import trust_check
 from tests.conftest import Ctx, git
@@ -33,8 +33,8 @@ def project(repo: Path, ctx: Ctx, home: str) -> Project:
 
 
 @contextmanager
-def reading(home: str, project: Project) -> Iterator[Beside]:
-    found = beside.read(home, project)
+def reading(home: str, project: Project) -> Iterator[ProjectStoreState]:
+    found = project_store_context.read(home, project)
     try:
         yield found
     finally:
@@ -46,10 +46,10 @@ def told(home: str, project: Project) -> str:
     with reading(home, project) as found:
         assert found.is_current
         assert found.notice == ""
-        return found.told
+        return found.version
 
 
-def contents(found: Beside) -> list[str]:
+def contents(found: ProjectStoreState) -> list[str]:
     assert found.connection is not None
     return [row[0] for row in found.connection.execute("SELECT content FROM nodes ORDER BY id")]
 
@@ -59,11 +59,11 @@ def test_whoever_reads_and_whoever_makes_a_context_say_the_same(
 ) -> None:
     with reading(home, project) as found:
         assert contents(found) == ["Known."]
-        assert beside.current(project) == found._replace(connection=None)
+        assert project_store_context.current(project) == found._replace(connection=None)
     assert ctx("add", "--type=fact", "Staged.").code == 0
     with reading(home, project) as found:
         assert contents(found) == ["Known.", "Staged."]
-        assert beside.current(project) == found._replace(connection=None)
+        assert project_store_context.current(project) == found._replace(connection=None)
 
 
 def test_what_it_depends_on(home: str, project: Project, ctx: Ctx) -> None:
@@ -94,10 +94,14 @@ def test_a_document_that_was_edited_since(home: str, project: Project, ctx: Ctx)
     ):
         change()
         with reading(home, project) as found:
-            assert (found.told, found.notice, found.is_current) == ("behind", beside.BEHIND, False)
+            assert (found.version, found.notice, found.is_current) == (
+                "behind",
+                project_store_context.BEHIND,
+                False,
+            )
             assert contents(found) == ["Known."]
         assert ctx("list").code == 0
-        assert told(home, project) == beside.current(project).told
+        assert told(home, project) == project_store_context.current(project).version
 
 
 def test_another_branch_is_told_from_the_index_that_is_there(
@@ -113,7 +117,7 @@ def test_another_branch_is_told_from_the_index_that_is_there(
     git("commit", "-qm", "Two")
     git("checkout", "-q", "main")
     with reading(home, project) as found:
-        assert found.told == "behind"
+        assert found.version == "behind"
         assert contents(found) == ["Known.", "Elsewhere."]
     assert ctx("list").code == 0
     with reading(home, project) as found:
@@ -133,19 +137,23 @@ def test_without_an_index_that_can_be_read(home: str, project: Project, harm: st
 
             with closing(sqlite3.connect(path)) as connection:
                 connection.execute("PRAGMA user_version = 999")
-    missing = Beside(told="missing", notice=beside.MISSING, is_current=False)
-    assert beside.read(home, project) == missing
+    missing = ProjectStoreState(
+        version="missing", notice=project_store_context.MISSING, is_current=False
+    )
+    assert project_store_context.read(home, project) == missing
 
 
 def test_one_that_is_not_trusted_or_not_sound(home: str, project: Project) -> None:
     # A stray file is not a head.
     Path(project.heads, "junk").touch()
-    assert beside.read(home, project).told != "unreadable"
+    assert project_store_context.read(home, project).version != "unreadable"
     Path(project.heads, "junk").unlink()
     os.rename(project.narrative, f"{project.narrative}.away")
     os.symlink("/", project.narrative)
-    assert beside.read(home, project).told == "unreadable"
+    assert project_store_context.read(home, project).version == "unreadable"
     assert trust_check.trusted_project(home, project.root) == project
     trust_check.revoke(home, project)
-    assert beside.read(home, project) == Beside(told="not trusted", notice=beside.NOT_TRUSTED)
+    assert project_store_context.read(home, project) == ProjectStoreState(
+        version="not trusted", notice=project_store_context.NOT_TRUSTED
+    )
     assert trust_check.trusted_project(home, project.root) is None

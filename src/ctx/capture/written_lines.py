@@ -1,4 +1,4 @@
-"""What a write has changed: how many lines, and the first of them."""
+"""Which lines a write changed: how many, and the first of them."""
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ctx.hosts.tool_calls import Written
 
 MOST = 1_000_000
-"""Characters of a file that is looked at as a whole."""
+"""The most characters of a file that is compared as a whole."""
 
 _MOST_COMPARED = 200
 _MOST_SHOWN = 12
@@ -16,13 +16,13 @@ _LONGEST_SHOWN = 600
 _LONGEST_LINE = 160
 
 
-class Lines(NamedTuple):
+class LineChanges(NamedTuple):
     added: int
     removed: int
     excerpt: str
 
 
-def lines(found: Written) -> Lines:
+def lines(found: Written) -> LineChanges:
     """How many lines were added and removed, and the first of them."""
     old, new = (found.before or "").splitlines(), found.after.splitlines()
     first = 0
@@ -33,12 +33,12 @@ def lines(found: Written) -> Lines:
         last += 1
     old, new = old[first : len(old) - last], new[first : len(new) - last]
     if max(len(old), len(new)) > _MOST_COMPARED:
-        # To find out more would take longer than it is worth.
+        # An exact diff would take too long.
         changed = [*(f"-{line}" for line in old), *(f"+{line}" for line in new)]
     else:
         changed = list(_changed(old, new))
     removed = sum(line[0] == "-" for line in changed)
-    return Lines(len(changed) - removed, removed, _excerpt(changed))
+    return LineChanges(len(changed) - removed, removed, _excerpt(changed))
 
 
 def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
@@ -53,7 +53,7 @@ def _excerpt(changed: Sequence[str]) -> str:
     left = _LONGEST_SHOWN
     added = [line for line in changed if line[0] == "+"]
     if added and len(changed) > _MOST_SHOWN:
-        # What came is worth more than what went.
+        # Added lines are more useful than removed ones.
         removed = [line for line in changed if line[0] == "-"]
         changed = [*removed[:_MOST_REMOVED], *added]
     for line in changed:

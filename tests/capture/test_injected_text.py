@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.capture.injected import is_all_injected, without_injected
+from ctx.capture.injected_text import is_all_injected, without_injected
 from tests.capture.conversations import Client, context_of
 from tests.conftest import Ctx
 

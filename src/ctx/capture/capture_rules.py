@@ -1,7 +1,7 @@
-"""What may be taken in, and what not: the rules of one place.
+"""The capture rules of one place: what is captured and what is excluded.
 
-A person's own settings, and the `.ctxignore` in the project, say what is left out. What one of them
-leaves out, the other cannot bring back: a stranger's file can only make less be taken in.
+The user's settings and the project's `.ctxignore` both exclude things. Neither can undo the other:
+a `.ctxignore` from somebody else can only reduce what is captured.
 """
 
 import os
@@ -22,16 +22,16 @@ _MOST_PATTERNS = 500
 _LONGEST_PATH = 4_096
 
 
-class Rules(NamedTuple):
+class CaptureRules(NamedTuple):
     closed: str = ""
-    """Why nothing at all is taken in here, if so."""
+    """Why nothing at all is captured here; empty if something is."""
     tools: tuple[str, ...] = ()
-    """Those whose use is not worth a step; `*` stands for anything."""
+    """Tools whose calls make no step; `*` is a wildcard."""
     ignored: tuple[patterns.Rules, ...] = ()
     folders: tuple[str, ...] = ()
-    """Whole folders that are left out, as they lie on this machine."""
+    """Excluded folders, as absolute paths."""
     own: tuple[str, ...] = ()
-    """Where ctx keeps its own things."""
+    """Folders of ctx itself."""
     log_lines: int = 500
     symbols: int = _MOST_SYMBOLS
 
@@ -39,37 +39,37 @@ class Rules(NamedTuple):
         return any(fnmatchcase(name, pattern) for pattern in self.tools)
 
     def ignores_path(self, inside: str, full: str) -> bool:
-        """`inside` is the path from the project's root, where it lies there; else as `full`."""
+        """`inside` is relative to the project root if the path is in it, else equal to `full`."""
         if any(_is_below(full, folder) for folder in self.folders):
             return True
         path = inside.lstrip("/")[:_LONGEST_PATH]
         return bool(path) and any(patterns.ignores(rules, path) for rules in self.ignored)
 
     def is_own(self, inside: str, full: str) -> bool:
-        """Whether a path leads to the memory itself, or to the pages that explain it."""
+        """Whether a path belongs to ctx: a store, or the skill."""
         parts = inside.split("/")
         if STORE_NAME in parts or any(_is_below(full, folder) for folder in self.own):
             return True
         return "/skills/ctx/" in f"/{inside}"
 
 
-EVERYTHING = Rules()
-"""Nothing is left out."""
+EVERYTHING = CaptureRules()
+"""Nothing is excluded."""
 
 
-def rules(config: Config, place: Place, home: str, person: str) -> Rules:
-    """The rules of a place. `person` is the home folder of whoever works there."""
+def rules(config: Config, place: Place, home: str, person: str) -> CaptureRules:
+    """The rules of a place. `person` is the user's home folder."""
     paths = config.texts("capture.ignore_paths")
     projects = config.texts("capture.ignore_projects")
     folders = [_expanded(path, person) for path in paths if path.startswith("~/")]
-    # What lies there is left out wherever somebody works who names it.
+    # Files there are excluded from wherever they are accessed.
     folders += [_expanded(word, person) for word in projects if word.startswith(("~", "/"))]
     folders += [os.path.realpath(folder) for folder in folders if "\0" not in folder]
     written = [path for path in paths if not path.startswith("~/")]
     lines = _lines(place.folder)
-    # Apart from each other, so that neither brings back what the other leaves out.
+    # Compiled separately, so that neither re-includes what the other excludes.
     ignored = [patterns.compiled(some[:_MOST_PATTERNS]) for some in (written, lines)]
-    return Rules(
+    return CaptureRules(
         closed(config, place, person) or _too_many(max(written, lines, key=len)),
         config.texts("capture.ignore_tools"),
         tuple(filter(None, ignored)),
@@ -81,7 +81,7 @@ def rules(config: Config, place: Place, home: str, person: str) -> Rules:
 
 
 def closed(config: Config, place: Place, person: str) -> str:
-    """Why nothing at all is taken in at a place, as far as settings say so; else nothing."""
+    """Which setting turns capture off at a place; empty if none does."""
     if not config.flag("capture.enabled"):
         return "capture.enabled is false"
     for word in config.texts("capture.ignore_projects"):
@@ -103,7 +103,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _too_many(lines: Sequence[str]) -> str:
-    """Nobody has time for so many patterns, and none of them may be passed over."""
+    """Too many patterns take too long, and none may be ignored: capture is off then."""
     if len(lines) <= _MOST_PATTERNS:
         return ""
     return f"there are more than {_MOST_PATTERNS:,} patterns of what is left out"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.agents.registry import HOSTS
-from ctx.capture import events
+from ctx.capture import event_store
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.events import Event
@@ -35,12 +35,12 @@ def said(**changed: Any) -> bytes:
 
 
 def read(data: bytes, kind: str = "post-tool-use") -> Event:
-    return events.read(f"{ID}.{kind}", data, HOSTS)
+    return event_store.read(f"{ID}.{kind}", data, HOSTS)
 
 
 def kept(connection: Connection, event: Event) -> dict[str, Any]:
     with transaction(connection):
-        events.keep(connection, event)
+        event_store.keep(connection, event)
     cursor = connection.execute("SELECT * FROM events")
     names = [column[0] for column in cursor.description]
     (row,) = cursor.fetchall()
@@ -205,9 +205,9 @@ def test_each_use_of_a_tool_is_one_event() -> None:
         )
         assert kept(graph.connection, other) == first
         with transaction(graph.connection):
-            assert not events.keep(graph.connection, other)
-            assert events.keep(graph.connection, other._replace(session="another"))
-            assert events.keep(graph.connection, other._replace(id="x", tool_use="toolu_02"))
+            assert not event_store.keep(graph.connection, other)
+            assert event_store.keep(graph.connection, other._replace(session="another"))
+            assert event_store.keep(graph.connection, other._replace(id="x", tool_use="toolu_02"))
 
 
 @pytest.mark.parametrize("later_ms", [-2_900, 0, 2_900])
@@ -219,7 +219,9 @@ def test_what_is_said_twice_at_once_is_one_event(later_ms: int) -> None:
         again = read(data)._replace(id=f"{AT + later_ms}-77-00000000")
         assert kept(graph.connection, again) == first
         with transaction(graph.connection):
-            assert events.keep(graph.connection, again._replace(id=f"{AT + 3_100}-77-00000000"))
+            assert event_store.keep(
+                graph.connection, again._replace(id=f"{AT + 3_100}-77-00000000")
+            )
 
 
 def test_of_a_file_that_is_read_nothing_is_kept() -> None:

@@ -1,7 +1,7 @@
-"""Which sessions a person deleted, and when: `CTX_HOME/deleted`, one line each.
+"""Which sessions the user deleted, and when: `CTX_HOME/deleted`, one line per session.
 
-The client keeps its transcripts. Without this, whoever reads them next would bring back what was
-to be gone. What such a session does later is news, and is taken in.
+The client keeps its transcripts. Without this file, reading them again would restore a deleted
+session. What a session does after it was deleted is captured.
 """
 
 import os
@@ -15,7 +15,7 @@ _LARGEST = 4 * 1024 * 1024
 
 
 def add(home: str, session: str, now_ms: int) -> None:
-    """A session is deleted now."""
+    """Record that a session is deleted now."""
     known = {**_read(home), session: now_ms}
     lines = [f"{at_ms} {name}\n" for name, at_ms in known.items()]
     disk.make_folder(home)
@@ -24,7 +24,7 @@ def add(home: str, session: str, now_ms: int) -> None:
 
 
 def at_ms(home: str, session: str) -> int:
-    """When a session was deleted; 0: never."""
+    """When a session was deleted; 0 if it was not."""
     return _read(home).get(session, 0)
 
 
