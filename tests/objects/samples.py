@@ -31,8 +31,8 @@ from ctx.objects.model import (
     Module,
     NarrativeRef,
     Package,
-    PackageDependency,
     RecordBatch,
+    ResolvedDependency,
     Severity,
     Span,
     StepKind,
@@ -134,7 +134,7 @@ SAMPLES: dict[str, Typed] = {
                 (Target(an_id(1), "core", TargetKind.LIB, "src/lib.rs", ("lib",)),),
             ),
         ),
-        (PackageDependency("core", "tokio", DependencyKind.DEV, True, ("net", "rt")),),
+        (ResolvedDependency("core", "tokio", DependencyKind.DEV, True, ("net", "rt")),),
     ),
     "code_snapshot": CodeSnapshot(
         "rust",

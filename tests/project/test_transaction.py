@@ -8,7 +8,7 @@ import pytest
 from ctx.errors import UsageError
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
-from ctx.memory import claims
+from ctx.memory import idempotency_keys
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.idempotency_keys import AlreadyDone, Claim
 from ctx.operations import undo
@@ -110,7 +110,7 @@ def test_what_is_claimed_is_changed_once(memory: Memory, scopes: tuple[str, ...]
     with memory.transaction("add", *scopes, claim=CLAIM) as change:
         for scope in scopes:
             change.in_scope(scope).add_node("fact", f"In {scope}.")
-    assert claims.is_taken(memory.user.connection, CLAIM.id)
+    assert idempotency_keys.is_taken(memory.user.connection, CLAIM.id)
     with pytest.raises(AlreadyDone), memory.transaction("add", *scopes, claim=CLAIM):
         pytest.fail("It is done already.")
 
@@ -120,10 +120,10 @@ def test_a_change_of_a_project_is_known_also_without_its_claim(memory: Memory) -
         change.add_node("fact", "Once.")
     # As after a crash between the two stores.
     with transaction(memory.user.connection):
-        claims.drop(memory.user.connection, CLAIM.id)
+        idempotency_keys.drop(memory.user.connection, CLAIM.id)
     with pytest.raises(AlreadyDone), memory.transaction("add", PROJECT, claim=CLAIM):
         pytest.fail("It is done already.")
-    assert claims.is_taken(memory.user.connection, CLAIM.id)
+    assert idempotency_keys.is_taken(memory.user.connection, CLAIM.id)
     assert contents(memory, PROJECT) == ["Once."]
 
 

@@ -17,10 +17,10 @@ from ctx.objects.model import (
     Endpoint,
     Evidence,
     EvidenceTool,
+    ResolvedDependency,
     StepKind,
 )
 from ctx.objects.model import Package as KeptPackage
-from ctx.objects.model import PackageDependency as KeptDependency
 from ctx.objects.store import typed
 from ctx.project import staging, tool_snapshots
 from ctx.workspace import Workspace
@@ -123,7 +123,7 @@ def _own(snapshot: CargoSnapshot) -> list[KeptPackage]:
     return [package for package in snapshot.packages if package.manifest_path]
 
 
-def _needs_of_own(snapshot: CargoSnapshot) -> Iterator[KeptDependency]:
+def _needs_of_own(snapshot: CargoSnapshot) -> Iterator[ResolvedDependency]:
     own = {package.package_id for package in _own(snapshot)}
     return (need for need in snapshot.resolve if need.from_package_id in own)
 

@@ -16,7 +16,7 @@ from ctx.codebase.code_names import CodeNames
 from ctx.errors import AmbiguousId, ContentRefused
 from ctx.ids import NodeId, ObjectId
 from ctx.llm import answer_parts
-from ctx.llm.answer_parts import CodeBlock, NameMention
+from ctx.llm.answer_parts import AnswerMention, CodeBlock
 from ctx.llm.protocol import Stop, Usage
 from ctx.memory import lookups, model
 from ctx.memory.changes import Change
@@ -220,7 +220,7 @@ def _link(
 
 
 def _spoken_of(
-    memory: Memory, spoken: Sequence[NameMention], files: Sequence[str]
+    memory: Memory, spoken: Sequence[AnswerMention], files: Sequence[str]
 ) -> Iterator[tuple[Anchor, int]]:
     """What there is of the things that words may name, each once, and in which line."""
     if memory.project is None:

@@ -66,13 +66,13 @@ def placed(report: ToolReport, project: DiagnosedProject) -> ToolReport:
     """The report with paths relative to the project's root."""
     paths = _Paths(project)
 
-    def seen(span: ToolSpan) -> ToolSpan:
+    def relative(span: ToolSpan) -> ToolSpan:
         return span._replace(path=paths.shown(span.path), label=project.shared(span.label))
 
     every = [
         each._replace(
             message=project.shared(each.message),
-            spans=tuple(map(seen, each.spans)),
+            spans=tuple(map(relative, each.spans)),
             test=project.shared(each.test),
         )
         for each in report.diagnostics
@@ -203,13 +203,13 @@ class _Paths:
     def shown(self, path: str) -> str:
         """A path from the project's root; of a path outside of it, only the end."""
         if path not in self._known:
-            self._known[path] = self._found(path) if len(self._known) < _MOST_LOOKED_AT else None
+            self._known[path] = self._locate(path) if len(self._known) < _MOST_LOOKED_AT else None
         return self._known[path] or self._meant(path)
 
     def is_here(self, path: str) -> bool:
         return self.shown(path) == path and self._known[path] is not None
 
-    def _found(self, path: str) -> str | None:
+    def _locate(self, path: str) -> str | None:
         if not path or "\0" in path or path.startswith(("<", _ELSEWHERE)):
             return None
         try:
