@@ -17,18 +17,18 @@ from ctx.capture.steps import SAID, Kind, Step
 from ctx.hosts.events import Event
 from ctx.hosts.tool_calls import (
     Call,
-    Command,
+    CommandCall,
     Delegation,
     FileRead,
     FileWrite,
     ForeignTool,
     IgnoredTool,
     OwnTool,
-    Plan,
-    Question,
+    PlanCall,
+    QuestionCall,
     Search,
     Skill,
-    Task,
+    TaskCall,
     TodoList,
     UnknownTool,
 )
@@ -169,7 +169,7 @@ def _tool(taking: _Taking, call: Call) -> Step | Dropped:
         return Dropped("it belongs to ctx itself")
     if path and taking.ignores(path):
         return Dropped("the path is left out")
-    if isinstance(call, Command):
+    if isinstance(call, CommandCall):
         return _command(taking, call)
     if taking.event.name == "PostToolUseFailure":
         return Dropped("it was not done")
@@ -194,7 +194,7 @@ def _tool(taking: _Taking, call: Call) -> Step | Dropped:
             return _plan(taking, call)
 
 
-def _command(taking: _Taking, call: Command) -> Step | Dropped:
+def _command(taking: _Taking, call: CommandCall) -> Step | Dropped:
     command, outcome = call
     place = command_steps.Place(taking.event.folder or taking.root, taking.root)
     found = command_steps.read(outcome, without_private(command), place, taking.rules.log_lines)
@@ -251,21 +251,23 @@ def _write(taking: _Taking, call: FileWrite) -> Step | Dropped:
     )
 
 
-def _plan(taking: _Taking, call: Skill | Plan | TodoList | Task | Question) -> Step | Dropped:
+def _plan(
+    taking: _Taking, call: Skill | PlanCall | TodoList | TaskCall | QuestionCall
+) -> Step | Dropped:
     match call:
         case Skill(name, arguments):
             name = _line(name)
             if name.removeprefix("/").partition(":")[0] == "ctx" or not name:
                 return Dropped("ctx itself was asked")
             text = f"skill {name} {_line(arguments)}".strip()
-        case Plan(text):
+        case PlanCall(text):
             text = _cut(_own_words(text), _LONGEST_PLAN)
         case TodoList(items):
             lines = [f"[{'x' if done else ' '}] {_line(subject)}" for subject, done in items]
             text = "\n".join(lines)
-        case Task():
+        case TaskCall():
             text = _task(call)
-        case Question(answers):
+        case QuestionCall(answers):
             lines = [
                 f"{question.strip()[:_LONGEST_ASKED]} {answer.strip()[:_LONGEST_ASKED]}"
                 for question, answer in answers[:10]
@@ -274,7 +276,7 @@ def _plan(taking: _Taking, call: Skill | Plan | TodoList | Task | Question) -> S
     return taking.step("plan", text) if text else Dropped("it says nothing")
 
 
-def _task(call: Task) -> str:
+def _task(call: TaskCall) -> str:
     subject, description, status, number = map(_line, call)
     done = {"completed": "[x] ", "": "[ ] "}.get(status, f"[{status}] ")
     if subject:

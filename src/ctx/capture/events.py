@@ -12,7 +12,7 @@ from ctx.capture import bodies, event_table
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
-from ctx.hosts.registry import FIRST, Hosts
+from ctx.hosts.host_registry import FIRST, Hosts
 
 SAME_MS = 3_000
 """Where hooks are registered in two places, the client says everything twice within this time."""
