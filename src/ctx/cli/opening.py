@@ -286,9 +286,9 @@ def open_to_write(settings: Settings, output: Output) -> Workspace:
 
 def _warn_of_thrown_away(project: Project, output: Output) -> None:
     """Name commits that git removed before it had them."""
-    from ctx.objects import untracked
+    from ctx.objects import untracked_commits
 
-    if not untracked.ids(project):
+    if not untracked_commits.ids(project):
         return
     from ctx.objects.repository import Repository
     from ctx.objects.untracked_survey import thrown_away

@@ -14,7 +14,7 @@ from ctx.code.qualified import QualifiedNames
 from ctx.code.source_model import SourceImport, path_in_file
 from ctx.code.vocabulary import CONFIDENCES, KINDS, PER_MILLE, file_of
 from ctx.ids import ObjectId
-from ctx.objects.model import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
+from ctx.objects.object_types import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
 
 _LARGEST = 200_000
 """For the previous content: a grammar may take very long for a larger one."""

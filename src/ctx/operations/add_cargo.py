@@ -10,7 +10,8 @@ from ctx.code import file_selection
 from ctx.code.packages import cargo_metadata
 from ctx.code.packages.package_model import ManifestProblem
 from ctx.ids import ObjectId, SessionId
-from ctx.objects.model import (
+from ctx.objects.object_store import typed
+from ctx.objects.object_types import (
     CargoSnapshot,
     Edge,
     EdgeBatch,
@@ -20,8 +21,7 @@ from ctx.objects.model import (
     ResolvedDependency,
     StepKind,
 )
-from ctx.objects.model import Package as KeptPackage
-from ctx.objects.store import typed
+from ctx.objects.object_types import Package as KeptPackage
 from ctx.project import staging, tool_snapshots
 from ctx.workspace import Workspace
 

@@ -24,7 +24,8 @@ from ctx.code.packages.cargo import MANIFEST, cargo_manifests
 from ctx.code.packages.manifest_files import ManifestTree, split, tables_of, text_of
 from ctx.code.packages.package_model import ManifestProblem
 from ctx.errors import PathRefused, ProgramFailure
-from ctx.objects.model import (
+from ctx.objects.object_store import derived_id
+from ctx.objects.object_types import (
     CargoSnapshot,
     DependencyKind,
     Package,
@@ -32,7 +33,6 @@ from ctx.objects.model import (
     Target,
     TargetKind,
 )
-from ctx.objects.store import derived_id
 
 OUTSIDE = "path+outside"
 """The location of a crate in another folder of this machine."""
