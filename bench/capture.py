@@ -21,7 +21,7 @@ from typing import Any
 from bench import timing
 from bench.timing import Cost, Figure, times
 from ctx import clock
-from ctx.agents.registry import HOSTS
+from ctx.agents.known_hosts import HOSTS
 from ctx.capture import pipeline
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION

@@ -33,7 +33,7 @@ from bench import timing
 from bench.memory import vocabulary
 from bench.timing import Cost, Figure, ms, times
 from ctx.agents.claude_code import registration
-from ctx.agents.registry import HOSTS
+from ctx.agents.known_hosts import HOSTS
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore

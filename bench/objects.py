@@ -29,8 +29,8 @@ from bench import timing
 from bench.timing import Cost, Figure, ms, times
 from ctx import disk
 from ctx.ids import ObjectId
-from ctx.objects.loose import LooseStore
-from ctx.objects.store import blob
+from ctx.objects.loose_objects import LooseStore
+from ctx.objects.object_store import blob
 
 WRITTEN = 1_000
 READ = 10_000
@@ -42,7 +42,7 @@ DISK = "/var/tmp"  # noqa: S108 - a fresh folder in it
 
 READER = """
 import sys
-from ctx.objects.loose import LooseStore
+from ctx.objects.loose_objects import LooseStore
 store = LooseStore(sys.argv[1])
 for line in sys.stdin:
     store.read(line.rstrip())

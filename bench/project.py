@@ -31,9 +31,9 @@ from ctx.cli.main import main as run_ctx
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import project_at
 from ctx.memory.records import Record, edge_key
-from ctx.objects.model import Commit, StepKind
+from ctx.objects.object_store import Object, blob, typed
+from ctx.objects.object_types import Commit, StepKind
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, blob, typed
 from ctx.objects.trees import EMPTY
 from ctx.project import batches, project_index, project_index_state, staging
 from ctx.sqlite.connection import transaction

@@ -24,7 +24,7 @@ from bench import timing
 from bench.hooks import ENTRY, PYTHON, surroundings
 from bench.timing import Cost, Figure, ms, times
 from ctx import clock
-from ctx.agents.registry import HOSTS
+from ctx.agents.known_hosts import HOSTS
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore

@@ -28,11 +28,11 @@ CAPTURING = {
 ANSWERING = {
     *CAPTURING,
     "ctx.agents.claude_code",
-    "ctx.agents.claude_code.lineage",
-    "ctx.agents.runtime.answers",
-    "ctx.agents.runtime.applying",
-    "ctx.agents.runtime.given",
-    "ctx.agents.runtime.store",
+    "ctx.agents.claude_code.session_lineage",
+    "ctx.agents.runtime.hook_answers",
+    "ctx.agents.runtime.run_apply",
+    "ctx.agents.runtime.hook_receipts",
+    "ctx.agents.runtime.hook_store",
     "ctx.checkouts",
     "ctx.clock",
     "ctx.context",
@@ -47,7 +47,7 @@ ANSWERING = {
 CONTEXT = {*ANSWERING, "ctx.agents.runtime.session_context"}
 TOLD = {"ctx.agents.runtime.notices"}
 """What is loaded beside for what a person reads."""
-ASKING = {*ANSWERING, "ctx.agents.runtime.asking"}
+ASKING = {*ANSWERING, "ctx.agents.runtime.worker_request"}
 """The worker is asked, also where there is none."""
 STARTING = {"ctx.worker", "ctx.worker.spawn"}
 """What is loaded beside where a process is started."""
@@ -82,12 +82,12 @@ IN_PROJECT = {
     "ctx.context.project_store_context",
     "ctx.interrupts",
     "ctx.narrative",
-    "ctx.narrative.roles",
+    "ctx.narrative.document_roles",
     "ctx.narrative.narrative_scan",
     "ctx.objects",
     "ctx.objects.heads",
     "ctx.objects.refs",
-    "ctx.objects.untracked",
+    "ctx.objects.untracked_commits",
     "ctx.project",
     "ctx.project.project_index_state",
     "ctx.project.trust_list",
@@ -193,7 +193,7 @@ def test_a_prompt_for_which_something_waits(hooks: Hooks) -> None:
     hooks.run("stop", hooks.event("stop", last_assistant_message=asked))
     hooks.settle()
     modules = loaded(hooks, "prompt-submit")
-    expected = {*COMPOSING, *ASKING, "ctx.agents.runtime.waiting"}
+    expected = {*COMPOSING, *ASKING, "ctx.agents.runtime.pending_results"}
     assert ours(modules) == expected
     assert modules - expected <= of_library(hooks, f"{COMPOSING_LIBRARY}, _socket")
 

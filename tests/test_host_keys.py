@@ -15,7 +15,7 @@ KEYS = (
 EXCEPTIONS = {
     # The hook process is started by Claude Code alone so far: it finds the session, the transcript
     # and the client's process in the payload without parsing it, and writes the answer.
-    "agents/runtime/answers.py": {"hookSpecificOutput", "additionalContext"}
+    "agents/runtime/hook_answers.py": {"hookSpecificOutput", "additionalContext"}
     | {"CLAUDE_PID", "CLAUDE_PROJECT_DIR"},
     "agents/runtime/hook.py": {"transcript_path", "CLAUDE_PID"},
     "agents/runtime/session_context.py": {"transcript_path"},

@@ -158,7 +158,7 @@ ONLY = {
     # A hook cannot afford what `clock` imports.
     "asks the time": (
         ("time.time", "datetime.now", "time.monotonic"),
-        {"clock.py", HOOK, "agents/runtime/applying.py"},
+        {"clock.py", HOOK, "agents/runtime/run_apply.py"},
     ),
     "runs git": (('"git"',), {"git.py", "code/file_selection.py"}),
     "catches everything": (("except Exception",), {"cli/main.py", HOOK, "worker/worker.py"}),

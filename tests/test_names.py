@@ -13,13 +13,39 @@ import pytest
 
 ROOT = Path(__file__).parent.parent / "src" / "ctx"
 
-DONE = ("cli", "operations", "synthesis", "capture", "context")
+DONE = (
+    "agent_commands",
+    "capture",
+    "context",
+    "synthesis",
+    "agents",
+    "hosts",
+    "cli",
+    "code",
+    "codebase",
+    "config",
+    "exchange",
+    "hook_files",
+    "llm",
+    "memory",
+    "operations",
+    "packs",
+    "project",
+    "search",
+    "server",
+    "sqlite",
+    "worker",
+)
+
+# Modules of these packages that still have such names.
+LEFT = frozenset({"agents/claude_code/transcript_events.py"})
 
 BANNED = frozenset("told said found each of asked given heard seen sought led".split())
 
 # Keys of the JSON that commands print: they stay as they are.
 JSON_KEYS = frozenset(
     {
+        ("exchange/scrub_files.py", "ScrubbedPlace", "found"),
         ("operations/add.py", "AddResult", "given"),
         ("operations/add_command.py", "AddCommandResult", "given"),
         ("operations/document.py", "AddDocumentResult", "given"),
@@ -56,6 +82,7 @@ def modules() -> list[Path]:
         path
         for path in ROOT.rglob("*.py")
         if path.relative_to(ROOT).with_suffix("").parts[0] in DONE
+        and path.relative_to(ROOT).as_posix() not in LEFT
     )
 
 

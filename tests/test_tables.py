@@ -42,7 +42,7 @@ ELSEWHERE = {
     "exchange/recovery.py": {"pending", "records", "nodes", "tags", "views"},
     "exchange/scrub_store.py": {"contexts", "records", "nodes", "tags", "views"},
     # A hook loads no more than it must.
-    "agents/runtime/store.py": {"commands", "pending"},
+    "agents/runtime/hook_store.py": {"commands", "pending"},
     "context/contexts.py": {"sessions", "symbol_changes", "records"},
     "context/default_view.py": {"views"},
     "context/context_entries.py": {"nodes", "edges", "tags"},

@@ -21,7 +21,7 @@ from ctx.sqlite.connection import explained
 
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
-    from ctx.hosts.registry import Hosts
+    from ctx.hosts.host_registry import Hosts
     from ctx.memory.changes import Change, Who
     from ctx.memory.idempotency_keys import Claim
     from ctx.objects.repository import Repository
@@ -57,7 +57,7 @@ class Environment(NamedTuple):
 
     @property
     def hosts(self) -> "Hosts":
-        from ctx.hosts.registry import NO_HOSTS
+        from ctx.hosts.host_registry import NO_HOSTS
 
         return self.load_hosts() if self.load_hosts else NO_HOSTS
 

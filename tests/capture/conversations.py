@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from ctx import ids
-from ctx.agents.registry import HOSTS
+from ctx.agents.known_hosts import HOSTS
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
 from ctx.hook_files import spool

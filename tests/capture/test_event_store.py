@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.agents.registry import HOSTS
+from ctx.agents.known_hosts import HOSTS
 from ctx.capture import event_store
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctx.agent_commands.command_parser import Command, parse
-from ctx.agents.claude_code.adapter import Transcripts
+from ctx.agents.claude_code.claude_adapter import ClaudeTranscripts
 from ctx.capture import repeated_commands
 from ctx.capture.repeated_commands import digest, digests_in, in_transcript
 from tests.agent_commands.test_command_parser import at_most
@@ -147,16 +147,18 @@ def test_what_of_a_transcript_an_agent_has_read(
 ) -> None:
     path = tmp_path / "transcript.jsonl"
     path.write_text('{"type":"user"}\nbroken ctx:\n' + json.dumps(entry) + "\n")
-    found = in_transcript(Transcripts(), str(path), None)
+    found = in_transcript(ClaudeTranscripts(), str(path), None)
     assert (digest(command(PIN)) in found.digests, found.is_complete) == (is_read, True)
-    assert in_transcript(Transcripts(), str(path), 20).digests == frozenset()
+    assert in_transcript(ClaudeTranscripts(), str(path), 20).digests == frozenset()
 
 
 def test_without_a_transcript_nothing_is_known(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     for path in (tmp_path / "none", tmp_path, fifo, "a\0b"):
-        assert in_transcript(Transcripts(), str(path), None) == repeated_commands.NOTHING_KNOWN
+        assert (
+            in_transcript(ClaudeTranscripts(), str(path), None) == repeated_commands.NOTHING_KNOWN
+        )
 
 
 @pytest.mark.slow
@@ -169,7 +171,7 @@ def test_a_large_transcript_is_read_in_little_time_and_memory(tmp_path: Path) ->
         file.write(json.dumps(PROMPT) + "\n")
     tracemalloc.start()
     with at_most(20):
-        found = in_transcript(Transcripts(), str(path), None)
+        found = in_transcript(ClaudeTranscripts(), str(path), None)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert digest(command(PIN)) in found.digests

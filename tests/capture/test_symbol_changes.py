@@ -8,7 +8,7 @@ import pytest
 from ctx.capture import symbol_changes
 from ctx.capture.steps import SymbolChange
 from ctx.code import item_changes, language, language_detection, source_parser
-from ctx.hosts.tool_calls import Written
+from ctx.hosts.tool_calls import FileContents
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 FILES = [
@@ -58,7 +58,7 @@ def test_as_if_all_were_read(path: Path) -> None:
     text, name = path.read_text(), str(path.relative_to(GOLDEN))
     for _ in range(8):
         after = edited(text, chance)
-        found = symbol_changes.changes(name, Written(text, after, True), 10_000)
+        found = symbol_changes.changes(name, FileContents(text, after, True), 10_000)
         told = [(each.change, each.kind, each.name, each.line) for each in found]
         assert told == expected(name, text, after)
         # Mostly one goes on from what is whole.
@@ -66,14 +66,14 @@ def test_as_if_all_were_read(path: Path) -> None:
 
 
 def test_what_nobody_reads() -> None:
-    assert symbol_changes.changes("a.txt", Written("a", "b", True)) == ()
-    assert symbol_changes.changes("a.py", Written("def a(): 1", "def a(): 2", False)) == ()
-    assert symbol_changes.changes("a.py", Written(None, "def a(): 1\n" * 40_000, True)) == ()
-    assert symbol_changes.changes("a.min.js", Written(None, "function a() {}", True)) == ()
+    assert symbol_changes.changes("a.txt", FileContents("a", "b", True)) == ()
+    assert symbol_changes.changes("a.py", FileContents("def a(): 1", "def a(): 2", False)) == ()
+    assert symbol_changes.changes("a.py", FileContents(None, "def a(): 1\n" * 40_000, True)) == ()
+    assert symbol_changes.changes("a.min.js", FileContents(None, "function a() {}", True)) == ()
 
 
 def test_only_so_many() -> None:
     text = "".join(f"def a{number}():\n    pass\n" for number in range(99))
-    found = symbol_changes.changes("a.py", Written(None, text, True))
+    found = symbol_changes.changes("a.py", FileContents(None, text, True))
     assert len(found) == symbol_changes.MOST
     assert found[0] == SymbolChange("new", "function", "a0", "def a0()", 1)

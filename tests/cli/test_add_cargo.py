@@ -10,9 +10,9 @@ import pytest
 
 from ctx.ids import ObjectId
 from ctx.layout import project_at
-from ctx.objects.model import CargoSnapshot, Commit, EdgeBatch, StepKind, WorkCommit
+from ctx.objects.object_store import read_typed
+from ctx.objects.object_types import CargoSnapshot, Commit, EdgeBatch, StepKind, WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.store import read_typed
 from tests.code.cargo import settle
 from tests.conftest import Ctx, git
 

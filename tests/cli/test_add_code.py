@@ -9,9 +9,9 @@ import pytest
 from ctx.ids import ObjectId
 from ctx.layout import project_at
 from ctx.objects import trees
-from ctx.objects.model import CodeSnapshot, Commit, StepKind, WorkCommit
+from ctx.objects.object_store import read_typed
+from ctx.objects.object_types import CodeSnapshot, Commit, StepKind, WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.store import read_typed
 from tests.conftest import Ctx, git
 
 BASE = '''\

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from ctx.layout import project_at
-from ctx.objects.model import Commit, DiagnosticsSnapshot
+from ctx.objects.object_store import derived_id, read_typed
+from ctx.objects.object_types import Commit, DiagnosticsSnapshot
 from ctx.objects.repository import Repository
-from ctx.objects.store import derived_id, read_typed
 from tests.cli.conftest import Piped
 from tests.conftest import Ctx
 

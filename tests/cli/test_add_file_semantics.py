@@ -8,9 +8,9 @@ import pytest
 from ctx.codebase import freshness
 from ctx.ids import ObjectId
 from ctx.layout import project_at
-from ctx.objects.model import Commit, EdgeBatch, StepKind, WorkCommit
+from ctx.objects.object_store import read_typed
+from ctx.objects.object_types import Commit, EdgeBatch, StepKind, WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.store import read_typed
 from tests.conftest import Ctx
 
 RETRY = """\

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.errors import ObjectNotFound
-from ctx.objects.model import Tree
-from ctx.objects.store import Kind, ObjectStore, blob, decode, typed
+from ctx.objects.object_store import Kind, ObjectStore, blob, decode, typed
+from ctx.objects.object_types import Tree
 from tests import effort
 
 A = blob(b"alpha")

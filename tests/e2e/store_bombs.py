@@ -19,9 +19,9 @@ from ctx import clock, ids
 from ctx.ids import ObjectId
 from ctx.layout import project_at
 from ctx.memory.records import Record
-from ctx.objects.model import Commit, RecordBatch, Tree, TreeEntry, TreeEntryKind
+from ctx.objects.object_store import Object, blob, typed
+from ctx.objects.object_types import Commit, RecordBatch, Tree, TreeEntry, TreeEntryKind
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, blob, typed
 from ctx.project import batches
 
 if sys.version_info >= (3, 14):

@@ -246,9 +246,9 @@ def test_trees_that_unfold_without_end(
 ) -> None:
     from ctx.layout import project_at
     from ctx.objects import trees
-    from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
+    from ctx.objects.object_store import blob, typed
+    from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
     from ctx.objects.repository import Repository
-    from ctx.objects.store import blob, typed
 
     monkeypatch.setattr(trees, "MOST_PATHS", 10_000)
     repository = Repository(project_at(str(project)))
@@ -427,9 +427,9 @@ def test_objects_that_are_built_to_confuse(project: Path, ctx: Ctx) -> None:
     import msgspec
 
     from ctx.layout import project_at
-    from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
+    from ctx.objects.object_store import Kind, Object, blob, id_of, typed
+    from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
     from ctx.objects.repository import Repository
-    from ctx.objects.store import Kind, Object, blob, id_of, typed
 
     repository = Repository(project_at(str(project)))
     ((old, _),) = repository.current()

@@ -167,8 +167,8 @@ def test_a_damaged_index_is_made_again(project: Path, ctx: Ctx) -> None:
 
 def test_a_strangers_tree_cannot_name_a_way_out(project: Path, ctx: Ctx) -> None:
     from ctx.ids import ObjectId
-    from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
-    from ctx.objects.store import blob, typed
+    from ctx.objects.object_store import blob, typed
+    from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
 
     repository = Repository(project_at(str(project)))
     content = blob(b"x")
@@ -248,7 +248,7 @@ def test_a_damaged_note_of_a_stopped_commit_blocks_nothing(
 def test_objects_of_a_newer_version_are_kept_and_counted(project: Path, ctx: Ctx) -> None:
     import msgspec
 
-    from ctx.objects.store import Kind, Object, id_of
+    from ctx.objects.object_store import Kind, Object, id_of
 
     repository = Repository(project_at(str(project)))
     edge = {"edges": [{"tool": "of tomorrow"}], "created_at": "later"}

@@ -34,7 +34,7 @@ PROGRAM = """
 import json, os, shutil, signal, sqlite3, sys
 import ctx.cli.hook, ctx.config.resolve, ctx.memory.replay
 import ctx.agents.claude_code.transcript_turns
-import ctx.agents.runtime.answers, ctx.agents.runtime.waiting
+import ctx.agents.runtime.hook_answers, ctx.agents.runtime.pending_results
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.cli.main import main
 

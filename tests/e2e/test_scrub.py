@@ -13,8 +13,8 @@ from ctx.config.resolve import load
 from ctx.context import project_store_context
 from ctx.hook_files import spool
 from ctx.layout import project_at
+from ctx.objects.object_store import from_payload
 from ctx.objects.repository import Repository
-from ctx.objects.store import from_payload
 from ctx.project.project_memory import ProjectMemory
 from tests.conftest import Ctx, git
 from tests.e2e.planting import Planted, a_project, holding

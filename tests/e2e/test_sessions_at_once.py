@@ -13,7 +13,7 @@ import pytest
 from ctx.cli.main import main
 from ctx.layout import project_at
 from ctx.objects import commits
-from ctx.objects.model import Commit
+from ctx.objects.object_types import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
 from ctx.project import batches

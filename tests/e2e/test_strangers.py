@@ -166,9 +166,9 @@ def test_a_strangers_message_cannot_steer_the_terminal(folder: Path, ctx: Ctx) -
 @pytest.mark.parametrize("time", [10**17, -(10**17)])
 def test_a_strangers_clock_may_be_anywhere(folder: Path, ctx: Ctx, time: int) -> None:
     from ctx.layout import project_at
-    from ctx.objects.model import Commit
+    from ctx.objects.object_store import typed
+    from ctx.objects.object_types import Commit
     from ctx.objects.repository import Repository
-    from ctx.objects.store import typed
 
     assert ctx("init").code == 0
     repository = Repository(project_at(str(folder)))
@@ -187,9 +187,9 @@ def told_by_a_stranger(folder: Path, rows: list[tuple[str, str, str, int]]) -> N
     from ctx.ids import Ulid
     from ctx.layout import project_at
     from ctx.memory.records import Record
-    from ctx.objects.model import Commit
+    from ctx.objects.object_store import typed
+    from ctx.objects.object_types import Commit
     from ctx.objects.repository import Repository
-    from ctx.objects.store import typed
     from ctx.project import batches
 
     repository = Repository(project_at(str(folder)))

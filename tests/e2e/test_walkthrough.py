@@ -16,7 +16,8 @@ import pytest
 
 from ctx.layout import Project, project_at
 from ctx.objects import commits, trees, work_chain
-from ctx.objects.model import (
+from ctx.objects.object_store import decode, read_typed
+from ctx.objects.object_types import (
     CargoSnapshot,
     CodeSnapshot,
     Commit,
@@ -27,7 +28,6 @@ from ctx.objects.model import (
     StepKind,
 )
 from ctx.objects.repository import Repository
-from ctx.objects.store import decode, read_typed
 from tests.code import cargo
 from tests.conftest import Ctx, Ran, git
 

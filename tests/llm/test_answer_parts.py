@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.llm import answer_parts
-from ctx.llm.answer_parts import AnswerParts, CodeBlock, NameMention, parse_answer
+from ctx.llm.answer_parts import AnswerMention, AnswerParts, CodeBlock, parse_answer
 
 ANSWER = """\
 # Why it fails
@@ -55,15 +55,15 @@ def test_the_parts_of_an_answer() -> None:
             "Use `tokio::time::sleep` and ./docs/retry.md#L4.",
         ),
         (
-            NameMention("src/backoff.py", 12),
-            NameMention("bin/run.sh", 20),
-            NameMention("web/app.ts", 28),
-            NameMention("Client.connect", 3),
-            NameMention("retry_all", 3),
-            NameMention("src/payments.py", 4),
-            NameMention("e.g", 4),
-            NameMention("tokio::time::sleep", 25),
-            NameMention("./docs/retry.md", 25),
+            AnswerMention("src/backoff.py", 12),
+            AnswerMention("bin/run.sh", 20),
+            AnswerMention("web/app.ts", 28),
+            AnswerMention("Client.connect", 3),
+            AnswerMention("retry_all", 3),
+            AnswerMention("src/payments.py", 4),
+            AnswerMention("e.g", 4),
+            AnswerMention("tokio::time::sleep", 25),
+            AnswerMention("./docs/retry.md", 25),
         ),
     )
 

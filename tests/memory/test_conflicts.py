@@ -13,9 +13,9 @@ from ctx.layout import project_at
 from ctx.memory.conflicts import find_conflicts
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.records import Record
-from ctx.objects.model import Commit
+from ctx.objects.object_store import Object, typed
+from ctx.objects.object_types import Commit
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, typed
 from ctx.objects.trees import EMPTY
 from ctx.project import batches, project_index
 from ctx.project.project_index_state import ProjectState

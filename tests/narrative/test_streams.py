@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx.errors import UsageError
-from ctx.narrative import roles, streams
+from ctx.narrative import document_roles, streams
 
 
 @pytest.mark.parametrize(
@@ -64,5 +64,5 @@ def test_a_path_tells_its_stream_and_its_role(path: str, role: str, stream: str)
         return
     within = f"{folder}/{path}" if folder else path
     named = streams.named(stream)
-    assert roles.place(within) == (named, "work" if named == "work" else role)
+    assert document_roles.place(within) == (named, "work" if named == "work" else role)
     assert streams.folder_of(named, "s-1") == folder

@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from ctx.ids import ObjectId, SessionId
-from ctx.objects import codec, model
-from ctx.objects.model import (
+from ctx.objects import codec, object_types
+from ctx.objects.object_types import (
     CargoSnapshot,
     CodeSnapshot,
     Commit,
@@ -31,8 +31,8 @@ from ctx.objects.model import (
     Module,
     NarrativeRef,
     Package,
-    PackageDependency,
     RecordBatch,
+    ResolvedDependency,
     Severity,
     Span,
     StepKind,
@@ -134,7 +134,7 @@ SAMPLES: dict[str, Typed] = {
                 (Target(an_id(1), "core", TargetKind.LIB, "src/lib.rs", ("lib",)),),
             ),
         ),
-        (PackageDependency("core", "tokio", DependencyKind.DEV, True, ("net", "rt")),),
+        (ResolvedDependency("core", "tokio", DependencyKind.DEV, True, ("net", "rt")),),
     ),
     "code_snapshot": CodeSnapshot(
         "rust",
@@ -185,13 +185,13 @@ def _struct(cls: type[Any]) -> st.SearchStrategy[Any]:
 
 def _field(hint: Any) -> st.SearchStrategy[Any]:
     origin = typing.get_origin(hint)
-    if hint is model.Id:
+    if hint is object_types.Id:
         return _IDS
-    if hint is model.PerMille:
+    if hint is object_types.PerMille:
         return st.integers(0, 1000)
-    if hint is model.Seconds:
+    if hint is object_types.Seconds:
         return st.integers(-(2**60), 2**60)
-    if hint is model.Count:
+    if hint is object_types.Count:
         return st.integers(0, 2**63)
     if origin is types.UnionType or origin is typing.Union:
         return st.one_of([_field(option) for option in typing.get_args(hint)])

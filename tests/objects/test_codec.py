@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ctx.errors import DeserializationFailed
 from ctx.objects import codec
-from ctx.objects.model import Commit, RecordBatch, Typed
-from ctx.objects.store import typed
+from ctx.objects.object_store import typed
+from ctx.objects.object_types import Commit, RecordBatch, Typed
 from tests import effort
 from tests.objects.samples import SAMPLES, an_id, any_typed
 
@@ -68,7 +68,7 @@ def test_there_are_golden_objects_of_every_type() -> None:
 
 def test_a_fresh_process_with_another_hash_seed_writes_the_same_bytes() -> None:
     program = (
-        "import json; from ctx.objects.store import typed;"
+        "import json; from ctx.objects.object_store import typed;"
         "from tests.objects.samples import SAMPLES;"
         "print(json.dumps({n: typed(v).id for n, v in SAMPLES.items()}))"
     )

@@ -6,8 +6,8 @@ from msgspec import structs
 from ctx.ids import ObjectId
 from ctx.objects import commits, trees
 from ctx.objects.in_memory import InMemoryStore
-from ctx.objects.model import Commit
-from ctx.objects.store import typed
+from ctx.objects.object_store import typed
+from ctx.objects.object_types import Commit
 
 
 @st.composite

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ctx.errors import HashMismatch, InvalidEnvelope
-from ctx.objects.loose import LooseStore
+from ctx.objects.loose_objects import LooseStore
+from ctx.objects.object_store import blob
 from ctx.objects.staged_objects import StagedStore
-from ctx.objects.store import blob
 from tests.contract.object_stores import A, B, ObjectStoreContract
 
 SEVERAL = [blob(f"{number}".encode() * 100) for number in range(6)]

@@ -9,8 +9,8 @@ from ctx.ids import ObjectId
 from ctx.objects import trees
 from ctx.objects.commits import Head
 from ctx.objects.in_memory import InMemoryStore
-from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
-from ctx.objects.store import blob, typed
+from ctx.objects.object_store import blob, typed
+from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
 from tests import effort
 
 NAMES = st.sampled_from(["a", "b", "c"])

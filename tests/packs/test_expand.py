@@ -47,9 +47,9 @@ def reached(code: Code, name: str, depth: int = 1, most: int = 50) -> dict[str, 
     """Names of what is reached, the best first, with the depth and the label of the last edge."""
     [start] = code.named(name)
     found = expand.in_code(code, {start.id: 1.0}, ExpansionLimits(depth, LABELS, most, "medium"))
-    names = {each.id: each.name for each in code.located(each.id for each in found.found)}
-    assert found.condensed is bool(found.found)
-    return {names[each.id]: (each.depth, each.label) for each in found.found}
+    names = {each.id: each.name for each in code.located(each.id for each in found.items)}
+    assert found.condensed is bool(found.items)
+    return {names[each.id]: (each.depth, each.label) for each in found.items}
 
 
 def test_a_cycle_is_one_step(code: Code) -> None:
@@ -79,8 +79,8 @@ def test_the_limits_hold(code: Code) -> None:
     assert len(reached(code, "app.walk.begin", depth=2, most=2)) == 2
     [start] = code.named("app.walk.begin")
     only = expand.in_code(code, {start.id: 1.0}, ExpansionLimits(1, ("USES_TYPE",), 50, "low"))
-    assert [each.label for each in only.found] == ["USES_TYPE"]
-    assert expand.in_code(code, {start.id: 1.0}, ExpansionLimits(2, (), 50, "low")).found == ()
+    assert [each.label for each in only.items] == ["USES_TYPE"]
+    assert expand.in_code(code, {start.id: 1.0}, ExpansionLimits(2, (), 50, "low")).items == ()
 
 
 def test_memory_is_walked_both_ways_by_the_best_way(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ctx import clock, tokens
 from ctx.ids import NodeId, derived_ulid, short
 from ctx.memory.model import Node
-from ctx.narrative import blocks, log_files
+from ctx.narrative import log_files, markdown_blocks
 from ctx.packs import recent_work
 from ctx.packs.prompt_pack import Chunk
 from tests.packs.packs import DAY_MS, NOW_MS
@@ -87,7 +87,7 @@ def test_what_stands_among_the_chunks_is_not_told_again() -> None:
     )
     sections = [("Changes", lines), ("Decisions", ("Wait a while",)), ("Files", ("a.py",))]
     entry = log_files.Entry("Did this", NOW_MS, "Ada", "s1", "Did this", sections)
-    log_text = f"## 10:05 Did this\n\n{blocks.below(log_files.render(entry), 1)}".rstrip()
+    log_text = f"## 10:05 Did this\n\n{markdown_blocks.below(log_files.render(entry), 1)}".rstrip()
     lately = recent_work.RecentWork("## Active task\n\nShorten it", log_text)
     place = None, None, None, node
     chunk = Chunk(

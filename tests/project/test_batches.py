@@ -15,8 +15,8 @@ from ctx.memory.graph import Graph
 from ctx.memory.materialise import materialise, materialise_all
 from ctx.memory.records import Record
 from ctx.objects.in_memory import InMemoryStore
-from ctx.objects.model import RecordBatch
-from ctx.objects.store import Object, typed
+from ctx.objects.object_store import Object, typed
+from ctx.objects.object_types import RecordBatch
 from ctx.project import batches
 from ctx.sqlite.connection import transaction
 from tests import effort

@@ -20,9 +20,9 @@ from ctx.memory import records
 from ctx.memory.materialise import materialise_all
 from ctx.memory.records import Record, edge_key
 from ctx.objects import refs
-from ctx.objects.model import Commit, StepKind, WorkCommit
+from ctx.objects.object_store import typed
+from ctx.objects.object_types import Commit, StepKind, WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.store import typed
 from ctx.objects.trees import EMPTY
 from ctx.project import batches, project_index, project_index_state
 from ctx.project.project_index import IndexedDocument

@@ -12,9 +12,9 @@ from ctx.errors import CtxError, StagingConflict
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import project_at
 from ctx.objects import refs
-from ctx.objects.model import Commit, StepKind, Tree
+from ctx.objects.object_store import Object, blob, typed
+from ctx.objects.object_types import Commit, StepKind, Tree
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, blob, typed
 from ctx.project import broken_chains, current_session, staging
 from tests import effort
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from ctx.agents.registry import HOSTS
+from ctx.agents.known_hosts import HOSTS
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.server import app as server

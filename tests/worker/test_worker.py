@@ -222,7 +222,7 @@ def test_one_that_takes_too_much_is_replaced(workers: Workers) -> None:
     run = (
         "from ctx.worker import run; from ctx.workspace import Environment, open_memory;"
         " from ctx.layout import UserStore; from ctx.ids import CLI_SESSION; import sys;"
-        " from ctx.agents.registry import HOSTS; home = UserStore(sys.argv[1]);"
+        " from ctx.agents.known_hosts import HOSTS; home = UserStore(sys.argv[1]);"
         " place = Environment(home.home, home, {}, (), CLI_SESSION, load_hosts=lambda: HOSTS);"
         " print(run.run(place, lambda: open_memory(place, writing=True),"
         " run.WorkerLimits(60, 1, young_s=0), {}))"

@@ -1,7 +1,6 @@
-"""The agents that ctx serves: how each of them is set up, and what it says and hears.
+"""The agents that ctx supports: how each is installed, and how its hooks and files are read.
 
-One folder per agent, `runtime` for what their hooks have in common, and `registry` for the list of
-them. What an agent's events mean for memory is said by `operations`; a folder
-here knows the agent's own shapes, its files and its habits, and nothing about another agent.
-Hooks load this file, so it holds nothing.
+One folder per agent, `runtime` for the hook process that they share, and `known_hosts` for the list
+of agents. A folder knows its agent's payloads, files and settings, and nothing about other agents;
+`operations` decides what events mean for memory. Every hook loads this file, so it is empty.
 """

@@ -25,18 +25,18 @@ from ctx.capture.steps import SAID, Kind, Step
 from ctx.hosts.events import Event
 from ctx.hosts.tool_calls import (
     Call,
-    Command,
+    CommandCall,
     Delegation,
     FileRead,
     FileWrite,
     ForeignTool,
     IgnoredTool,
     OwnTool,
-    Plan,
-    Question,
+    PlanCall,
+    QuestionCall,
     Search,
     Skill,
-    Task,
+    TaskCall,
     TodoList,
     UnknownTool,
 )
@@ -179,7 +179,7 @@ def _tool(taking: _EventReader, call: Call) -> Step | DroppedEvent:
         return DroppedEvent("it belongs to ctx itself")
     if path and taking.ignores(path):
         return DroppedEvent("the path is left out")
-    if isinstance(call, Command):
+    if isinstance(call, CommandCall):
         return _command(taking, call)
     if taking.event.name == "PostToolUseFailure":
         return DroppedEvent("it was not done")
@@ -204,7 +204,7 @@ def _tool(taking: _EventReader, call: Call) -> Step | DroppedEvent:
             return _plan(taking, call)
 
 
-def _command(taking: _EventReader, call: Command) -> Step | DroppedEvent:
+def _command(taking: _EventReader, call: CommandCall) -> Step | DroppedEvent:
     command, outcome = call
     place = command_steps.CommandPlace(taking.event.folder or taking.root, taking.root)
     found = command_steps.read(outcome, without_private(command), place, taking.rules.log_lines)
@@ -262,7 +262,7 @@ def _write(taking: _EventReader, call: FileWrite) -> Step | DroppedEvent:
 
 
 def _plan(
-    taking: _EventReader, call: Skill | Plan | TodoList | Task | Question
+    taking: _EventReader, call: Skill | PlanCall | TodoList | TaskCall | QuestionCall
 ) -> Step | DroppedEvent:
     match call:
         case Skill(name, arguments):
@@ -270,14 +270,14 @@ def _plan(
             if name.removeprefix("/").partition(":")[0] == "ctx" or not name:
                 return DroppedEvent("ctx itself was asked")
             text = f"skill {name} {_line(arguments)}".strip()
-        case Plan(text):
+        case PlanCall(text):
             text = _cut(_own_words(text), _LONGEST_PLAN)
         case TodoList(items):
             lines = [f"[{'x' if done else ' '}] {_line(subject)}" for subject, done in items]
             text = "\n".join(lines)
-        case Task():
+        case TaskCall():
             text = _task(call)
-        case Question(answers):
+        case QuestionCall(answers):
             lines = [
                 f"{question.strip()[:_LONGEST_ASKED]} {answer.strip()[:_LONGEST_ASKED]}"
                 for question, answer in answers[:10]
@@ -286,7 +286,7 @@ def _plan(
     return taking.step("plan", text) if text else DroppedEvent("it says nothing")
 
 
-def _task(call: Task) -> str:
+def _task(call: TaskCall) -> str:
     subject, description, status, number = map(_line, call)
     done = {"completed": "[x] ", "": "[ ] "}.get(status, f"[{status}] ")
     if subject:

@@ -12,7 +12,7 @@ from ctx.capture import event_bodies, event_table
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.events import Event, Heading
-from ctx.hosts.registry import FIRST, Hosts
+from ctx.hosts.host_registry import FIRST, Hosts
 
 SAME_MS = 3_000
 """If hooks are registered twice, the client reports every event twice within this time."""

@@ -20,9 +20,9 @@ from ctx.capture.capture_places import CapturePlaces
 from ctx.capture.session_state import Session
 from ctx.capture.steps import NEW
 from ctx.hook_files import spool
-from ctx.hosts.adapter import Transcripts
 from ctx.hosts.events import Event, Heading
-from ctx.hosts.registry import FIRST, Hosts
+from ctx.hosts.host_adapter import Transcripts
+from ctx.hosts.host_registry import FIRST, Hosts
 from ctx.memory import pending
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -98,18 +98,18 @@ def _pieces(memory: Memory, home: str, origin: _Origin) -> Iterator[TranscriptPi
     while True:
         found = origin.transcripts.events(origin.path, start)
         news, is_whole = _missing_kept(memory, home, found.events, origin)
-        if is_whole and found.seen != start:
+        if is_whole and found.next_offset != start:
             with transaction(connection):
-                _set_read_position(connection, origin, found.seen)
-        if news or found.problem or found.seen > start:
-            yield TranscriptPiece(news, max(0, found.seen - start), found.problem)
-        if not is_whole or found.seen == start:
+                _set_read_position(connection, origin, found.next_offset)
+        if news or found.problem or found.next_offset > start:
+            yield TranscriptPiece(news, max(0, found.next_offset - start), found.problem)
+        if not is_whole or found.next_offset == start:
             return
         if origin.known is None:
             # The caller has made the session from the piece.
             with transaction(connection):
-                _set_read_position(connection, origin, found.seen)
-        start = found.seen
+                _set_read_position(connection, origin, found.next_offset)
+        start = found.next_offset
 
 
 def _missing_kept(

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ctx.agent_commands.command_parser import Command
 from ctx.agent_commands.markup import read_opening
 from ctx.agent_commands.prose import MARK
-from ctx.hosts.adapter import Transcripts
+from ctx.hosts.host_adapter import Transcripts
 
 WRITING = ("remember", "summarize", "link", "task", "supersede")
 """The commands that change memory. Repeating a command that only reads is harmless."""

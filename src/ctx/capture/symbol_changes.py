@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ctx.capture.steps import SymbolChange
 from ctx.code.item_changes import ItemChange
 from ctx.code.source_model import ParsedFile, SourceItem
-from ctx.hosts.tool_calls import Written
+from ctx.hosts.tool_calls import FileContents
 
 MOST = 40
 
@@ -29,7 +29,7 @@ _WORTH_IT = 2
 """An item larger than the file divided by this is not parsed alone."""
 
 
-def changes(path: str, written: Written, most: int = MOST) -> tuple[SymbolChange, ...]:
+def changes(path: str, written: FileContents, most: int = MOST) -> tuple[SymbolChange, ...]:
     if not written.is_whole or max(len(written.before or ""), len(written.after)) > _LARGEST:
         return ()
     found = [
@@ -52,7 +52,7 @@ _known: dict[tuple[str, bytes], "ParsedFile | None"] = {}
 """Files as parsed after a write: the old version of the next write."""
 
 
-def _compared(path: str, written: Written) -> "list[ItemChange]":
+def _compared(path: str, written: FileContents) -> "list[ItemChange]":
     from ctx.code import item_changes as compared
 
     after = written.after.encode("utf-8", "replace")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from ctx.hosts.tool_calls import Written
+from ctx.hosts.tool_calls import FileContents
 
 MOST = 1_000_000
 """The most characters of a file that is compared as a whole."""
@@ -22,7 +22,7 @@ class LineChanges(NamedTuple):
     excerpt: str
 
 
-def lines(found: Written) -> LineChanges:
+def lines(found: FileContents) -> LineChanges:
     """How many lines were added and removed, and the first of them."""
     old, new = (found.before or "").splitlines(), found.after.splitlines()
     first = 0

@@ -219,11 +219,11 @@ def _sessions(what: str, settings: "Settings") -> list[CompletionCandidate]:
 def _commits(what: str, settings: "Settings") -> list[CompletionCandidate]:
     """Commits that no git commit may hold; those that were given up."""
     from ctx.ids import short
-    from ctx.objects import untracked
+    from ctx.objects import untracked_commits
 
     try:
         project = _project(settings)
-        listed = untracked.ids if what == "untracked" else untracked.discarded
+        listed = untracked_commits.ids if what == "untracked" else untracked_commits.discarded
         return (
             [CompletionCandidate(short(id), "commit") for id in listed(project)] if project else []
         )

@@ -16,10 +16,10 @@ from ctx.cli.settings import Settings
 from ctx.errors import CtxError, DiskFailure, LockConflict, PathRefused, UsageError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.objects import codec, commits, object_index, verify
-from ctx.objects.model import Commit, Typed, WorkCommit
+from ctx.objects.object_store import decode
+from ctx.objects.object_types import Commit, Typed, WorkCommit
 from ctx.objects.refs import MAIN, session_of
 from ctx.objects.repository import Repository
-from ctx.objects.store import decode
 
 EXAMPLES = """
 ctx debug verify                  read and check every object, ref, head and index

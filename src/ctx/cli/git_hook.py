@@ -6,9 +6,9 @@ import sys
 from collections.abc import Mapping
 
 from ctx import checkouts, layout
-from ctx.agents.claude_code import child, foreign_file
-from ctx.agents.claude_code.foreign_file import Change
-from ctx.agents.claude_code.install import Part
+from ctx.agents.claude_code import edited_file, program_runs
+from ctx.agents.claude_code.edited_file import FileChange
+from ctx.agents.claude_code.install import InstalledPart
 from ctx.cli import settings as surroundings
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
@@ -16,7 +16,9 @@ from ctx.operations import git_hook
 from ctx.operations.git_hook import HookPlace, HookPlan
 
 
-def install(options: argparse.Namespace, settings: Settings, output: Output) -> tuple[Part, str]:
+def install(
+    options: argparse.Namespace, settings: Settings, output: Output
+) -> tuple[InstalledPart, str]:
     """What became of the hook, and what changes in its file."""
     project = layout.require_project(settings.folder, settings.user_store.home)
     plan = git_hook.planned(project, _beside_the_interpreter())
@@ -26,7 +28,7 @@ def install(options: argparse.Namespace, settings: Settings, output: Output) -> 
     return _part(plan), _diff(plan, options)
 
 
-def uninstall(options: argparse.Namespace, settings: Settings) -> tuple[Part, str]:
+def uninstall(options: argparse.Namespace, settings: Settings) -> tuple[InstalledPart, str]:
     home = settings.user_store.home
     # Whoever has removed the store wants to be rid of the hook too.
     project = layout.find_project(settings.folder, home)
@@ -40,12 +42,12 @@ def uninstall(options: argparse.Namespace, settings: Settings) -> tuple[Part, st
 
 def _carried_out(plan: HookPlan, options: argparse.Namespace) -> None:
     if not options.dry_run:
-        mode = foreign_file.shared_mode()
+        mode = edited_file.shared_mode()
         git_hook.carry_out(plan, mode | (mode & 0o444) >> 2)
 
 
-def _part(plan: HookPlan) -> Part:
-    return Part("git hook", plan.path, plan.state)
+def _part(plan: HookPlan) -> InstalledPart:
+    return InstalledPart("git hook", plan.path, plan.state)
 
 
 def _diff(plan: HookPlan, options: argparse.Namespace) -> str:
@@ -55,7 +57,7 @@ def _diff(plan: HookPlan, options: argparse.Namespace) -> str:
         None if data is None else data.decode("utf-8", "replace")
         for data in (plan.before, plan.after)
     )
-    return Change(plan.path, before, after).diff
+    return FileChange(plan.path, before, after).diff
 
 
 def _warnings(place: HookPlace) -> list[str]:
@@ -71,7 +73,7 @@ def _warnings(place: HookPlace) -> list[str]:
 
 
 def _is_on_path(variables: Mapping[str, str]) -> bool:
-    return any(child.found("ctx", variables.get("PATH", "").split(os.pathsep)))
+    return any(program_runs.programs("ctx", variables.get("PATH", "").split(os.pathsep)))
 
 
 def _beside_the_interpreter() -> str:

@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 
 from ctx import layout
 from ctx.agents.claude_code import (
-    child,
+    client_events,
     clients,
-    events,
     install,
+    program_runs,
     registration,
     settings_file,
     skill,
 )
 from ctx.agents.claude_code.clients import Client
-from ctx.agents.claude_code.foreign_file import Change
-from ctx.agents.claude_code.install import Part, Place
-from ctx.agents.claude_code.projection import Plan
+from ctx.agents.claude_code.edited_file import FileChange
+from ctx.agents.claude_code.install import InstalledPart, InstallTarget
+from ctx.agents.claude_code.projection import ProjectionPlan
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import git_hook, opening
@@ -48,7 +48,7 @@ class InstallResult(NamedTuple):
     """What was set up, or what would be."""
 
     dry_run: bool
-    parts: tuple[Part, ...]
+    parts: tuple[InstalledPart, ...]
     settings: dict[str, Any]
     """What settings.json says of our hooks."""
     backup: str = ""
@@ -65,10 +65,10 @@ class InstallResult(NamedTuple):
 class _InstallPlan(NamedTuple):
     """What is to be set up, and where."""
 
-    place: Place
+    place: InstallTarget
     entries: dict[str, Group]
     clients: tuple[Client, ...]
-    store: Part
+    store: InstalledPart
     skill: bool
     hooks: bool
 
@@ -126,7 +126,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             return
     variables = surroundings.variables()
     asked = _install_plan(options, settings, variables.get("PATH", ""), output)
-    change: Change | None = None
+    change: FileChange | None = None
     if options.only_print:
         shown = partial(render_by_hand, home=home, project=asked.option)
         output.show(_manual_steps(asked), shown)
@@ -143,7 +143,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not (options.only_print or options.dry_run):
         program = install.program_on_path(variables)
         if program.advice:
-            output.warn(f"{program.seen} Claude calls `ctx` in a shell. {program.advice}")
+            output.warn(f"{program.summary} Claude calls `ctx` in a shell. {program.advice}")
         output.note(
             "Start a new conversation to use it. `ctx doctor` checks everything; "
             f"`ctx uninstall{asked.option}` takes it out again."
@@ -152,7 +152,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.note(f"From then on {CAPTURED}")
 
 
-def _warnings(asked: _InstallPlan, settings: Settings, change: Change | None) -> Iterator[str]:
+def _warnings(asked: _InstallPlan, settings: Settings, change: FileChange | None) -> Iterator[str]:
     """What keeps the hooks from doing what is expected of them, if there is such a thing."""
     if change is not None:
         if reason := settings_file.without_effect(change.after or ""):
@@ -184,7 +184,7 @@ def _spoiling(asked: _InstallPlan, text: str) -> Iterator[str]:
     versions = [client.version for client in asked.clients if client.version]
     for event, place in settings_file.named_events(text):
         for version in versions:
-            if events.spoils_hooks(event, version):
+            if client_events.spoils_hooks(event, version):
                 yield (
                     f"{asked.place.settings}, {place}: Claude Code {version} does not know"
                     f" {event}, and so runs no hook of this file."
@@ -201,7 +201,9 @@ def _install_plan(
         place,
         _entries(place, found, settings, output),
         found,
-        Part("store", settings.database, "there" if os.path.exists(settings.database) else "made"),
+        InstalledPart(
+            "store", settings.database, "there" if os.path.exists(settings.database) else "made"
+        ),
         skill=not options.no_skill,
         hooks=not options.no_hooks,
     )
@@ -211,14 +213,14 @@ def _manual_steps(asked: _InstallPlan) -> InstallResult:
     """Without a look at the settings: this is for those that cannot be read, too."""
     parts = [asked.store]
     if asked.skill:
-        parts.append(Part("skill", asked.place.skill, "written"))
+        parts.append(InstalledPart("skill", asked.place.skill, "written"))
     if asked.hooks:
-        parts.append(Part("hooks", asked.place.settings, "added"))
+        parts.append(InstalledPart("hooks", asked.place.settings, "added"))
     said = settings_file.as_settings(asked.entries) if asked.hooks else {}
     return InstallResult(True, tuple(parts), said, clients=asked.clients)
 
 
-def _planned(asked: _InstallPlan) -> tuple[InstallResult, Change | None]:
+def _planned(asked: _InstallPlan) -> tuple[InstallResult, FileChange | None]:
     parts = [asked.store]
     if asked.skill:
         parts.append(install.planned_skill(asked.place))
@@ -229,7 +231,7 @@ def _planned(asked: _InstallPlan) -> tuple[InstallResult, Change | None]:
 
 def _installed(
     asked: _InstallPlan, settings: Settings, variables: dict[str, str], output: Output
-) -> tuple[InstallResult, Change | None]:
+) -> tuple[InstallResult, FileChange | None]:
     tried: tuple[str, ...] = ()
     # A skill that has no place, settings that cannot be read, and hooks that do not work, are
     # found out before anything is written.
@@ -249,16 +251,18 @@ def _installed(
     return _answer(asked, parts, change)._replace(tried=tried), change
 
 
-def _require_ctx(place: Place, path: str) -> None:
+def _require_ctx(place: InstallTarget, path: str) -> None:
     """A project's settings travel: they name `ctx` as a shell finds it."""
-    if place.level == "project" and not any(child.found("ctx", path.split(os.pathsep))):
+    if place.level == "project" and not any(program_runs.programs("ctx", path.split(os.pathsep))):
         raise HookFailed(
             "There is no `ctx` on the PATH, by which a project's settings call it.",
             hint="Put it there and try again; nothing was registered.",
         )
 
 
-def _answer(asked: _InstallPlan, parts: list[Part], change: Change | None) -> InstallResult:
+def _answer(
+    asked: _InstallPlan, parts: list[InstalledPart], change: FileChange | None
+) -> InstallResult:
     if change is None:
         return InstallResult(False, tuple(parts), {}, clients=asked.clients)
     return InstallResult(
@@ -271,7 +275,7 @@ def _answer(asked: _InstallPlan, parts: list[Part], change: Change | None) -> In
     )
 
 
-def place_of(options: argparse.Namespace, settings: Settings) -> Place:
+def place_of(options: argparse.Namespace, settings: Settings) -> InstallTarget:
     """Whose settings are meant: the user's, or those of the project that the command works in."""
     ctx_home = settings.user_store.home
     if not options.project:
@@ -287,7 +291,7 @@ def place_of(options: argparse.Namespace, settings: Settings) -> Place:
 
 
 def _entries(
-    place: Place, found: tuple[Client, ...], settings: Settings, output: Output
+    place: InstallTarget, found: tuple[Client, ...], settings: Settings, output: Output
 ) -> dict[str, Group]:
     """The hooks for a place. Nobody knows which clients will read a project's settings."""
     if place.level == "project":
@@ -304,7 +308,7 @@ def _entries(
     )
 
 
-def _write_skill(place: Place, output: Output) -> Part:
+def _write_skill(place: InstallTarget, output: Output) -> InstalledPart:
     changed = skill.edited(place.skill)
     part = install.write_skill(place)
     for path in changed if part.state == "updated" else ():
@@ -318,7 +322,9 @@ def _plugin(options: argparse.Namespace, settings: Settings, _output: Output) ->
     folder = os.path.abspath(os.path.join(settings.folder, settings.expanded(options.plugin)))
     known = os.path.isdir(os.path.join(folder, ".claude-plugin"))
     written = plugin.planned(folder) if options.dry_run else plugin.write(folder)
-    part = Part("plugin", folder, "current" if not written else "updated" if known else "written")
+    part = InstalledPart(
+        "plugin", folder, "current" if not written else "updated" if known else "written"
+    )
     return InstallResult(options.dry_run, (part,), {})
 
 
@@ -336,7 +342,7 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
     carried_out = projection.planned if options.dry_run else projection.write
     with opening.reading(settings, output) as memory:
         plan = carried_out(memory, path)
-    part = Part("projection", path, plan.state)
+    part = InstalledPart("projection", path, plan.state)
     return InstallResult(options.dry_run, (part,), {}, diff=diff_of(options, path, plan))
 
 
@@ -345,10 +351,10 @@ def _git(options: argparse.Namespace, settings: Settings, output: Output) -> Ins
     return InstallResult(options.dry_run, (part,), {}, diff=diff)
 
 
-def diff_of(options: argparse.Namespace, path: str, plan: Plan) -> str:
+def diff_of(options: argparse.Namespace, path: str, plan: ProjectionPlan) -> str:
     """What would change in a file with the block; nothing, where it was changed."""
     texts = [None if data is None else data.decode() for data in (plan.before, plan.after)]
-    return Change(path, texts[0], texts[1]).diff if options.dry_run else ""
+    return FileChange(path, texts[0], texts[1]).diff if options.dry_run else ""
 
 
 def projection_file(options: argparse.Namespace, settings: Settings) -> str:
@@ -385,7 +391,7 @@ def dry(dry_run: bool, diff: str) -> list[Block]:
     return [*shown, Line("Nothing was changed. This is what would be:")]
 
 
-def rows_of(parts: tuple[Part, ...], hooks: int, home: str) -> list[tuple[str, str, str]]:
+def rows_of(parts: tuple[InstalledPart, ...], hooks: int, home: str) -> list[tuple[str, str, str]]:
     rows = []
     for part in parts:
         state: str = _STATES.get(part.state, part.state)

@@ -22,7 +22,7 @@ from ctx.layout import Project
 from ctx.workspace import Environment, Memory, Workspace, open_memory, open_project
 
 if TYPE_CHECKING:
-    from ctx.hosts.registry import Hosts
+    from ctx.hosts.host_registry import Hosts
     from ctx.operations.compact import CompactResult
     from ctx.project.stale_sessions import StaleSession
     from ctx.project.trust_check import Verdict
@@ -286,9 +286,9 @@ def open_to_write(settings: Settings, output: Output) -> Workspace:
 
 def _warn_of_thrown_away(project: Project, output: Output) -> None:
     """Name commits that git removed before it had them."""
-    from ctx.objects import untracked
+    from ctx.objects import untracked_commits
 
-    if not untracked.ids(project):
+    if not untracked_commits.ids(project):
         return
     from ctx.objects.repository import Repository
     from ctx.objects.untracked_survey import thrown_away
@@ -304,7 +304,7 @@ def _warn_of_thrown_away(project: Project, output: Output) -> None:
 
 def load_hosts() -> "Hosts":
     """The hosts that ctx knows. Most commands take in nothing of an agent and need none."""
-    from ctx.agents.registry import HOSTS
+    from ctx.agents.known_hosts import HOSTS
 
     return HOSTS
 

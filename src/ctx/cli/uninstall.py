@@ -7,8 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from ctx.agents.claude_code import install, projection, skill
-from ctx.agents.claude_code.foreign_file import Change
-from ctx.agents.claude_code.install import Part, Place
+from ctx.agents.claude_code.edited_file import FileChange
+from ctx.agents.claude_code.install import InstalledPart, InstallTarget
 from ctx.cli import arguments, git_hook, worker
 from ctx.cli.install import (
     diff_of,
@@ -36,7 +36,7 @@ class UninstallResult(NamedTuple):
     """What was taken out, or what would be."""
 
     dry_run: bool
-    parts: tuple[Part, ...]
+    parts: tuple[InstalledPart, ...]
     backup: str
     """Where the settings lie as they were before; empty where nothing was changed."""
     diff: str
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     place = place_of(options, settings)
     removed = _planned if options.dry_run else _removed
     change, part = removed(place, force=options.force)
-    hooks = Part("hooks", place.settings, "removed" if change.is_one else "missing")
+    hooks = InstalledPart("hooks", place.settings, "removed" if change.is_one else "missing")
     diff = change.diff if options.dry_run else ""
     answer = UninstallResult(options.dry_run, (part, hooks), change.backup, diff, store)
     output.show(answer, partial(render, home=home))
@@ -95,12 +95,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         )
 
 
-def _planned(place: Place, *, force: bool) -> tuple[Change, Part]:
+def _planned(place: InstallTarget, *, force: bool) -> tuple[FileChange, InstalledPart]:
     change = install.planned_removal_of_hooks(place)
     return change, install.planned_removal_of_skill(place, force=force)
 
 
-def _removed(place: Place, *, force: bool) -> tuple[Change, Part]:
+def _removed(place: InstallTarget, *, force: bool) -> tuple[FileChange, InstalledPart]:
     # The settings first: where they cannot be changed, nothing is taken out.
     change = install.unregister(place)
     part = install.remove_skill(place, force=force)
@@ -112,7 +112,7 @@ def _removed(place: Place, *, force: bool) -> tuple[Change, Part]:
 def _projection(options: argparse.Namespace, settings: Settings) -> UninstallResult:
     path = projection_file(options, settings)
     plan = projection.planned_removal(path) if options.dry_run else projection.remove(path)
-    part, diff = Part("projection", path, plan.state), diff_of(options, path, plan)
+    part, diff = InstalledPart("projection", path, plan.state), diff_of(options, path, plan)
     return UninstallResult(options.dry_run, (part,), "", diff, settings.user_store.home)
 
 

@@ -21,7 +21,8 @@ from ctx.code.resolve import facts
 from ctx.code.source_model import SourceImport as Written
 from ctx.code.vocabulary import KINDS, VISIBILITIES, file_of, item_id
 from ctx.ids import ObjectId
-from ctx.objects.model import (
+from ctx.objects.object_store import derived_id
+from ctx.objects.object_types import (
     CodeSnapshot,
     Implementation,
     Import,
@@ -32,7 +33,6 @@ from ctx.objects.model import (
     Span,
     Visibility,
 )
-from ctx.objects.store import derived_id
 
 _MODULE = KINDS.index("module")
 _IMPL = KINDS.index("impl")

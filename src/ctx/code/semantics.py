@@ -14,7 +14,7 @@ from ctx.code.qualified import QualifiedNames
 from ctx.code.source_model import SourceImport, path_in_file
 from ctx.code.vocabulary import CONFIDENCES, KINDS, PER_MILLE, file_of
 from ctx.ids import ObjectId
-from ctx.objects.model import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
+from ctx.objects.object_types import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
 
 _LARGEST = 200_000
 """For the previous content: a grammar may take very long for a larger one."""
@@ -42,7 +42,7 @@ class Semantics(NamedTuple):
     """The modules that it declares and that have their own files."""
 
 
-class FileVersion(NamedTuple):
+class AddedFileVersion(NamedTuple):
     """A file as it is added, and its previous content, if there was one."""
 
     path: str
@@ -51,7 +51,7 @@ class FileVersion(NamedTuple):
     blob_id: ObjectId
     before: bytes | None
     """The committed content: what is new since then becomes edges."""
-    seen: bytes | None
+    last_added: bytes | None
     """The content that was added last: changes since then are reported."""
 
 
@@ -67,7 +67,7 @@ class SemanticsReader:
         self._code = code
         self._names = QualifiedNames(code.connection, root)
 
-    def read(self, version: FileVersion) -> Semantics | str:
+    def read(self, version: AddedFileVersion) -> Semantics | str:
         """The edges of a file, or why they are unknown."""
         file = self._code.file(version.path)
         if file is None:
@@ -82,8 +82,8 @@ class SemanticsReader:
             return "it changed while it was read"
         language = file.language or ""
         states = told = _states(every, version, version.before, language)
-        if version.seen != version.before:
-            told = _states(every, version, version.seen, language)
+        if version.last_added != version.before:
+            told = _states(every, version, version.last_added, language)
         lines = LineOffsets(
             version.file_id, code_snapshots.as_parsed(version.content), version.blob_id
         )
@@ -158,7 +158,7 @@ def _edge(from_: Endpoint, label: str, to: Endpoint, confidence: int, span: Span
 
 
 def _states(
-    every: list[ItemRow], version: FileVersion, earlier: bytes | None, language: str
+    every: list[ItemRow], version: AddedFileVersion, earlier: bytes | None, language: str
 ) -> dict[int, str]:
     """How each item has changed since an earlier content. Items of the same name are compared in
     order."""

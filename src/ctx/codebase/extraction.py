@@ -12,15 +12,15 @@ from contextlib import suppress
 from ctx import clock, disk, redaction
 from ctx.code import code_snapshots, semantics
 from ctx.code.lookup import Code
-from ctx.code.semantics import FileVersion, Semantics
+from ctx.code.semantics import AddedFileVersion, Semantics
 from ctx.codebase import code_index, freshness
 from ctx.codebase.code_index import Codebase
 from ctx.codebase.extraction_result import ExtractedFile, ExtractedItem, ExtractionResult
 from ctx.errors import CtxError
 from ctx.ids import NodeId, ObjectId
 from ctx.objects import trees
-from ctx.objects.model import Edge, EdgeBatch, Endpoint
-from ctx.objects.store import Object, derived_id, typed
+from ctx.objects.object_store import Object, derived_id, typed
+from ctx.objects.object_types import Edge, EdgeBatch, Endpoint
 from ctx.objects.work_chain import WorkStep
 from ctx.project import anchors, commit_edges, staging
 from ctx.workspace import Workspace
@@ -90,7 +90,7 @@ class Extraction:
         staged = self._staged.get(path)
         is_again = staged is not None and staged.blob_id != blob_id
         seen = self._content(staged.blob_id) if staged and is_again else before
-        version = FileVersion(path, content, self._file_id(path), blob_id, before, seen)
+        version = AddedFileVersion(path, content, self._file_id(path), blob_id, before, seen)
         found = self._reader.read(version)
         if isinstance(found, Semantics):
             self._modules.add(found.module)

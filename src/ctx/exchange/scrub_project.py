@@ -1,8 +1,8 @@
 """Removes a text from a project's store: documents, objects and derived files.
 
-Objects do not change; a replacement is read in their place (`objects/replaced.py`), so that commit
-ids stay valid. The replacement keeps ids, unknown records and fields of newer versions; an object
-that would become unreadable is left unchanged. The indexes are deleted and rebuilt.
+Objects do not change; a replacement is read in their place (`objects/replaced_objects.py`), so
+that commit ids stay valid. The replacement keeps ids, unknown records and fields of newer versions;
+an object that would become unreadable is left unchanged. The indexes are deleted and rebuilt.
 """
 
 import os
@@ -20,9 +20,9 @@ from ctx.exchange.scrub_files import RemainingPlace, ScrubbedPlace, holds, plain
 from ctx.exchange.scrub_store import changed_record
 from ctx.layout import CONFIG_NAME, INDEX_KEY
 from ctx.objects import codec, object_scrub
+from ctx.objects.object_store import Kind, Object, blob, from_payload
 from ctx.objects.repository import Repository
 from ctx.objects.staged_objects import StagedStore
-from ctx.objects.store import Kind, Object, blob, from_payload
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard
 

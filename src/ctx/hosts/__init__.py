@@ -10,9 +10,9 @@ outside of an adapter reads a payload: capture, synthesis and the worker see eve
 An entry point passes the hosts that it knows along with the surroundings (`workspace`), so that
 this module knows none of them.
 
-    events       an event, and what it consists of
-    tool_calls   what tools are called for
-    transcripts  what transcripts say
-    adapter      the protocol that an adapter follows
-    registry     the hosts that an entry point knows
+    events         an event, and what it consists of
+    tool_calls     what tools are called for
+    transcripts    what transcripts say
+    host_adapter   the protocol that an adapter follows
+    host_registry  the hosts that an entry point knows
 """

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from ctx.hosts.registry import FIRST
+from ctx.hosts.host_registry import FIRST
 from ctx.hosts.tool_calls import Call
 
 Speaker = Literal["user", "agent", "host", ""]

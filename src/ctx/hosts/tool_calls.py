@@ -11,7 +11,7 @@ QUESTION = "AskUserQuestion"
 tools of these kinds these names."""
 
 
-class Written(NamedTuple):
+class FileContents(NamedTuple):
     """A file before and after it was written."""
 
     before: str | None
@@ -46,7 +46,7 @@ class UnknownTool(NamedTuple):
     """A tool that the adapter knows nothing about."""
 
 
-class Command(NamedTuple):
+class CommandCall(NamedTuple):
     line: str
     outcome: Outcome
 
@@ -58,7 +58,7 @@ class FileRead(NamedTuple):
 
 
 class FileWrite(NamedTuple):
-    written: Written | None
+    written: FileContents | None
     """None: the host does not say what was written."""
 
 
@@ -66,7 +66,7 @@ class Search(NamedTuple):
     text: str
 
 
-class Plan(NamedTuple):
+class PlanCall(NamedTuple):
     text: str
 
 
@@ -75,7 +75,7 @@ class TodoList(NamedTuple):
     """Each with whether it is done."""
 
 
-class Task(NamedTuple):
+class TaskCall(NamedTuple):
     subject: str
     description: str
     status: str
@@ -95,7 +95,7 @@ class Skill(NamedTuple):
     arguments: str
 
 
-class Question(NamedTuple):
+class QuestionCall(NamedTuple):
     """What the agent asked a person, and the answers."""
 
     answers: tuple[tuple[str, str], ...]
@@ -113,15 +113,15 @@ Call = (
     OwnTool
     | IgnoredTool
     | UnknownTool
-    | Command
+    | CommandCall
     | FileRead
     | FileWrite
     | Search
-    | Plan
+    | PlanCall
     | TodoList
-    | Task
+    | TaskCall
     | Delegation
     | Skill
-    | Question
+    | QuestionCall
     | ForeignTool
 )

@@ -25,7 +25,7 @@ class Turn(NamedTuple):
 class TranscriptPart(NamedTuple):
     events: tuple[Event, ...]
     """In the order in which they stand in the file."""
-    seen: int
+    next_offset: int
     """Where the next reading begins: behind whole lines, and before a call without a result."""
     problem: str
     """What may be missing, and why; empty if nothing is."""

@@ -41,7 +41,7 @@ class CodeBlock(NamedTuple):
     """Less than the first line for an empty block."""
 
 
-class NameMention(NamedTuple):
+class AnswerMention(NamedTuple):
     """A word that may name a file or a code item."""
 
     word: str
@@ -54,7 +54,7 @@ class AnswerParts(NamedTuple):
     """The first paragraph that is neither heading nor code."""
     code_blocks: tuple[CodeBlock, ...]
     decisions: tuple[str, ...]
-    mentions: tuple[NameMention, ...]
+    mentions: tuple[AnswerMention, ...]
 
 
 def parse_answer(text: str) -> AnswerParts:
@@ -78,7 +78,7 @@ def parse_answer(text: str) -> AnswerParts:
     if opened:
         # The answer ended inside a code block.
         blocks.append(opened.block(len(lines), lines))
-    named = [NameMention(block.path, block.first_line) for block in blocks if block.path]
+    named = [AnswerMention(block.path, block.first_line) for block in blocks if block.path]
     return AnswerParts(
         _paragraph(prose),
         tuple(blocks[:MOST_BLOCKS]),
@@ -190,7 +190,7 @@ def _paragraph(prose: list[tuple[int, str]]) -> str:
 # Names
 
 
-def _distinct(prose: list[tuple[int, str]], named: list[NameMention]) -> Iterator[NameMention]:
+def _distinct(prose: list[tuple[int, str]], named: list[AnswerMention]) -> Iterator[AnswerMention]:
     seen: set[str] = set()
     for mention in (*named, *_mentions_in(prose)):
         if mention.word not in seen:
@@ -200,11 +200,11 @@ def _distinct(prose: list[tuple[int, str]], named: list[NameMention]) -> Iterato
                 return
 
 
-def _mentions_in(prose: list[tuple[int, str]]) -> Iterator[NameMention]:
+def _mentions_in(prose: list[tuple[int, str]]) -> Iterator[AnswerMention]:
     for number, line in prose:
         for found in _WORD.finditer(line):
             if word := _name(found[0]):
-                yield NameMention(word, number)
+                yield AnswerMention(word, number)
 
 
 def _name(raw: str) -> str:

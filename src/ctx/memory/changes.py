@@ -28,8 +28,8 @@ from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 
 if TYPE_CHECKING:
-    from ctx.objects.model import StepKind
-    from ctx.objects.store import Object
+    from ctx.objects.object_store import Object
+    from ctx.objects.object_types import StepKind
 
 _SHORT = 200
 _AHEAD_MS = 60_000

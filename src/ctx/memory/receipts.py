@@ -51,7 +51,7 @@ class PackedChunk(NamedTuple):
     """The path in the graph; empty if it was found directly."""
 
 
-class LeftOutChunk(NamedTuple):
+class ReceiptOmission(NamedTuple):
     """A chunk that was found but left out."""
 
     title: str
@@ -71,7 +71,7 @@ class PackReceipt(NamedTuple):
     code: str
     """The state of the code index: `fresh`, `as it was`, `scanned`, `none`, …"""
     chunks: tuple[PackedChunk, ...]
-    left_out: tuple[LeftOutChunk, ...]
+    left_out: tuple[ReceiptOmission, ...]
     more_left_out: int
     """How many more chunks were left out than are listed."""
     narrative: int = 0
@@ -241,7 +241,7 @@ def _read_pack(data: Sequence[Any]) -> PackReceipt:
         confidence,
         code,
         tuple(map(_read_chunk, chunks)),
-        tuple(LeftOutChunk(*each[:4]) for each in left_out),
+        tuple(ReceiptOmission(*each[:4]) for each in left_out),
         more,
         *data[8:9],
     )

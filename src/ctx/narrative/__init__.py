@@ -1,15 +1,15 @@
 """Narrative: the markdown that people read and edit, under `.ctx/narrative/`.
 
-A document has a title, a comment with metadata and a body (`documents`, with `metadata` and
-`blocks`). Its path says what part it plays (`roles`), which stream it belongs to (`streams`) and
-which number people know it by (`naming`). `scan` finds the documents and reads them; `files` writes
-them. `log` is what each commit and each note leaves behind, in `words` that cannot break the page;
-`projection` shows all decisions at once; `snapshots` keeps documents in a commit. `sections` is
-what search sees of a document, and `index` finds it by its words.
+A document has a title, a metadata comment and a body (`document_format`, with `document_metadata`
+and `markdown_blocks`). Its path determines its role (`document_roles`), its stream (`streams`) and
+its number (`document_names`). `narrative_scan` finds and reads documents; `narrative_files` writes
+them. `log_files` writes the entry of each commit and note; `log_text` escapes other people's text
+in it. `decisions_page` lists all decisions; `narrative_snapshots` stores documents in a commit.
+`sections` splits a document for search, and `narrative_index` finds it by its words.
 
-Files that came with a clone are a stranger's: reading never fails on what they say, no link is
-followed, nothing outside the folder is touched. A person's words are never written over: what
-changes a document has seen it first, and leaves the rest of it as it was, to the byte.
+Files from a clone are untrusted: reading never fails on their content, links are not followed, and
+nothing outside the folder is touched. User text is never overwritten: a writer reads the document
+first and leaves the rest of it unchanged, byte for byte.
 
-Nothing here knows nodes, records or sessions; redaction is the business of whoever writes.
+This package does not know nodes, records or sessions; redaction is up to the caller.
 """

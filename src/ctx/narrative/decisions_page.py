@@ -8,8 +8,8 @@ import os
 from typing import NamedTuple
 
 from ctx import disk
-from ctx.narrative import document_format, document_names, narrative_scan, roles
-from ctx.narrative.blocks import below
+from ctx.narrative import document_format, document_names, document_roles, narrative_scan
+from ctx.narrative.markdown_blocks import below
 
 _OURS = "<!-- Made by ctx from the files in decisions/: what is changed here is lost. -->"
 
@@ -25,7 +25,7 @@ def decisions(folder: str) -> str:
     """The page: the newest decision first, those without a number last."""
     found = []
     for seen in narrative_scan.documents(folder):
-        if roles.place(seen.path).role != "decision" or _is_about_the_folder(seen.path):
+        if document_roles.place(seen.path).role != "decision" or _is_about_the_folder(seen.path):
             continue
         data = narrative_scan.read(folder, seen.path)
         if data is not None:

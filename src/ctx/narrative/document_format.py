@@ -21,8 +21,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ctx.errors import ContentRefused
-from ctx.narrative import metadata
-from ctx.narrative.blocks import COMMENT, HEADING, blocks
+from ctx.narrative import document_metadata
+from ctx.narrative.markdown_blocks import COMMENT, HEADING, blocks
 
 _BYTE_ORDER_MARK = "\ufeff"
 _BLANK_BEGINNING = re.compile(r"\A[\s\ufeff]*(?:\n|\ufeff)")
@@ -60,14 +60,14 @@ def parse(text: str) -> Document:
     """Whatever cannot be read is simply not there."""
     text = _readable(text)
     parts = _parts_of(text)
-    entries = metadata.parse(text[slice(*parts.comment)]) if parts.comment else {}
+    entries = document_metadata.parse(text[slice(*parts.comment)]) if parts.comment else {}
     return Document(
         title=_read_title(text[slice(*parts.title)]) if parts.title else "",
         body=_body(text, parts),
-        created=metadata.scalar(entries.get("created", "")) or None,
-        updated=metadata.scalar(entries.get("updated", "")) or None,
-        tags=metadata.items(entries.get("tags", "")),
-        mentions=metadata.items(entries.get("mentions", "")),
+        created=document_metadata.scalar(entries.get("created", "")) or None,
+        updated=document_metadata.scalar(entries.get("updated", "")) or None,
+        tags=document_metadata.items(entries.get("tags", "")),
+        mentions=document_metadata.items(entries.get("mentions", "")),
     )
 
 
@@ -75,7 +75,11 @@ def entry(text: str, key: str) -> str:
     """What the metadata says under another name, in one line; nothing where it does not."""
     text = _readable(text)
     comment = _parts_of(text).comment
-    return metadata.scalar(metadata.parse(text[slice(*comment)]).get(key, "")) if comment else ""
+    return (
+        document_metadata.scalar(document_metadata.parse(text[slice(*comment)]).get(key, ""))
+        if comment
+        else ""
+    )
 
 
 def render(
@@ -95,7 +99,7 @@ def render(
     entries: list[tuple[str, str | Sequence[str]]] = [("created", created), ("updated", created)]
     entries += more
     entries += [(key, many) for key, many in (("tags", [*tags]), ("mentions", [*mentions])) if many]
-    comment = metadata.render(entries)
+    comment = document_metadata.render(entries)
     has_heading = bool(title.strip()) or _parts_of(body).title is not None
     parts = [*([_title_line(title)] if has_heading else []), comment, *([body] if body else [])]
     return "\n\n".join(parts) + "\n"
@@ -162,7 +166,7 @@ def _parts_of(text: str) -> _Parts:
             block.kind == COMMENT
             and block.closed
             and comment is None
-            and metadata.is_metadata(text, block.start, block.end)
+            and document_metadata.is_metadata(text, block.start, block.end)
         ):
             comment = (block.start, block.end)
         if title and comment:
@@ -218,9 +222,11 @@ def _with_metadata(
     parts = _parts_of(text)
     if parts.comment:
         start, end = parts.comment
-        return text[:start] + metadata.replaced(text[start:end], wanted, newline) + text[end:]
-    comment = metadata.render([(key, value) for key, value in wanted if value])
-    if comment == metadata.NOTHING:
+        return (
+            text[:start] + document_metadata.replaced(text[start:end], wanted, newline) + text[end:]
+        )
+    comment = document_metadata.render([(key, value) for key, value in wanted if value])
+    if comment == document_metadata.NOTHING:
         return text
     return _with_comment(text, comment.replace("\n", newline), newline)
 
@@ -241,7 +247,7 @@ def _with_body(text: str, body: str, newline: str) -> str:
     inner = _parts_of(body)
     # What could be taken for the title or the metadata must not be the first of its kind.
     if inner.comment and not parts.comment:
-        text = _with_comment(text, metadata.NOTHING.replace("\n", newline), newline)
+        text = _with_comment(text, document_metadata.NOTHING.replace("\n", newline), newline)
     if inner.title and not parts.title:
         text = f"#{newline}{newline}{text}"
     parts = _parts_of(text)

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from ctx import clock
 from ctx.errors import PathRefused
-from ctx.narrative import narrative_scan, roles
+from ctx.narrative import document_roles, narrative_scan
 
 Kind = Literal["task", "decision"]
 
@@ -120,7 +120,7 @@ def _names(folder: str) -> Iterator[_Name]:
 
 
 def _numbered(path: str) -> _Name | None:
-    role = roles.place(path).role
+    role = document_roles.place(path).role
     pattern = _TASK if role == "task" else _DECISION if role == "decision" else None
     found = pattern.fullmatch(os.path.basename(path)) if pattern else None
     return _Name(path, role, int(found[1]), found[2] or "") if found else None

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import UsageError
-from ctx.narrative import document_format, narrative_scan, roles, words
-from ctx.narrative.blocks import below
+from ctx.narrative import document_format, document_roles, log_text, narrative_scan
+from ctx.narrative.markdown_blocks import below
 
 _LONGEST_TITLE = 100
 _DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])", re.ASCII)
@@ -40,13 +40,13 @@ def render(entry: Entry) -> str:
     first, _, rest = entry.message.strip().partition("\n")
     # A message is often given whole, with its title.
     message = rest if first.strip() == entry.title.strip() else entry.message
-    parts = [words.paragraphs(message)]
+    parts = [log_text.paragraphs(message)]
     for heading, lines in entry.sections:
         if lines:
             bullets = "\n".join(f"- {_bullet(each)}" for each in lines)
-            parts.append(f"## {words.heading(heading)}\n\n{bullets}")
+            parts.append(f"## {log_text.heading(heading)}\n\n{bullets}")
     return document_format.render(
-        words.heading(entry.title),
+        log_text.heading(entry.title),
         "\n\n".join(part for part in parts if part),
         created=clock.iso(entry.at_ms),
         more=_origin(entry.author, entry.session),
@@ -85,13 +85,13 @@ def paths(folder: str) -> list[str]:
     """The files of the log, of all streams, in the order of paths."""
     found = narrative_scan.files(folder, _may_hold_logs)
     every = [seen.path for seen, why_not in found if why_not is None]
-    return [path for path in every if roles.place(path).role == "log"]
+    return [path for path in every if document_roles.place(path).role == "log"]
 
 
 def _bullet(text: str) -> str:
     """A line of ours, whose sign stands apart: `+` for what is new, `-` for what is gone."""
     sign = _SIGN.match(text)
-    return f"`{sign[1]}` {words.line(text[sign.end() :])}" if sign else words.line(text)
+    return f"`{sign[1]}` {log_text.line(text[sign.end() :])}" if sign else log_text.line(text)
 
 
 def _files(folder: str) -> list[_File]:
@@ -111,11 +111,11 @@ def _may_hold_logs(path: str) -> bool:
 def _shown(file: _File, text: str) -> str:
     document = document_format.parse(text)
     heading = f"## {file.time} {document.title or 'Untitled'}".replace("  ", " ")
-    stream = roles.place(file.path).stream
+    stream = document_roles.place(file.path).stream
     author = document_format.entry(text, "author")
     session = document_format.entry(text, "session")
-    origin = [words.line(author), f"session {words.line(session)}" if session else ""]
-    origin.append(stream if stream != roles.MAIN_STREAM else "")
+    origin = [log_text.line(author), f"session {log_text.line(session)}" if session else ""]
+    origin.append(stream if stream != document_roles.MAIN_STREAM else "")
     line = ", ".join(part for part in origin if part)
     parts = [heading, f"*{line}*" if line else "", below(document.body, 1)]
     return "\n\n".join(part for part in parts if part)

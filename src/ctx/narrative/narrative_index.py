@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ctx import disk, terms
 from ctx.errors import CtxError, IndexCorrupt
-from ctx.narrative import narrative_scan, roles
+from ctx.narrative import document_roles, narrative_scan
 from ctx.narrative.narrative_scan import ScannedFile
 from ctx.narrative.sections import sections
 from ctx.sqlite.connection import (
@@ -148,7 +148,7 @@ def _refresh(connection: Connection, database: str, folder: str) -> None:
         present = {
             seen.path: _stamp(seen)
             for seen, why_not in narrative_scan.files(folder)
-            if why_not is None and roles.place(seen.path).role not in _NODES
+            if why_not is None and document_roles.place(seen.path).role not in _NODES
         }
         changed = [path for path, stamp in present.items() if known.get(path) != stamp]
         gone = known.keys() - present.keys()

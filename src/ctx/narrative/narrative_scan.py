@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ctx import disk, layout
 from ctx.errors import PathRefused
-from ctx.narrative import roles
+from ctx.narrative import document_roles
 
 PROJECTION = "decisions.md"
 """Made from the decisions, not written by anybody."""
@@ -38,7 +38,7 @@ class ScannedFile(NamedTuple):
 
 def documents(folder: str) -> Iterator[ScannedFile]:
     """What people edit, in the order of paths: all but the log, which is written once."""
-    found = files(folder, lambda path: roles.place(f"{path}/_").role != "log")
+    found = files(folder, lambda path: document_roles.place(f"{path}/_").role != "log")
     return (seen for seen, why_not in found if why_not is None)
 
 

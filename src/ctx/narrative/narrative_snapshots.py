@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from ctx import disk, redaction
 from ctx.ids import ObjectId
-from ctx.narrative import narrative_scan, roles
+from ctx.narrative import document_roles, narrative_scan
 from ctx.objects import commits
-from ctx.objects.model import NarrativeRef
-from ctx.objects.store import Object, Reader, blob
+from ctx.objects.object_store import Object, Reader, blob
+from ctx.objects.object_types import NarrativeRef
 
 
 class Snapshot(NamedTuple):
@@ -49,14 +49,14 @@ def taken(
     made = []
     for path in paths:
         # A log entry is written once: what was kept of it holds.
-        if path in known and roles.place(path).role == "log" and path not in always:
+        if path in known and document_roles.place(path).role == "log" and path not in always:
             continue
         with disk.explained(f"reading the narrative file {path}"):
             data = disk.read(os.path.join(folder, path))
         content, secrets = kept_of(data)
         is_changed = known.get(path) != content.id
         if is_changed or path in always:
-            stream, role = roles.place(path)
+            stream, role = document_roles.place(path)
             ref = NarrativeRef(path, stream, role, content.id)
             made.append(Snapshot(ref, content, secrets, is_changed))
     return made

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctx.narrative import document_format
-from ctx.narrative.blocks import COMMENT, HEADING, blocks
+from ctx.narrative.markdown_blocks import COMMENT, HEADING, blocks
 from ctx.redaction import redact
 
 LONGEST = 20_000

@@ -8,7 +8,7 @@ import unicodedata
 
 from ctx.errors import UsageError
 from ctx.ids import session_id
-from ctx.narrative.roles import MAIN_STREAM
+from ctx.narrative.document_roles import MAIN_STREAM
 
 WORK_STREAM = "work"
 

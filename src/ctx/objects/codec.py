@@ -10,19 +10,19 @@ import msgspec
 
 from ctx.errors import DeserializationFailed
 from ctx.ids import ObjectId, is_object_id
-from ctx.objects import model
-from ctx.objects.model import Typed
+from ctx.objects import object_types
+from ctx.objects.object_types import Typed
 
 _TYPES: dict[str, tuple[int, type[Typed]]] = {
-    "commit": (1, model.Commit),
-    "tree": (1, model.Tree),
-    "work_commit": (1, model.WorkCommit),
-    "file_version": (1, model.FileVersion),
-    "record_batch": (1, model.RecordBatch),
-    "edge_batch": (1, model.EdgeBatch),
-    "cargo_snapshot": (1, model.CargoSnapshot),
-    "code_snapshot": (1, model.CodeSnapshot),
-    "diagnostics_snapshot": (1, model.DiagnosticsSnapshot),
+    "commit": (1, object_types.Commit),
+    "tree": (1, object_types.Tree),
+    "work_commit": (1, object_types.WorkCommit),
+    "file_version": (1, object_types.FileVersion),
+    "record_batch": (1, object_types.RecordBatch),
+    "edge_batch": (1, object_types.EdgeBatch),
+    "cargo_snapshot": (1, object_types.CargoSnapshot),
+    "code_snapshot": (1, object_types.CodeSnapshot),
+    "diagnostics_snapshot": (1, object_types.DiagnosticsSnapshot),
 }
 _NAMES = {cls: (name, version) for name, (version, cls) in _TYPES.items()}
 _DECODERS = {name: msgspec.msgpack.Decoder(cls) for name, (_, cls) in _TYPES.items()}

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ctx.errors import CtxError, ObjectNotFound
 from ctx.ids import ObjectId
-from ctx.objects.model import Commit
-from ctx.objects.store import DAMAGE, Reader, read_typed
+from ctx.objects.object_store import DAMAGE, Reader, read_typed
+from ctx.objects.object_types import Commit
 
 # Otherwise each commit of a long chain would follow all of it.
 _MOST_AMENDED = 100

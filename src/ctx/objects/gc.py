@@ -16,11 +16,11 @@ from ctx import checkouts, clock, disk, git, interrupts
 from ctx.errors import CommitOrphan, ObjectNotFound
 from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
-from ctx.objects import references, refs, untracked, untracked_survey
-from ctx.objects.loose import LooseStore, unseal
-from ctx.objects.model import Commit, Tree
+from ctx.objects import references, refs, untracked_commits, untracked_survey
+from ctx.objects.loose_objects import LooseStore, unseal
+from ctx.objects.object_store import Layered, Object, Reader, decode, parse
+from ctx.objects.object_types import Commit, Tree
 from ctx.objects.repository import Repository
-from ctx.objects.store import Layered, Object, Reader, decode, parse
 
 _DAY_MS = 86_400_000
 # A temporary file this old belongs to a writer that was killed.
@@ -234,8 +234,8 @@ def _expired(repository: Repository, keep_days: int, ages: _Ages) -> dict[str, G
 
 def _given_up(project: Project, keep_days: int, ages: _Ages) -> Iterator[Garbage]:
     """The entries of commits that a person gave up, and nobody wanted back in time."""
-    for commit in untracked.discarded(project):
-        path = untracked.discarded_file(project, commit)
+    for commit in untracked_commits.discarded(project):
+        path = untracked_commits.discarded_file(project, commit)
         with contextlib.suppress(FileNotFoundError):
             status = os.lstat(path)
             if ages.is_old(status, keep_days):

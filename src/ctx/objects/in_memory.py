@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from ctx.errors import HashMismatch, ObjectNotFound
 from ctx.ids import ObjectId
-from ctx.objects.store import Object, id_of, parse
+from ctx.objects.object_store import Object, id_of, parse
 
 
 class InMemoryStore:

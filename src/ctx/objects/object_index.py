@@ -17,8 +17,8 @@ from ctx.ids import ObjectId
 from ctx.layout import INDEX_KEY, Project
 from ctx.objects import commits, trees
 from ctx.objects.commits import Head
+from ctx.objects.object_store import Reader, derived_id
 from ctx.objects.repository import Repository
-from ctx.objects.store import Reader, derived_id
 from ctx.objects.verify import Damage
 from ctx.sqlite.connection import execute_script, explained
 from ctx.sqlite.derived import check_derived, open_derived

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.ids import ObjectId
-from ctx.objects.loose import LooseStore
+from ctx.objects.loose_objects import LooseStore
+from ctx.objects.object_store import Object
 from ctx.objects.repository import Repository
 from ctx.objects.staged_objects import StagedStore
-from ctx.objects.store import Object
 
 Rewritten = Callable[[Object], Object | None]
 """The replacement of an object; None if it can stay."""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from ctx import disk
 from ctx.errors import CtxError
 from ctx.layout import Project
-from ctx.objects import untracked
-from ctx.objects.model import Commit
-from ctx.objects.store import read_typed
-from ctx.objects.untracked import Entry, committed
+from ctx.objects import untracked_commits
+from ctx.objects.object_store import read_typed
+from ctx.objects.object_types import Commit
+from ctx.objects.untracked_commits import Entry, committed
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
@@ -36,7 +36,7 @@ def park(repository: "Repository", entry: Entry, kept: Set[str]) -> None:
     """
     project = repository.project
     if not entry.is_parked:
-        untracked.write(project, entry._replace(is_parked=True))
+        untracked_commits.write(project, entry._replace(is_parked=True))
     head = os.path.join(project.heads, entry.commit)
     paths = [path for path, content in _documents(repository, entry) if _holds(path, content)]
     # The commit goes last: while it is there, interrupted parking is resumed.
@@ -65,7 +65,7 @@ def unpark(repository: "Repository", entry: Entry, *, is_head: bool) -> None:
                 disk.replace(path, content)
     if is_head:
         repository.heads.advance(entry.commit, ())
-    untracked.write(project, entry._replace(is_parked=False))
+    untracked_commits.write(project, entry._replace(is_parked=False))
 
 
 def _documents(repository: "Repository", entry: Entry) -> Iterator[tuple[str, bytes]]:

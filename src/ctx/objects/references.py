@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from ctx.ids import ObjectId
 from ctx.objects import codec
-from ctx.objects.model import (
+from ctx.objects.object_store import Kind, Object
+from ctx.objects.object_types import (
     CodeSnapshot,
     Commit,
     DiagnosticsSnapshot,
@@ -19,7 +20,6 @@ from ctx.objects.model import (
     Typed,
     WorkCommit,
 )
-from ctx.objects.store import Kind, Object
 
 
 def needed(value: Typed | codec.Unknown | None) -> Iterator[ObjectId]:

@@ -13,16 +13,16 @@ from ctx.checkouts import Checkout
 from ctx.errors import ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, object_id, object_prefix, session_id
 from ctx.layout import Project
-from ctx.objects import commits, local_state, refs, untracked, untracked_survey
+from ctx.objects import commits, local_state, refs, untracked_commits, untracked_survey
 from ctx.objects.commits import Head
 from ctx.objects.heads import Heads
-from ctx.objects.loose import LooseStore
-from ctx.objects.model import Commit
+from ctx.objects.loose_objects import LooseStore
+from ctx.objects.object_store import Layered, Object, read_typed
+from ctx.objects.object_types import Commit
 from ctx.objects.read_limits import WorkLimit
 from ctx.objects.refs import Refs
-from ctx.objects.replaced import Replaced
+from ctx.objects.replaced_objects import Replaced
 from ctx.objects.staged_objects import StagedStore
-from ctx.objects.store import Layered, Object, read_typed
 
 
 class CommittedStore(LooseStore):
@@ -45,14 +45,14 @@ class CommittedStore(LooseStore):
         try:
             return super().read(id)
         except ObjectNotFound:
-            if id not in untracked.returned_objects(self._project):
+            if id not in untracked_commits.returned_objects(self._project):
                 raise
             return self._staged.read(id)
 
     def __contains__(self, id: ObjectId) -> bool:
         if super().__contains__(id):
             return True
-        return id in untracked.returned_objects(self._project) and id in self._staged
+        return id in untracked_commits.returned_objects(self._project) and id in self._staged
 
 
 class Repository:
@@ -159,7 +159,7 @@ class Repository:
             objects = {id for id in objects if id in self.objects}
         branch, checked_out = checkouts.standing(checkout)
         last = max((each.number for each in known.values()), default=0)
-        untracked.write(
+        untracked_commits.write(
             self.project,
             entry._replace(
                 objects=tuple(sorted(objects)),
@@ -170,7 +170,7 @@ class Repository:
             ),
         )
         for old in amended:
-            untracked.remove(self.project, old.commit)
+            untracked_commits.remove(self.project, old.commit)
 
     def _finish_publishing(self) -> None:
         with disk.explained("reading what a stopped commit left to do"):
@@ -222,7 +222,7 @@ class Repository:
 
     def named_heads(self) -> list[ObjectId]:
         """The heads of the branch that is checked out; some may have been overtaken."""
-        return untracked.current_heads(self.project)
+        return untracked_commits.current_heads(self.project)
 
     def resolve(self, text: str) -> ObjectId:
         """The object that a person means by an id or its beginning."""

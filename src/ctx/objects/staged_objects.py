@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from ctx import disk
 from ctx.errors import InvalidEnvelope, PathRefused
 from ctx.ids import ObjectId, is_object_id
-from ctx.objects.loose import LooseStore, first_sealed, unseal
-from ctx.objects.store import LARGEST_OBJECT, Object, id_of, parse
+from ctx.objects.loose_objects import LooseStore, first_sealed, unseal
+from ctx.objects.object_store import LARGEST_OBJECT, Object, id_of, parse
 
 _MOST_TOGETHER = 16
 _LARGEST_TOGETHER = 64 * 1024

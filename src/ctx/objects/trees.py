@@ -9,8 +9,8 @@ from ctx.errors import BudgetExceeded, DeserializationFailed, ObjectNotFound
 from ctx.ids import ObjectId
 from ctx.objects import commits
 from ctx.objects.commits import Head
-from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
-from ctx.objects.store import Object, Reader, read_typed, typed
+from ctx.objects.object_store import Object, Reader, read_typed, typed
+from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
 
 EMPTY = typed(Tree(()))
 

@@ -15,11 +15,11 @@ from ctx import git
 from ctx.checkouts import Checkout
 from ctx.errors import CtxError, DiskFailure, GitFailure
 from ctx.ids import ObjectId
-from ctx.objects import commits, parked_commits, references, refs, untracked
+from ctx.objects import commits, parked_commits, references, refs, untracked_commits
 from ctx.objects.heads import Heads
-from ctx.objects.model import Commit
-from ctx.objects.store import decode, read_typed
-from ctx.objects.untracked import BEHIND, HELD, HERE, PARKED, RETURNED, Entry, committed
+from ctx.objects.object_store import decode, read_typed
+from ctx.objects.object_types import Commit
+from ctx.objects.untracked_commits import BEHIND, HELD, HERE, PARKED, RETURNED, Entry, committed
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
@@ -46,12 +46,12 @@ def entries(repository: "Repository") -> dict[ObjectId, Entry]:
     project = repository.project
     if project.checkout is None:
         return {}
-    if os.path.isdir(untracked.folder(project)):
+    if os.path.isdir(untracked_commits.folder(project)):
         known = {}
-        for id in untracked.ids(project):
+        for id in untracked_commits.ids(project):
             # An entry that cannot be read is made again, if its commit can be read.
             with suppress(CtxError):
-                known[id] = untracked.read(project, id) or entry_of(repository, id)
+                known[id] = untracked_commits.read(project, id) or entry_of(repository, id)
     else:
         known = _without_entries(repository)
     # A crash may leave the entry of a commit that was amended.
@@ -119,7 +119,7 @@ def _look(repository: "Repository", checkout: Checkout) -> _Look:
     last = git.checked_out(checkout)
     tracked = git.names_in(checkout, last, project.heads) if last else []
     base = {*names.difference(known), *map(ObjectId, tracked)}
-    places = dict.fromkeys(untracked.ids(project), HELD)
+    places = dict.fromkeys(untracked_commits.ids(project), HELD)
     earlier: set[ObjectId] | None = None
     for id, entry in known.items():
         before = [parent for parent in entry.parents if places.get(parent) != HERE]
@@ -231,12 +231,12 @@ def _held(repository: "Repository", known: Mapping[ObjectId, Entry]) -> set[Obje
 def refresh(repository: "Repository") -> None:
     """Work out again where each commit belongs, if the branch has changed since."""
     project = repository.project
-    if project.checkout is not None and untracked.are_places_stale(project):
-        at = untracked.position(project.checkout)
+    if project.checkout is not None and untracked_commits.are_places_stale(project):
+        at = untracked_commits.position(project.checkout)
         # Without git, or where nothing can be written, head files count as they lie there.
         with suppress(DiskFailure, GitFailure):
             places = _look(repository, project.checkout).places
-            untracked.write_places(project, at, places)
+            untracked_commits.write_places(project, at, places)
 
 
 def thrown_away(repository: "Repository") -> list[ObjectId]:
@@ -247,7 +247,7 @@ def thrown_away(repository: "Repository") -> list[ObjectId]:
     """
     project = repository.project
     refresh(repository)
-    places = untracked.read_places(project) if untracked.ids(project) else None
+    places = untracked_commits.read_places(project) if untracked_commits.ids(project) else None
     gone = [
         id
         for id, place in (places or {}).items()
@@ -260,9 +260,9 @@ def thrown_away(repository: "Repository") -> list[ObjectId]:
     except GitFailure:
         return []
     if safe := [id for id in gone if id not in found or found[id].state == STASHED]:
-        at = untracked.position(project.checkout)
+        at = untracked_commits.position(project.checkout)
         with suppress(DiskFailure):
-            untracked.write_places(project, at, {**places, **dict.fromkeys(safe, HELD)})
+            untracked_commits.write_places(project, at, {**places, **dict.fromkeys(safe, HELD)})
     return [each.commit for each in found.values() if each.state == THROWN_AWAY and each.is_tip]
 
 
@@ -274,13 +274,13 @@ def settle(repository: "Repository") -> None:
     project = repository.project
     if project.checkout is None:
         return
-    if not os.path.isdir(untracked.folder(project)):
+    if not os.path.isdir(untracked_commits.folder(project)):
         for entry in entries(repository).values():
-            untracked.write(project, entry)
-    if not untracked.ids(project):
+            untracked_commits.write(project, entry)
+    if not untracked_commits.ids(project):
         return
     refresh(repository)
-    places = untracked.read_places(project) or {}
+    places = untracked_commits.read_places(project) or {}
     if {PARKED, RETURNED, BEHIND}.isdisjoint(places.values()):
         return
     known = entries(repository)
@@ -303,13 +303,13 @@ def prune(repository: "Repository") -> None:
     """Drop the entries of commits that git has; none where git cannot be asked."""
     with suppress(GitFailure):
         for id in _held(repository, entries(repository)):
-            untracked.remove(repository.project, id)
+            untracked_commits.remove(repository.project, id)
 
 
 def kept(repository: "Repository") -> set[ObjectId]:
     """What the staging store has to keep for the sake of these commits."""
     project = repository.project
-    given_up = (untracked.read(project, id) for id in untracked.discarded(project))
+    given_up = (untracked_commits.read(project, id) for id in untracked_commits.discarded(project))
     known = [*entries(repository).values(), *(entry for entry in given_up if entry)]
     kept = {id for entry in known for id in entry.objects}
     return kept.union(map(repository.replaced.current, kept))

@@ -13,11 +13,11 @@ from ctx import clock, locks
 from ctx.errors import CtxError, DeserializationFailed, ObjectNotFound, StoreTooLarge
 from ctx.ids import ObjectId
 from ctx.objects import codec, references, refs
-from ctx.objects.loose import LooseStore
-from ctx.objects.model import Commit, Tree, Typed
-from ctx.objects.replaced import pair_of
+from ctx.objects.loose_objects import LooseStore
+from ctx.objects.object_store import decode
+from ctx.objects.object_types import Commit, Tree, Typed
+from ctx.objects.replaced_objects import pair_of
 from ctx.objects.repository import Repository
-from ctx.objects.store import decode
 
 
 class ReadObject(NamedTuple):

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from ctx.ids import ObjectId
-from ctx.objects.model import WorkCommit
-from ctx.objects.store import Reader, read_typed
+from ctx.objects.object_store import Reader, read_typed
+from ctx.objects.object_types import WorkCommit
 
 
 class WorkStep(NamedTuple):

@@ -10,18 +10,18 @@ from ctx.code import file_selection
 from ctx.code.packages import cargo_metadata
 from ctx.code.packages.package_model import ManifestProblem
 from ctx.ids import ObjectId, SessionId
-from ctx.objects.model import (
+from ctx.objects.object_store import typed
+from ctx.objects.object_types import (
     CargoSnapshot,
     Edge,
     EdgeBatch,
     Endpoint,
     Evidence,
     EvidenceTool,
+    ResolvedDependency,
     StepKind,
 )
-from ctx.objects.model import Package as KeptPackage
-from ctx.objects.model import PackageDependency as KeptDependency
-from ctx.objects.store import typed
+from ctx.objects.object_types import Package as KeptPackage
 from ctx.project import staging, tool_snapshots
 from ctx.workspace import Workspace
 
@@ -123,7 +123,7 @@ def _own(snapshot: CargoSnapshot) -> list[KeptPackage]:
     return [package for package in snapshot.packages if package.manifest_path]
 
 
-def _needs_of_own(snapshot: CargoSnapshot) -> Iterator[KeptDependency]:
+def _needs_of_own(snapshot: CargoSnapshot) -> Iterator[ResolvedDependency]:
     own = {package.package_id for package in _own(snapshot)}
     return (need for need in snapshot.resolve if need.from_package_id in own)
 

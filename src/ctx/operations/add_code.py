@@ -20,9 +20,9 @@ from ctx.codebase import code_index
 from ctx.codebase.code_index import Codebase
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
-from ctx.objects.model import StepKind
+from ctx.objects.object_store import Object, typed
+from ctx.objects.object_types import StepKind
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, typed
 from ctx.project import staging, tool_snapshots
 from ctx.workspace import Workspace
 

@@ -15,7 +15,7 @@ from ctx.memory import model
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER
 from ctx.memory.model import Node, Redaction
-from ctx.objects import store
+from ctx.objects import object_store
 from ctx.operations.add_note import of_task_and_project
 from ctx.project import command_output as output
 from ctx.project import reported_diagnostics
@@ -93,7 +93,7 @@ def add_command(memory: Memory, options: Options) -> AddCommandResult:
         content = ended.headline
         if project:
             if clean.text:
-                kept = store.blob(f"{clean.text}\n".encode())
+                kept = object_store.blob(f"{clean.text}\n".encode())
                 change.objects.append(kept)
                 metadata["blob"] = blob = kept.id
             if report.tool:

@@ -10,9 +10,9 @@ from ctx.codebase.extraction_result import ExtractionResult
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
 from ctx.objects.commits import Head
-from ctx.objects.model import FileVersion, StepKind
+from ctx.objects.object_store import Object, blob, derived_id, typed
+from ctx.objects.object_types import FileVersion, StepKind
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, blob, derived_id, typed
 from ctx.objects.work_chain import WorkStep
 from ctx.project import staging
 from ctx.workspace import Workspace

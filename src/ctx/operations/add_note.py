@@ -9,7 +9,7 @@ from ctx.errors import ContentRefused
 from ctx.memory import model, pending
 from ctx.memory.graph import USER
 from ctx.memory.model import WORKING, Redaction
-from ctx.narrative import document_format, document_names, log_files, roles, streams
+from ctx.narrative import document_format, document_names, document_roles, log_files, streams
 from ctx.operations import document
 from ctx.operations.document import AddDocumentResult
 from ctx.redaction import redact
@@ -22,7 +22,7 @@ class Options(NamedTuple):
     text: str
     body: str = ""
     tags: Sequence[str] = ()
-    stream: str = roles.MAIN_STREAM
+    stream: str = document_roles.MAIN_STREAM
     everywhere: bool = False
     """Whether it belongs to no project, wherever it is said."""
 

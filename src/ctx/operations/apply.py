@@ -26,7 +26,7 @@ from ctx.context.contexts import ProjectStoreState
 from ctx.errors import ContentRefused, CtxError
 from ctx.hook_files import live, spool
 from ctx.hosts.events import Event
-from ctx.hosts.registry import FIRST, Hosts
+from ctx.hosts.host_registry import FIRST, Hosts
 from ctx.layout import Place
 from ctx.memory import event_log, pending, receipts
 from ctx.memory.receipts import HookReceipt, Receipt

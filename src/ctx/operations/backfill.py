@@ -24,8 +24,8 @@ from ctx.capture.session_state import Session
 from ctx.capture.steps import SAID
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
 from ctx.hook_files import live
-from ctx.hosts.adapter import Transcripts
-from ctx.hosts.registry import FIRST
+from ctx.hosts.host_adapter import Transcripts
+from ctx.hosts.host_registry import FIRST
 from ctx.layout import Place
 from ctx.memory.query import time_filters
 from ctx.operations import apply, learnings, worker_round

@@ -96,7 +96,7 @@ def code_history(
 
 
 def _touching(
-    connection: Connection, commits: list[commit_queries.IndexedCommit]
+    connection: Connection, commits: list[commit_queries.IndexedGitCommit]
 ) -> tuple[TouchingCommit, ...]:
     return tuple(
         TouchingCommit(
@@ -111,7 +111,7 @@ def _touching(
 
 def _commits(
     connection: Connection, codebase: Codebase, said: str, limit: int
-) -> tuple[str, list[commit_queries.IndexedCommit]]:
+) -> tuple[str, list[commit_queries.IndexedGitCommit]]:
     """What is meant by a path, from the root, and its commits. It need not be there any more."""
     root = codebase.place.root
     meant = [

@@ -11,8 +11,8 @@ from ctx.ids import ObjectId, SessionId, short
 from ctx.narrative import decisions_page, narrative_scan
 from ctx.narrative.narrative_snapshots import Skipped
 from ctx.objects import refs
-from ctx.objects.model import EdgeBatch
-from ctx.objects.store import read_typed
+from ctx.objects.object_store import read_typed
+from ctx.objects.object_types import EdgeBatch
 from ctx.objects.untracked_survey import thrown_away
 from ctx.operations import review
 from ctx.project import compaction

@@ -9,8 +9,8 @@ from ctx.ids import ObjectId, short
 from ctx.memory import history, lookups
 from ctx.memory.graph import Graph
 from ctx.memory.model import Edge, Node, View
-from ctx.objects.model import Commit
-from ctx.objects.store import read_typed
+from ctx.objects.object_store import read_typed
+from ctx.objects.object_types import Commit
 from ctx.project import graph_at_commit
 from ctx.workspace import Workspace
 

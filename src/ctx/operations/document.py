@@ -21,9 +21,9 @@ from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import (
     document_format,
     document_names,
+    document_roles,
     narrative_files,
     narrative_scan,
-    roles,
     streams,
 )
 from ctx.operations import relate
@@ -49,7 +49,7 @@ class Options(NamedTuple):
     tags: Sequence[str] = ()
     mentions: Sequence[str] = ()
     """Paths, names in the code, or ids of nodes."""
-    stream: str = roles.MAIN_STREAM
+    stream: str = document_roles.MAIN_STREAM
     everywhere: bool = False
     """Whether it belongs to no project, wherever it is said."""
 
@@ -272,7 +272,7 @@ def edited_by_people(memory: Memory, node: Node) -> NodeDocument | None:
     What is in the log is written once: a note that is changed is changed in memory alone.
     """
     path = file_of(node)
-    if path is None or memory.project_memory is None or roles.place(path).role == "log":
+    if path is None or memory.project_memory is None or document_roles.place(path).role == "log":
         return None
     folder = memory.project_memory.project.narrative
     seen = narrative_scan.read(folder, path)
@@ -344,7 +344,7 @@ def take_back(memory: Memory, change: Change, files: ExitStack) -> list[str]:
                 kept.append(shown_path(found.path))
             else:
                 text = redact(with_content(found.text, record.body["content"])).text
-                if roles.place(found.path).role == "decision":
+                if document_roles.place(found.path).role == "decision":
                     files.callback(project_decisions, memory)
                 files.enter_context(rewriting(found))(text)
     return kept

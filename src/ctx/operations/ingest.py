@@ -47,7 +47,7 @@ class IngestedFile(NamedTuple):
     """The node of what the file said before."""
 
 
-class RefusedFile(NamedTuple):
+class RefusedPage(NamedTuple):
     path: str
     reason: str
 
@@ -56,7 +56,7 @@ class IngestResult(NamedTuple):
     """The answer of `ctx ingest`."""
 
     files: tuple[IngestedFile, ...]
-    refused: tuple[RefusedFile, ...]
+    refused: tuple[RefusedPage, ...]
     redacted: tuple[Redaction, ...]
 
 
@@ -78,7 +78,7 @@ def ingest(memory: Memory, options: Options) -> IngestResult:
     found = [_read(path, limit, _place(memory, path)) for path in dict.fromkeys(paths)]
     if options.text is not None:
         found.append(_Page(options.name, options.text, len(options.text.encode("utf-8")), None))
-    refused = [each for each in found if isinstance(each, RefusedFile)]
+    refused = [each for each in found if isinstance(each, RefusedPage)]
     pages: dict[str, list[_Page]] = {}
     for page in found:
         if isinstance(page, _Page):
@@ -112,32 +112,32 @@ def _place(memory: Memory, path: str) -> _Place:
     return _Place(path, USER)
 
 
-def _read(path: str, limit: int, place: _Place) -> _Page | RefusedFile:
+def _read(path: str, limit: int, place: _Place) -> _Page | RefusedPage:
     """A file's text, or why it is none."""
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
-        return RefusedFile(place.name, "its name is not UTF-8")
+        return RefusedPage(place.name, "its name is not UTF-8")
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            return RefusedFile(place.name, "it is a folder")
+            return RefusedPage(place.name, "it is a folder")
         if not stat.S_ISREG(status.st_mode):
-            return RefusedFile(place.name, "it is not a plain file")
+            return RefusedPage(place.name, "it is not a plain file")
         if status.st_size > limit:
             most = f"{limit:,} bytes (ingestion.max_file_bytes)"
-            return RefusedFile(
+            return RefusedPage(
                 place.name, f"its {status.st_size:,} bytes are over the limit of {most}"
             )
         data = disk.read_plain(path, limit)
     except OSError as error:
-        return RefusedFile(place.name, f"it cannot be read: {error.strerror}")
+        return RefusedPage(place.name, f"it cannot be read: {error.strerror}")
     if b"\0" in data:
-        return RefusedFile(place.name, "it is binary")
+        return RefusedPage(place.name, "it is binary")
     try:
         return _Page(place.name, data.decode("utf-8-sig"), len(data), place.scope)
     except UnicodeDecodeError:
-        return RefusedFile(place.name, "it is not UTF-8 text")
+        return RefusedPage(place.name, "it is not UTF-8 text")
 
 
 class _FileIntake:
@@ -148,7 +148,7 @@ class _FileIntake:
         self._summary = summary
         self._evidence = evidence
         self.kept: list[IngestedFile] = []
-        self.refused: list[RefusedFile] = []
+        self.refused: list[RefusedPage] = []
         self.redacted: list[Redaction] = []
 
     def take(self, change: Change, page: _Page) -> None:
@@ -156,7 +156,7 @@ class _FileIntake:
             content = redact(model.content(page.text))
         except ContentRefused as error:
             reason = error.message[:1].lower() + error.message[1:].rstrip(".")
-            self.refused.append(RefusedFile(page.path, reason))
+            self.refused.append(RefusedPage(page.path, reason))
             return
         self.kept.append(self._keep(change, page, content.text))
         self.redacted += [Redaction(page.path, each.rule, each.line) for each in content.findings]

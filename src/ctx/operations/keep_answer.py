@@ -16,14 +16,14 @@ from ctx.codebase.code_names import CodeNames
 from ctx.errors import AmbiguousId, ContentRefused
 from ctx.ids import NodeId, ObjectId
 from ctx.llm import answer_parts
-from ctx.llm.answer_parts import CodeBlock, NameMention
+from ctx.llm.answer_parts import AnswerMention, CodeBlock
 from ctx.llm.protocol import Stop, Usage
 from ctx.memory import lookups, model
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence, Node, Redaction
-from ctx.narrative import document_names, log_files, roles, streams
-from ctx.objects import store
-from ctx.objects.model import StepKind
+from ctx.narrative import document_names, document_roles, log_files, streams
+from ctx.objects import object_store
+from ctx.objects.object_types import StepKind
 from ctx.operations import document
 from ctx.operations.add_note import of_task_and_project
 from ctx.project import anchors
@@ -152,7 +152,9 @@ def write_to_log(memory: Memory, kept: KeptAnswer) -> str | None:
     if memory.project_memory is None:
         return None
     at = clock.now_ms()
-    path = document_names.log_path(at, within=streams.folder_of(roles.MAIN_STREAM, memory.session))
+    path = document_names.log_path(
+        at, within=streams.folder_of(document_roles.MAIN_STREAM, memory.session)
+    )
     said = log_files.note(kept.node.content, at, memory.who.author, memory.session, [TAG])
     with document.new_files(memory) as create:
         create(path, document.fitting(redact(said).text))
@@ -166,7 +168,7 @@ def _sound(text: str) -> str:
 
 def _blob(change: Change, text: str) -> ObjectId:
     """Put the answer beside the records of a change."""
-    kept = store.blob(f"{text}\n".encode())
+    kept = object_store.blob(f"{text}\n".encode())
     change.objects.append(kept)
     change.kind = change.kind or StepKind.NOTE
     return kept.id
@@ -220,7 +222,7 @@ def _link(
 
 
 def _spoken_of(
-    memory: Memory, spoken: Sequence[NameMention], files: Sequence[str]
+    memory: Memory, spoken: Sequence[AnswerMention], files: Sequence[str]
 ) -> Iterator[tuple[Anchor, int]]:
     """What there is of the things that words may name, each once, and in which line."""
     if memory.project is None:

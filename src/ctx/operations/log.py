@@ -8,10 +8,10 @@ from ctx.errors import CtxError, UsageError
 from ctx.ids import ObjectId, SessionId
 from ctx.memory import history
 from ctx.memory.history import IndexedCommit
-from ctx.objects import model as objects
+from ctx.objects import object_types as objects
 from ctx.objects import trees
+from ctx.objects.object_store import read_typed
 from ctx.objects.repository import Repository
-from ctx.objects.store import read_typed
 from ctx.project import changelog, staging, tool_snapshots
 from ctx.workspace import Workspace
 

@@ -13,8 +13,8 @@ from ctx.ids import NodeId, ObjectId, SessionId
 from ctx.memory import model
 from ctx.memory.changes import Change
 from ctx.memory.model import Redaction
-from ctx.objects.model import StepKind
-from ctx.objects.store import blob
+from ctx.objects.object_store import blob
+from ctx.objects.object_types import StepKind
 from ctx.operations import add_command, add_note, compact, keep_answer, relate
 from ctx.operations.add_file import KnownFiles, rules_of, secret_in, version_of
 from ctx.operations.compact import CompactResult

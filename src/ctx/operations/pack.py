@@ -18,7 +18,14 @@ from ctx.memory.query import execute
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.filters import PathFilter, TagFilter, TypeFilter
 from ctx.memory.query.query_parser import And, Expression, Not, Or, Query, parse
-from ctx.memory.receipts import LeftOutChunk, PackedChunk, PackReceipt, Reason, Receipt, ReceiptItem
+from ctx.memory.receipts import (
+    PackedChunk,
+    PackReceipt,
+    Reason,
+    Receipt,
+    ReceiptItem,
+    ReceiptOmission,
+)
 from ctx.operations.compose import VisibleNodes, scope_of
 from ctx.packs import pack_pipeline
 from ctx.packs.chunks import NarrativeSection
@@ -332,7 +339,7 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
             for chunk in built.retrieved
         ),
         tuple(
-            LeftOutChunk(
+            ReceiptOmission(
                 told[each.title], each.tokens, round(each.relevance_score, _PLACES), each.reason
             )
             for each in built.left_out

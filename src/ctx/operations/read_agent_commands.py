@@ -13,8 +13,8 @@ from ctx import clock
 from ctx.agent_commands import command_parser as grammar
 from ctx.agent_commands.command_parser import Command, CommandProblem
 from ctx.hook_files import spool
-from ctx.hosts.adapter import Host
 from ctx.hosts.events import Event
+from ctx.hosts.host_adapter import Host
 from ctx.hosts.transcripts import Message, Turn, has_final, storable
 from ctx.memory import idempotency_keys
 from ctx.memory.idempotency_keys import Claim

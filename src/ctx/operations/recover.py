@@ -13,9 +13,9 @@ from ctx.errors import RefNotFound, UsageError
 from ctx.ids import SessionId, session_id, short
 from ctx.narrative import narrative_files
 from ctx.objects import local_state, refs, untracked_survey
-from ctx.objects.model import WorkCommit
+from ctx.objects.object_store import read_typed
+from ctx.objects.object_types import WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.store import read_typed
 from ctx.project import broken_chains, compaction, current_session, staging, staging_chains
 from ctx.project.broken_chains import RepairedChain
 from ctx.project.recover_commits import RecoveredCommit, recover_commits, recover_discarded

@@ -11,7 +11,7 @@ from ctx.memory import pending
 from ctx.memory.graph import PROJECT
 from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, memory_stats
 from ctx.objects import local_state, untracked_survey
-from ctx.objects.untracked import HERE, PARKED
+from ctx.objects.untracked_commits import HERE, PARKED
 from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, Untracked
 from ctx.operations import health
 from ctx.operations.health import Health

@@ -18,9 +18,9 @@ from ctx.exchange.foreign import go_ctx
 from ctx.hook_files import hook_log, spool
 from ctx.memory import records, stats, user_store
 from ctx.memory.migrations import MIGRATIONS
-from ctx.objects.model import Commit
+from ctx.objects.object_store import read_typed
+from ctx.objects.object_types import Commit
 from ctx.objects.repository import Repository
-from ctx.objects.store import read_typed
 from ctx.operations import store_backups
 from ctx.operations.capture_status import capture_stops
 from ctx.project import trust_check, trust_list

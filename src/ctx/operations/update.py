@@ -7,7 +7,7 @@ from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node, Redaction
-from ctx.narrative import roles
+from ctx.narrative import document_roles
 from ctx.operations.document import NodeDocument
 from ctx.redaction import redact
 from ctx.workspace import Memory
@@ -101,7 +101,7 @@ def _update_document(
     assert memory.project_memory is not None
     # Where the document was empty, there may be no record that says that it is not any more.
     memory.project_memory.close()
-    if roles.place(found.path).role == "decision":
+    if document_roles.place(found.path).role == "decision":
         document.project_decisions(memory)
     graph = memory.graph
     secrets = [Redaction("content", each.rule, each.line) for each in wanted.findings]

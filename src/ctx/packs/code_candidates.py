@@ -153,7 +153,7 @@ class CodeCandidates:
         # If memory led to an item, it would only return what memory says about it.
         own = [(item, each) for item, each in self._scored.items() if not each.via]
         for item, each in own[:_ANCHORED]:
-            found.setdefault(("file", each.candidate.seen.file.path), each.score)
+            found.setdefault(("file", each.candidate.searched.file.path), each.score)
             inside = self._code.within([item])[:_MOST_INSIDE] if each.is_whole else [item]
             for one in inside:
                 found.setdefault(("item", self._name(one)), each.score)
@@ -166,7 +166,9 @@ class CodeCandidates:
         shares = self._held_together(looked_at)
         best = max((self._worth(file) * shares[file.id] for file in looked_at), default=0.0) or 1.0
         scale = self._scale(found) / best
-        scored = [self._scored_one(each, scale * shares[each.seen.file.id], led) for each in found]
+        scored = [
+            self._scored_one(each, scale * shares[each.searched.file.id], led) for each in found
+        ]
         scored = [each for each in scored if each.score > 0]
         scored.sort(key=lambda each: (-each.score, each.candidate.id))
         # What the task names may score higher than any search result.
@@ -180,7 +182,7 @@ class CodeCandidates:
     def _scored_one(
         self, candidate: ItemCandidate, scale: float, led: Mapping[int, MemoryPointer]
     ) -> _Scored:
-        file = candidate.seen.file
+        file = candidate.searched.file
         shown = self._shown_with(candidate)
         by_fit = _FILE_ALONE + (1 - _FILE_ALONE) * candidate.fit
         factor = self._worth(file) / file.score * scale * by_fit if file.score else 0.0
@@ -205,7 +207,7 @@ class CodeCandidates:
         if candidate.row is not None:
             return [candidate.id]
         wanted = self._sought.named
-        file_id = candidate.seen.file.id
+        file_id = candidate.searched.file.id
         return [candidate.id, *(item for item in wanted if file_of(item) == file_id)]
 
     def _worth(self, file: RankedFile) -> float:
@@ -240,7 +242,7 @@ class CodeCandidates:
         covered: dict[str, set[str]] = {}
         best = {file.path for file in self.files[:3]}
         for each in found:
-            path = each.seen.file.path
+            path = each.searched.file.path
             if path in best:
                 covered.setdefault(path, set(terms.extract(path))).update(each.covered)
         most = max(
@@ -282,9 +284,9 @@ class CodeCandidates:
             self._config.min_confidence,
         )
         found = expand.in_code(self._code, starts, limits)
-        by_id = {each.id: each for each in found.found}
+        by_id = {each.id: each for each in found.items}
         least = budget.THRESHOLD * max(starts.values(), default=0.0)
-        worth = [each for each in found.found if each.score >= least][: self._most_parts]
+        worth = [each for each in found.items if each.score >= least][: self._most_parts]
         located = {each.id: each for each in self._code.located(each.id for each in worth)}
         shown = {file_of(item) for item, each in self._scored.items() if each.is_whole}
         self._names.update((there.id, there.name) for there in located.values())

@@ -48,7 +48,7 @@ class ReachedItem(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    found: tuple[ReachedItem, ...]
+    items: tuple[ReachedItem, ...]
     """The best first, without the starting items."""
     condensed: bool
     """Whether cycles were collapsed."""
@@ -214,7 +214,7 @@ def _in_tests(code: Code, items: Collection[int]) -> set[int]:
 # Memory
 
 
-class ReachedNode(NamedTuple):
+class ExpandedNode(NamedTuple):
     """A node that was reached through the graph of memory."""
 
     id: NodeId
@@ -247,7 +247,7 @@ def in_memory(
     starts: Mapping[NodeId, float],
     limits: ExpansionLimits,
     in_sight: InSight | None = None,
-) -> list[ReachedNode]:
+) -> list[ExpandedNode]:
     """What the edges of memory reach in both directions, the best first.
 
     Hidden nodes are neither reached nor passed through: a connection would reveal them too.
@@ -256,17 +256,17 @@ def in_memory(
     if not types or not limits.depth or not limits.most or not starts:
         return []
     scores = dict(starts)
-    found: dict[NodeId, ReachedNode] = {}
+    found: dict[NodeId, ExpandedNode] = {}
     ring = list(starts)
     for depth in range(1, limits.depth + 1):
-        new: dict[NodeId, ReachedNode] = {}
+        new: dict[NodeId, ExpandedNode] = {}
         for here in ring:
             for step in walk.related(graphs, [here], 1, edge_types=types, limit=_MOST_NEIGHBOURS):
                 score = scores[here] * _MEMORY.get(step.type, _OTHERS)
                 known = scores.get(step.id, new[step.id].score if step.id in new else 0.0)
                 if step.previous is not None and score > max(known, _LEAST):
                     label = step.type if step.outward else f"<{step.type}"
-                    new[step.id] = ReachedNode(step.id, score, depth, label, here)
+                    new[step.id] = ExpandedNode(step.id, score, depth, label, here)
         if in_sight is not None:
             seen = in_sight(new)
             new = {node_id: each for node_id, each in new.items() if node_id in seen}

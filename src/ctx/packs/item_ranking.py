@@ -102,7 +102,7 @@ class SearchedFile(NamedTuple):
 class ItemCandidate(NamedTuple):
     """A part of a file that may be shown. Its text is not made yet."""
 
-    seen: SearchedFile
+    searched: SearchedFile
     row: RankedRow | None
     """None: the whole file."""
     fit: float
@@ -112,7 +112,7 @@ class ItemCandidate(NamedTuple):
 
     @property
     def id(self) -> int:
-        return self.row.id if self.row else item_id(self.seen.file.id, 0)
+        return self.row.id if self.row else item_id(self.searched.file.id, 0)
 
 
 class _Words(dict[str, tuple[str, ...]]):
@@ -348,7 +348,7 @@ def _chosen(
 
 def candidate_part(candidate: ItemCandidate, sought: ItemQuery) -> FilePart:
     """The text of a candidate."""
-    seen, row = candidate.seen, candidate.row
+    seen, row = candidate.searched, candidate.row
     text = seen.text
     first, last = (row.line, row.end_line) if row else (1, len(text.lines))
     matters = {

@@ -250,15 +250,15 @@ def _answered(found: RankedNode) -> float:
 
 
 def _way(
-    step: expand.ReachedNode,
-    by_id: Mapping[NodeId, expand.ReachedNode],
+    step: expand.ExpandedNode,
+    by_id: Mapping[NodeId, expand.ExpandedNode],
     nodes: Mapping[NodeId, Node],
 ) -> tuple[str, ...]:
     def called(node_id: NodeId) -> str:
         return _called(nodes[node_id]) if node_id in nodes else node_id
 
     way = [called(step.id)]
-    at: expand.ReachedNode | None = step
+    at: expand.ExpandedNode | None = step
     while at is not None and len(way) < 20:
         way[:0] = [called(at.previous), at.label]
         at = by_id.get(at.previous)

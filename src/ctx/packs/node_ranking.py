@@ -94,7 +94,7 @@ def _speaks_for_itself(found: RankedNode) -> bool:
 class _NodeQuery(NamedTuple):
     """A question, prepared for comparison with texts."""
 
-    said: Mapping[str, float]
+    weights: Mapping[str, float]
     """The weight of each term in the question."""
     worth: Mapping[str, float]
     """The same, multiplied by how rare the terms are in the stores."""
@@ -215,10 +215,11 @@ def _compared(asked: _NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _Nod
     beginnings = {node_id: words[:_BEGINNING] for node_id, words in split.items()}
     # A term that is rare in texts may be common in their beginnings.
     having = Counter(
-        term for words in beginnings.values() for term in asked.said.keys() & set(words)
+        term for words in beginnings.values() for term in asked.weights.keys() & set(words)
     )
     worth = {
-        term: weight * _rarity(having[term], len(beginnings)) for term, weight in asked.said.items()
+        term: weight * _rarity(having[term], len(beginnings))
+        for term, weight in asked.weights.items()
     }
     first = _scores(worth, beginnings)
     return {

@@ -31,7 +31,7 @@ class NamedSeeds(NamedTuple):
 
     items: dict[int, float]
     """The confidence that each is meant, up to 1."""
-    found: tuple[LocatedItem, ...]
+    in_order: tuple[LocatedItem, ...]
     """The same items in the order in which they are named."""
     files: tuple[str, ...]
 

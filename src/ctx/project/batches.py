@@ -15,8 +15,8 @@ from ctx import clock
 from ctx.ids import ObjectId, Ulid
 from ctx.memory import records, valid_records
 from ctx.memory.records import Record
-from ctx.objects.model import RecordBatch
-from ctx.objects.store import Object, Reader, read_typed, typed
+from ctx.objects.object_store import Object, Reader, read_typed, typed
+from ctx.objects.object_types import RecordBatch
 
 _CENTURY_MS = 100 * 365 * 86_400_000
 _LONGEST_NAME = 500

@@ -14,9 +14,9 @@ from ctx import clock
 from ctx.errors import CtxError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.objects import commits, references, refs, work_chain
-from ctx.objects.model import Commit, NarrativeRef, WorkCommit
+from ctx.objects.object_store import Object, decode, read_typed, typed
+from ctx.objects.object_types import Commit, NarrativeRef, WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, decode, read_typed, typed
 from ctx.objects.work_chain import WorkStep
 
 

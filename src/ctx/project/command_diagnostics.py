@@ -19,8 +19,8 @@ from ctx.code.diagnostics.diagnostic_model import ToolDiagnostic, ToolReport, To
 from ctx.ids import NodeId, ObjectId
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence
-from ctx.objects import model, store
-from ctx.objects.store import Object
+from ctx.objects import object_store, object_types
+from ctx.objects.object_store import Object
 from ctx.project import anchors
 
 MOST_ANCHORS = 10
@@ -66,13 +66,13 @@ def placed(report: ToolReport, project: DiagnosedProject) -> ToolReport:
     """The report with paths relative to the project's root."""
     paths = _Paths(project)
 
-    def seen(span: ToolSpan) -> ToolSpan:
+    def relative(span: ToolSpan) -> ToolSpan:
         return span._replace(path=paths.shown(span.path), label=project.shared(span.label))
 
     every = [
         each._replace(
             message=project.shared(each.message),
-            spans=tuple(map(seen, each.spans)),
+            spans=tuple(map(relative, each.spans)),
             test=project.shared(each.test),
         )
         for each in report.diagnostics
@@ -86,14 +86,14 @@ def snapshot(report: ToolReport, project: DiagnosedProject) -> DiagnosticsObject
     paths = _Paths(project._replace(folder=project.root))
 
     def kept(text: str) -> ObjectId:
-        blob = store.blob(text.encode())
+        blob = object_store.blob(text.encode())
         blobs[blob.id] = blob
         return blob.id
 
     chosen = sorted(report.diagnostics, key=lambda each: each.severity != "error")[:MOST_KEPT]
     found = [
-        model.Diagnostic(
-            model.Severity(each.severity),
+        object_types.Diagnostic(
+            object_types.Severity(each.severity),
             kept(each.message),
             each.code,
             tuple(_span(span, project, paths) for span in each.spans if paths.is_here(span.path)),
@@ -101,8 +101,8 @@ def snapshot(report: ToolReport, project: DiagnosedProject) -> DiagnosticsObject
         )
         for each in chosen
     ]
-    made = model.DiagnosticsSnapshot(report.tool, clock.now_s(), tuple(found))
-    return DiagnosticsObjects(store.typed(made), tuple(blobs.values()))
+    made = object_types.DiagnosticsSnapshot(report.tool, clock.now_s(), tuple(found))
+    return DiagnosticsObjects(object_store.typed(made), tuple(blobs.values()))
 
 
 def relate(
@@ -148,10 +148,10 @@ def _related(found: ToolDiagnostic) -> Iterator[str]:
             yield f"{span.place}: {span.label}"
 
 
-def _span(span: ToolSpan, project: DiagnosedProject, paths: "_Paths") -> model.Span:
+def _span(span: ToolSpan, project: DiagnosedProject, paths: "_Paths") -> object_types.Span:
     first, last = paths.bytes_of_lines(span)
-    return model.Span(
-        store.derived_id("file", project.repo_id, span.path),
+    return object_types.Span(
+        object_store.derived_id("file", project.repo_id, span.path),
         first,
         last,
         None,
@@ -203,13 +203,13 @@ class _Paths:
     def shown(self, path: str) -> str:
         """A path from the project's root; of a path outside of it, only the end."""
         if path not in self._known:
-            self._known[path] = self._found(path) if len(self._known) < _MOST_LOOKED_AT else None
+            self._known[path] = self._locate(path) if len(self._known) < _MOST_LOOKED_AT else None
         return self._known[path] or self._meant(path)
 
     def is_here(self, path: str) -> bool:
         return self.shown(path) == path and self._known[path] is not None
 
-    def _found(self, path: str) -> str | None:
+    def _locate(self, path: str) -> str | None:
         if not path or "\0" in path or path.startswith(("<", _ELSEWHERE)):
             return None
         try:

@@ -13,9 +13,9 @@ from ctx import clock
 from ctx.memory import model
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
-from ctx.objects.model import Edge, EdgeBatch, Endpoint, Evidence, EvidenceTool, StepKind
+from ctx.objects.object_store import Object, decode, typed
+from ctx.objects.object_types import Edge, EdgeBatch, Endpoint, Evidence, EvidenceTool, StepKind
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, decode, typed
 from ctx.objects.work_chain import WorkStep
 from ctx.project import staging
 

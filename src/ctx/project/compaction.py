@@ -27,9 +27,9 @@ from ctx.narrative import (
 )
 from ctx.objects import codec, commits, gc, refs, trees
 from ctx.objects.commits import Head
-from ctx.objects.model import Commit, NarrativeRef, RecordBatch
+from ctx.objects.object_store import DAMAGE, Object, decode, typed
+from ctx.objects.object_types import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
-from ctx.objects.store import DAMAGE, Object, decode, typed
 from ctx.objects.work_chain import WorkStep
 from ctx.project import (
     batches,

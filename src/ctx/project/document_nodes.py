@@ -18,7 +18,7 @@ from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model, records
 from ctx.memory.records import Record
-from ctx.narrative import document_format, narrative_scan, narrative_snapshots, roles
+from ctx.narrative import document_format, document_roles, narrative_scan, narrative_snapshots
 from ctx.project import anchors
 from ctx.project.project_index import IndexedDocument
 from ctx.project.project_index_state import Fingerprint
@@ -59,7 +59,7 @@ def understood(
     `is_there` returns whether a document exists.
     """
     node_id = owner(connection, path)
-    if node_id is None and roles.place(path).role not in _TYPES:
+    if node_id is None and document_roles.place(path).role not in _TYPES:
         return IndexedDocument(seen, (), node_id, narrative_snapshots.kept_of(data).content.id)
     claimed = None if node_id else _claimed(connection, path, data, is_there)
     said = list(_Saying(path, node_id, claimed).records(_parsed(data)))
@@ -121,7 +121,7 @@ class _Saying:
     def __init__(self, path: str, node_id: NodeId | None, claimed: NodeId | None) -> None:
         self._path = path
         self._is_recorded = node_id is not None
-        self._type = _TYPES.get(roles.place(path).role, "observation")
+        self._type = _TYPES.get(document_roles.place(path).role, "observation")
         self._node_id = node_id or claimed or ids.anchor_id(self._type, path)
         self._count = 0
 

@@ -15,8 +15,8 @@ from ctx.memory import records
 from ctx.memory.materialise import materialise_all
 from ctx.memory.records import Record
 from ctx.objects import commits
-from ctx.objects.model import Commit, RecordBatch
-from ctx.objects.store import DAMAGE, decode, read_typed
+from ctx.objects.object_store import DAMAGE, decode, read_typed
+from ctx.objects.object_types import Commit, RecordBatch
 from ctx.project import index_batches, project_index_state
 from ctx.project.index_batches import BatchOwner
 from ctx.project.project_index_state import ProjectState

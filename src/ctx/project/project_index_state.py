@@ -15,7 +15,7 @@ from ctx import disk
 from ctx.errors import DeserializationFailed
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import Project
-from ctx.objects import refs, untracked
+from ctx.objects import refs, untracked_commits
 from ctx.objects.refs import Refs
 
 APPLICATION_ID = int.from_bytes(b"ctxp", "big")
@@ -53,7 +53,9 @@ def state(project: Project) -> ProjectState:
         for name in pointers.names()
         if (session := refs.session_of(name)) and (tip := _tip(pointers, name))
     ]
-    return ProjectState(tuple(untracked.current_heads(project)), tuple(chains), replaced(project))
+    return ProjectState(
+        tuple(untracked_commits.current_heads(project)), tuple(chains), replaced(project)
+    )
 
 
 def replaced(project: Project) -> str:

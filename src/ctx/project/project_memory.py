@@ -20,9 +20,9 @@ from ctx.ids import ObjectId, SessionId, Ulid
 from ctx.layout import Project
 from ctx.memory.graph import PROJECT, Graph
 from ctx.narrative import narrative_scan
-from ctx.objects import untracked, untracked_survey
-from ctx.objects.model import StepKind
-from ctx.objects.store import Kind
+from ctx.objects import untracked_commits, untracked_survey
+from ctx.objects.object_store import Kind
+from ctx.objects.object_types import StepKind
 from ctx.project import project_index_state
 from ctx.project.project_index_state import Fingerprint
 from ctx.project.trust_check import Verdict
@@ -81,7 +81,7 @@ class ProjectMemory:
     def graph(self) -> Graph:
         """The current graph. Reading it writes nothing to the working tree."""
         if self._connection is None and not self.withheld and self._keeps_index:
-            if untracked.are_places_stale(self.project):
+            if untracked_commits.are_places_stale(self.project):
                 untracked_survey.refresh(self.repository)
             seen = self._documents()
             now = project_index_state.state(self.project)

@@ -13,11 +13,11 @@ from ctx import git
 from ctx.errors import CtxError, ObjectNotFound, RefNotFound
 from ctx.ids import ObjectId
 from ctx.narrative import decisions_page, narrative_files
-from ctx.objects import commits, untracked, untracked_survey
-from ctx.objects.model import Commit
+from ctx.objects import commits, untracked_commits, untracked_survey
+from ctx.objects.object_store import read_typed
+from ctx.objects.object_types import Commit
 from ctx.objects.repository import Repository
-from ctx.objects.store import read_typed
-from ctx.objects.untracked import Entry
+from ctx.objects.untracked_commits import Entry
 from ctx.objects.untracked_survey import THROWN_AWAY
 
 _TOGETHER = 100
@@ -53,18 +53,18 @@ def recover_commits(repository: Repository, *, dry_run: bool) -> list[RecoveredC
 def recover_discarded(repository: Repository, prefix: str, *, dry_run: bool) -> RecoveredCommit:
     """Restore a commit that was discarded."""
     project = repository.project
-    matching = [id for id in untracked.discarded(project) if id.startswith(prefix)]
-    entry = untracked.read(project, matching[0]) if len(matching) == 1 else None
+    matching = [id for id in untracked_commits.discarded(project) if id.startswith(prefix)]
+    entry = untracked_commits.read(project, matching[0]) if len(matching) == 1 else None
     if entry is None:
         raise RefNotFound(
             f"No commit that was given up begins with {prefix}.",
             hint="`ctx gc` may have removed it.",
         )
     if not dry_run:
-        untracked.write(project, entry)
+        untracked_commits.write(project, entry)
     done = _recover(repository, [entry], dry_run=dry_run)
     if not dry_run:
-        untracked.remove_discarded(project, entry.commit)
+        untracked_commits.remove_discarded(project, entry.commit)
     return done
 
 
@@ -78,14 +78,14 @@ def discard_commit(repository: Repository, prefix: str, *, dry_run: bool) -> Ent
             f"{what} commits that are not in git begin with {prefix}.",
             hint="`ctx status` lists them.",
         )
-    if known[matching[0]].state == untracked.HERE:
+    if known[matching[0]].state == untracked_commits.HERE:
         raise RefNotFound(
             f"Commit {matching[0][:12]} is in use.",
             hint="Only what git threw away, or what is parked, can be given up.",
         )
     entry = untracked_survey.entries(repository)[matching[0]]
     if not dry_run:
-        untracked.discard(repository.project, entry.commit)
+        untracked_commits.discard(repository.project, entry.commit)
     return entry
 
 
@@ -112,7 +112,7 @@ def _recover(repository: Repository, line: Sequence[Entry], *, dry_run: bool) ->
         id
         for entry in reversed(line)
         for id in sorted(entry.objects, key=entry.commit.__eq__)
-        if not os.path.exists(untracked.committed(project, id))
+        if not os.path.exists(untracked_commits.committed(project, id))
     ]
     message = untracked_survey.message_of(repository, last.commit)
     found = RecoveredCommit(last.commit, message, len(line), len(missing), ())
@@ -133,7 +133,9 @@ def _recover(repository: Repository, line: Sequence[Entry], *, dry_run: bool) ->
     _write(repository, [last.commit])
     heads = repository.named_heads()
     for entry in line:
-        untracked.write(project, _adopted(repository, entry, {each.commit for each in line}, heads))
+        untracked_commits.write(
+            project, _adopted(repository, entry, {each.commit for each in line}, heads)
+        )
     named = {*heads, last.commit}
     overtaken = named.difference(commits.newest(repository.objects, named))
     repository.heads.advance(last.commit, overtaken)

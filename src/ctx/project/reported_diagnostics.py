@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ctx.ids import ObjectId
 from ctx.memory.records import Record
 from ctx.objects import references
-from ctx.objects.model import DiagnosticsSnapshot
-from ctx.objects.store import Reader, decode
+from ctx.objects.object_store import Reader, decode
+from ctx.objects.object_types import DiagnosticsSnapshot
 
 NAMED_BY = "diagnostics"
 """The field of an observation's metadata."""

@@ -13,9 +13,9 @@ from ctx import clock, redaction
 from ctx.errors import CtxError, UsageError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.objects import commits, refs, trees, work_chain
-from ctx.objects.model import FileVersion, NarrativeRef, StepKind, WorkCommit
+from ctx.objects.object_store import Object, decode, read_typed, typed
+from ctx.objects.object_types import FileVersion, NarrativeRef, StepKind, WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, decode, read_typed, typed
 from ctx.objects.work_chain import WorkStep
 
 

@@ -9,9 +9,9 @@ from ctx.hook_files import live
 from ctx.ids import ObjectId, SessionId
 from ctx.memory.records import Record, as_json
 from ctx.objects import commits, refs, work_chain
-from ctx.objects.model import RecordBatch, StepKind, WorkCommit
+from ctx.objects.object_store import Kind, decode
+from ctx.objects.object_types import RecordBatch, StepKind, WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.store import Kind, decode
 from ctx.objects.work_chain import WorkStep
 from ctx.project import batches, staging, stale_sessions
 

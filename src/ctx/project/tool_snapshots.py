@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from ctx.ids import ObjectId
 from ctx.objects import commits, references, trees
-from ctx.objects.model import CargoSnapshot, Commit, EdgeBatch, StepKind, Tree
+from ctx.objects.object_store import decode
+from ctx.objects.object_types import CargoSnapshot, Commit, EdgeBatch, StepKind, Tree
 from ctx.objects.repository import Repository
-from ctx.objects.store import decode
 from ctx.objects.work_chain import WorkStep
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
 
-from ctx.redaction.randomness import is_placeholder, is_random
+from ctx.redaction.entropy import is_placeholder, is_random
 from ctx.redaction.scan_text import Page, Span
 
 RANK = 1

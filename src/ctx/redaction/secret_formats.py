@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.redaction.randomness import is_placeholder, is_varied, wordiness
+from ctx.redaction.entropy import is_placeholder, is_varied, wordiness
 from ctx.redaction.scan_text import Page, Span
 
 RANK = 0

@@ -88,7 +88,7 @@ class Entities(NamedTuple):
     """Innermost first, whatever order the language prints them in."""
 
 
-class _Found:
+class _EntityCollector:
     def __init__(self) -> None:
         self.paths: dict[str, None] = {}
         self.names: dict[str, None] = {}
@@ -103,7 +103,7 @@ def find(text: str) -> Entities:
     if len(text) > _LONGEST_TEXT:
         # The question is at one of the ends.
         text = f"{text[: _LONGEST_TEXT // 2]}\n{text[-_LONGEST_TEXT // 2 :]}"
-    found = _Found()
+    found = _EntityCollector()
     lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES // 2], *lines[-_MOST_LINES // 2 :]]
@@ -124,7 +124,7 @@ def find(text: str) -> Entities:
     )
 
 
-def _read_line(line: str, found: _Found) -> None:
+def _read_line(line: str, found: _EntityCollector) -> None:
     for marked in _QUOTED.finditer(line):
         inside = (marked[marked.lastindex or 1] or "").strip()
         if marked.lastindex == 1 and _is_identifier(bare := inside.removesuffix("()")):
@@ -140,7 +140,7 @@ def _read_line(line: str, found: _Found) -> None:
         _read_word(word, found)
 
 
-def _read_word(word: str, found: _Found) -> None:
+def _read_word(word: str, found: _EntityCollector) -> None:
     if "://" in word:
         return
     is_called = word.endswith("()")

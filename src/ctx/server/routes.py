@@ -60,21 +60,21 @@ class EventsAnswer(NamedTuple):
     total: int
 
 
-class Health(NamedTuple):
+class ServerHealth(NamedTuple):
     status: str
     """`ok`, or what is wrong with the store."""
     queue: "CaptureQueue"
 
 
-def health(request: RouteRequest) -> Health:
+def health(request: RouteRequest) -> ServerHealth:
     from ctx.operations import capture_queue
 
     try:
         with _user_memory(request) as memory:
-            return Health("ok", capture_queue.capture_queue(memory))
+            return ServerHealth("ok", capture_queue.capture_queue(memory))
     except CtxError as error:
         home = request.environment.user_store.home
-        return Health(error.message, capture_queue.without_store(home))
+        return ServerHealth(error.message, capture_queue.without_store(home))
 
 
 def context(request: RouteRequest) -> ContextAnswer:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agents.claude_code import child, clients
+from ctx.agents.claude_code import clients, program_runs
 from ctx.agents.claude_code.clients import Client
 
 
@@ -116,14 +116,14 @@ def test_programs_are_found_as_a_shell_finds_them(
     (tmp_path / "d" / "ctx").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     folders = ["", ".", "a", f"{tmp_path}/d", f"{tmp_path}/a", f"{tmp_path}/b:c", "/nowhere"]
-    assert list(child.found("ctx", folders)) == [first, second]
+    assert list(program_runs.programs("ctx", folders)) == [first, second]
 
 
 def test_what_takes_too_long_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     path = program(tmp_path / "slow", f"sleep 60 & echo $! $$ > {pids}", "wait")
     environment = {"PATH": "/usr/bin:/bin"}
-    assert child.run([path], environment, str(tmp_path), seconds=3) is None
+    assert program_runs.run([path], environment, str(tmp_path), seconds=3) is None
     running = [int(pid) for pid in pids.read_text().split()]
     assert len(running) == 2
     # Whoever is killed ends when its turn comes.
@@ -140,8 +140,8 @@ def test_it_is_waited_for_whoever_was_left_behind(tmp_path: Path) -> None:
     path = program(
         tmp_path / "quick", f'setsid python3 -c "{later}" > /dev/null 2>&1 < /dev/null &', "echo hi"
     )
-    ended = child.run([path], {"PATH": os.environ["PATH"]}, str(tmp_path), seconds=10)
-    assert ended == child.Ended(0, b"hi\n", b"")
+    ended = program_runs.run([path], {"PATH": os.environ["PATH"]}, str(tmp_path), seconds=10)
+    assert ended == program_runs.ProcessResult(0, b"hi\n", b"")
     assert done.exists()
 
 

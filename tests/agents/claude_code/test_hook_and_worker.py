@@ -375,10 +375,10 @@ def test_what_nobody_takes_in_is_said(hooks: Hooks) -> None:
 
 def test_a_hook_waits_for_nobody_whatever_it_asks() -> None:
     """The times that it waits for a worker are parts of those that it has."""
-    from ctx.agents.runtime import answers, applying
+    from ctx.agents.runtime import hook_answers, run_apply
 
-    assert answers._RELEVANT_S <= 0.1 < module.ANSWER_S
-    assert applying._ASKING_S + 2 <= module.WORK_S
+    assert hook_answers._RELEVANT_S <= 0.1 < module.ANSWER_S
+    assert run_apply._ASKING_S + 2 <= module.WORK_S
 
 
 def test_a_worker_cannot_be_started(alone: Hooks) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctx import clock
-from ctx.agents.registry import HOSTS
+from ctx.agents.known_hosts import HOSTS
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.capture import event_store
 from ctx.errors import ContentRefused

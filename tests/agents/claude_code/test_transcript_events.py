@@ -157,9 +157,9 @@ def test_a_queued_prompt_is_waited_for(transcript: Transcript) -> None:
     first = read(str(transcript.path), 0)
     assert told(first) == [("AssistantMessage", "", "Working on it.")]
     queue(transcript, "remove")
-    second = read(str(transcript.path), first.seen)
+    second = read(str(transcript.path), first.next_offset)
     assert told(second) == [("UserPromptSubmit", "", "Use tabs")]
-    assert second.seen == transcript.path.stat().st_size
+    assert second.next_offset == transcript.path.stat().st_size
 
 
 def test_older_shapes(transcript: Transcript) -> None:
@@ -214,12 +214,12 @@ def test_a_call_is_told_when_its_result_is_there(transcript: Transcript) -> None
     before = transcript.path.stat().st_size
     tool_use = transcript.call("Bash", {"command": "make"})
     found = read(str(transcript.path), 0)
-    assert (told(found), found.seen) == ([("AssistantMessage", "", "I begin.")], before)
+    assert (told(found), found.next_offset) == ([("AssistantMessage", "", "I begin.")], before)
 
     transcript.result(tool_use, "built")
-    found = read(str(transcript.path), found.seen)
+    found = read(str(transcript.path), found.next_offset)
     assert told(found) == [("PostToolUse", "Bash", "built")]
-    assert found.seen == transcript.path.stat().st_size
+    assert found.next_offset == transcript.path.stat().st_size
 
 
 def test_a_call_without_a_result_is_not_waited_for_when_work_goes_on(
@@ -227,11 +227,11 @@ def test_a_call_without_a_result_is_not_waited_for_when_work_goes_on(
 ) -> None:
     transcript.call("Bash", {"command": "make"})
     transcript.prompt("Go on.")
-    assert read(str(transcript.path), 0).seen == 0
+    assert read(str(transcript.path), 0).next_offset == 0
     transcript.say("I do.")
     found = read(str(transcript.path), 0)
     assert told(found) == [("UserPromptSubmit", "", "Go on."), ("AssistantMessage", "", "I do.")]
-    assert found.seen == transcript.path.stat().st_size
+    assert found.next_offset == transcript.path.stat().st_size
 
 
 def test_somebody_may_type_while_a_tool_runs(transcript: Transcript) -> None:
@@ -252,14 +252,14 @@ def test_half_a_line_is_read_when_it_is_whole(transcript: Transcript) -> None:
     for cut in range(size, len(whole) - 2, 7):
         transcript.path.write_bytes(whole[:cut])
         found = read(str(transcript.path), 0)
-        assert (told(found), found.seen) == ([("AssistantMessage", "", "First.")], size)
+        assert (told(found), found.next_offset) == ([("AssistantMessage", "", "First.")], size)
     transcript.path.write_bytes(whole[:-1])
     assert len(read(str(transcript.path), 0).events) == 2
 
 
 def test_a_file_that_was_written_anew_is_read_from_its_beginning(transcript: Transcript) -> None:
     transcript.say("A long sentence that is not there later on.")
-    seen = read(str(transcript.path), 0).seen
+    seen = read(str(transcript.path), 0).next_offset
     transcript.path.write_text("")
     transcript.say("New.")
     assert told(read(str(transcript.path), seen)) == [("AssistantMessage", "", "New.")]
@@ -294,7 +294,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     for path in (tmp_path / "none.jsonl", tmp_path, pipe):
         found = read(str(path), 7)
-        assert (found.events, found.seen) == ((), 7)
+        assert (found.events, found.next_offset) == ((), 7)
         assert found.problem.startswith("The transcript ")
 
 
@@ -317,7 +317,7 @@ def test_whatever_the_place_where_a_reading_ends_every_event_comes_once(
             before = start
             part = read(str(transcript.path), start, most=most)
             found |= {event.id: event for event in part.events}
-            start = part.seen
+            start = part.next_offset
         # A result may lie further away from its call than is read at once.
         ids = [event.id for event in whole if most > 1 or not event.tool]
         assert list(found) == ids
@@ -369,7 +369,7 @@ def test_any_file_can_be_read(lines: list[dict[str, Any] | bytes], start: int) -
         for begin in (0, start):
             found = read(str(path), begin)
             assert found == read(str(path), begin)
-            assert 0 <= found.seen <= max(len(data), begin)
+            assert 0 <= found.next_offset <= max(len(data), begin)
             for event in found.events:
                 assert event.id.split("-")[1] == "t"
                 assert len(event.id.split("-")[0]) == 13

@@ -16,7 +16,7 @@ from typing import Any
 from ctx import clock
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Event, Heading, Speaker
-from ctx.hosts.tool_calls import Call, Command, FileWrite, Outcome, UnknownTool, Written
+from ctx.hosts.tool_calls import Call, CommandCall, FileContents, FileWrite, Outcome, UnknownTool
 from ctx.hosts.transcripts import MOST_READ, Beginning, Message, TranscriptPart, Turn
 
 NAME = "scripted"
@@ -28,9 +28,11 @@ def _call(payload: Payload) -> Call | None:
     match payload.get("did"):
         case "shell":
             code = payload.get("code", 0)
-            return Command(payload["what"], Outcome(code == 0, code, payload.get("came", "")))
+            return CommandCall(payload["what"], Outcome(code == 0, code, payload.get("came", "")))
         case "edit":
-            return FileWrite(Written(payload.get("old"), payload.get("new", ""), is_whole=True))
+            return FileWrite(
+                FileContents(payload.get("old"), payload.get("new", ""), is_whole=True)
+            )
         case None:
             return None
         case _:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.agents.registry import HOSTS
+from ctx.agents.known_hosts import HOSTS
 from ctx.capture import pipeline, reconcile, session_state, steps
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
-from ctx.hosts.registry import Hosts
+from ctx.hosts.host_registry import Hosts
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.operations import apply, backfill

@@ -1,34 +1,34 @@
-"""Claude Code: its hooks, its settings, its skills and plugins.
+"""Claude Code: its hooks, settings, skills and plugins.
 
-    entry          the script that is registered: it starts a hook of `runtime`
-    lineage        which session goes on from which
+    entry              the registered script; it starts a hook of `runtime`
+    session_lineage    which session continues which
 
-    adapter            the host as the registry loads it
-    payloads           what it passes to hooks, as events
-    tools              what its tools are called for
-    file_edits         a file before and after it was written
-    transcript_files   where transcripts lie, and whose they are
-    transcript_events  what happened, out of a transcript
-    transcript_turns   what was said, out of a transcript
-    transcript_texts   what the agent read, out of a transcript
+    claude_adapter     the host adapter that the registry loads
+    payloads           turns hook payloads into events
+    tool_inputs        what its tools are called for
+    file_edits         a file before and after a write
+    transcript_files   where transcripts are, and to which session they belong
+    transcript_events  reads events from a transcript
+    transcript_turns   reads messages from a transcript
+    transcript_texts   reads from a transcript what the agent has read
 
-    clients        which clients are installed, and their versions
-    registration   which hooks are registered for them, as what command lines
-    jsonc          JSON with comments, and where everything in it stands
-    splice         putting an element into such a text, and taking it out
-    settings_file  settings.json, changed without touching anything but our hooks
-    foreign_file   a file of another program, replaced where it lies
-    child          a program that is run to see what it says
-    install        setting all of it up, and taking it out again
-    skill          the pages that tell Claude how to use its memory
-    plugin         the same as a plugin
-    projection     a block in AGENTS.md, for agents that have no hooks
-    events         which events a client knows, by its version
-    setup          what the doctor looks at
-    hook_checks    what the doctor says about hooks
-    doctor         whether all of it works
+    clients            installed clients and their versions
+    client_events      which events a client supports, by its version
+    registration       which hooks are registered, and their command lines
+    jsonc              JSON with comments; keeps the position of each value
+    json_splice        inserts elements into such a text and removes them
+    settings_file      edits settings.json and touches only our hooks
+    edited_file        a file of another program, edited in place
+    program_runs       runs a program with a time limit
+    install            installs and uninstalls all of this
+    skill              the pages that teach Claude to use its memory
+    plugin             the same as a plugin
+    projection         a block in AGENTS.md, for agents without hooks
+    setup              the state that the doctor checks
+    hook_checks        the doctor's checks of hooks
+    doctor             checks whether everything works
 
-The client's files are their owner's: what is put there can be told from everything else, and is
-taken out again without a trace. What events mean for memory is said by `operations`. Hooks load
-this file, so it holds nothing.
+The client's files belong to the user: everything that ctx writes there is recognizable and can be
+removed without a trace. `operations` decides what events mean for memory. Every hook loads this
+file, so it contains no code.
 """

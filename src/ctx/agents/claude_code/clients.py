@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.agents.claude_code import child
+from ctx.agents.claude_code import program_runs
 
 _VERSION = re.compile(r"(\d+\.\d+\.\d+\S*) \(Claude Code\)", re.ASCII)
 _VERSION_S = 3.0
@@ -41,12 +41,14 @@ def installed(
     """
     usual = [os.path.join(claude_folder, "local"), os.path.join(home, ".local", "bin")]
     found: dict[str, str] = {}
-    for program in child.found("claude", [*path.split(os.pathsep), *usual]):
+    for program in program_runs.programs("claude", [*path.split(os.pathsep), *usual]):
         found.setdefault(os.path.realpath(program), program)
-    return _asked(list(found.values()), path, home, tick) if found else ()
+    return _query_versions(list(found.values()), path, home, tick) if found else ()
 
 
-def _asked(programs: list[str], path: str, home: str, tick: clock.Tick) -> tuple[Client, ...]:
+def _query_versions(
+    programs: list[str], path: str, home: str, tick: clock.Tick
+) -> tuple[Client, ...]:
     """Ask all of them at once for their version: one that does not answer costs seconds."""
     with ThreadPoolExecutor(max_workers=len(programs)) as threads:
         answers = [threads.submit(_version, program, path, home) for program in programs]
@@ -63,7 +65,7 @@ def _version(program: str, path: str, home: str) -> str | None:
         # Some make their folder on the way, even if only asked for this.
         with TemporaryDirectory(prefix="ctx-client-", ignore_cleanup_errors=True) as folder:
             variables = {"PATH": path, "HOME": home, "CLAUDE_CONFIG_DIR": folder, **_QUIET}
-            ended = child.run(words, variables, folder, seconds=_VERSION_S)
+            ended = program_runs.run(words, variables, folder, seconds=_VERSION_S)
     except OSError:
         # It may be made for another kind of machine.
         return None

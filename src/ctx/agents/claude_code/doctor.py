@@ -58,7 +58,9 @@ def _clients(setup: Setup) -> Iterator[DoctorCheck]:
 
 def _path(setup: Setup) -> Iterator[DoctorCheck]:
     program = install.program_on_path(setup.variables)
-    yield DoctorCheck("PATH", "warning" if program.advice else "ok", program.seen, program.advice)
+    yield DoctorCheck(
+        "PATH", "warning" if program.advice else "ok", program.summary, program.advice
+    )
 
 
 def _skill(setup: Setup) -> Iterator[DoctorCheck]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx.capture.written_lines import MOST
-from ctx.hosts.tool_calls import Written
+from ctx.hosts.tool_calls import FileContents
 
 TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 KEPT = "written"
@@ -42,7 +42,7 @@ def path_of(payload: Mapping[str, Any]) -> str:
     return ""
 
 
-def written(payload: Mapping[str, Any]) -> Written | None:
+def written(payload: Mapping[str, Any]) -> FileContents | None:
     """What became of a file; None where the client does not say it in any way that we know."""
     given, response = _object(payload.get("tool_input")), _object(response_of(payload))
     if isinstance(kept := response.get(KEPT), Mapping):
@@ -62,28 +62,30 @@ def written(payload: Mapping[str, Any]) -> Written | None:
         whole = _bounded(before, after, is_whole=True)
         if whole.is_whole:
             return whole
-    pieces = Written(
+    pieces = FileContents(
         "\n".join(old for old, _, _ in edits), "\n".join(new for _, new, _ in edits), False
     )
     return _bounded(*pieces[:2], is_whole=False)
 
 
-def as_kept(found: Written) -> dict[str, Any]:
+def as_kept(found: FileContents) -> dict[str, Any]:
     return {"before": found.before, "after": found.after, "whole": found.is_whole}
 
 
-def _kept(told: Mapping[str, Any]) -> Written | None:
+def _kept(told: Mapping[str, Any]) -> FileContents | None:
     before, after = told.get("before"), told.get("after")
     if not isinstance(after, str):
         return None
-    return Written(before if isinstance(before, str) else None, after, told.get("whole") is True)
+    return FileContents(
+        before if isinstance(before, str) else None, after, told.get("whole") is True
+    )
 
 
-def _bounded(before: str | None, after: str, *, is_whole: bool) -> Written:
+def _bounded(before: str | None, after: str, *, is_whole: bool) -> FileContents:
     """What is too large to look at counts in pieces of which the ends are missing."""
     if max(len(before or ""), len(after)) <= MOST:
-        return Written(before, after, is_whole)
-    return Written(None if before is None else before[:MOST], after[:MOST], False)
+        return FileContents(before, after, is_whole)
+    return FileContents(None if before is None else before[:MOST], after[:MOST], False)
 
 
 def _edits(given: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Edit]:

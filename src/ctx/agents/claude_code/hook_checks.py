@@ -6,11 +6,11 @@ What is only unusual is a warning; what keeps memory from working is a problem.
 
 from collections.abc import Iterator, Mapping
 
-from ctx.agents.claude_code import events, install, registration
+from ctx.agents.claude_code import client_events, install, registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.claude_code.settings_file import Named
-from ctx.agents.claude_code.setup import Settings, Setup
+from ctx.agents.claude_code.settings_file import NamedEvent
+from ctx.agents.claude_code.setup import ClientSettings, Setup
 from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.sqlite.connection import shown
 
@@ -37,11 +37,11 @@ def readable(setup: Setup) -> Iterator[DoctorCheck]:
             yield DoctorCheck("client settings", "problem", seen, advice)
 
 
-def _spoiling(setup: Setup, file: Settings) -> Iterator[tuple[Named, Client]]:
+def _spoiling(setup: Setup, file: ClientSettings) -> Iterator[tuple[NamedEvent, Client]]:
     """Events for which a client drops all hooks of a file, whoever has put them in."""
     for event in file.events:
         for client in setup.clients:
-            if client.version and events.spoils_hooks(event.event, client.version):
+            if client.version and client_events.spoils_hooks(event.event, client.version):
                 yield event, client
                 break
 
@@ -80,18 +80,18 @@ def _wanted(setup: Setup) -> Mapping[str, Group]:
     return registration.project_entries() if shared and not setup.user.hooks else setup.wanted
 
 
-def _installed(setup: Setup) -> tuple[Settings, ...]:
+def _installed(setup: Setup) -> tuple[ClientSettings, ...]:
     """The files that `ctx install` changes."""
     return setup.files[:2]
 
 
-def _by_install(setup: Setup, file: Settings, does: str) -> str:
+def _by_install(setup: Setup, file: ClientSettings, does: str) -> str:
     if file is setup.user:
         return setup.by_install(does)
     return f"`ctx install --project` {does}."
 
 
-def _in_file(setup: Setup, file: Settings) -> Iterator[DoctorCheck]:
+def _in_file(setup: Setup, file: ClientSettings) -> Iterator[DoctorCheck]:
     """What is not as this ctx would write it."""
     where = shown(file.path)
     entries = setup.wanted if file is setup.user else registration.project_entries()
@@ -114,7 +114,7 @@ def _in_file(setup: Setup, file: Settings) -> Iterator[DoctorCheck]:
         yield DoctorCheck("hooks", "warning", seen, advice)
 
 
-def _differs(file: Settings, entries: Mapping[str, Group]) -> bool:
+def _differs(file: ClientSettings, entries: Mapping[str, Group]) -> bool:
     """Whether a hook is not as it should be, is there twice, or only a part of it is there."""
     standing = [(hook.event, hook.hook) for hook in file.hooks]
     events_there = {hook.event for hook in file.hooks}

@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple
 
 import ctx
 from ctx import __version__, clock, disk
-from ctx.agents.claude_code import child, foreign_file, registration, settings_file, skill
-from ctx.agents.claude_code.foreign_file import Change
+from ctx.agents.claude_code import edited_file, program_runs, registration, settings_file, skill
+from ctx.agents.claude_code.edited_file import FileChange
 from ctx.agents.claude_code.registration import Group
 from ctx.errors import HookFailed, PathRefused
 from ctx.hook_files.spool import EVENTS
@@ -42,7 +42,7 @@ _TAKE_OUT_BY_HAND = (
 _NOT_FOR_A_TRIAL = ("CTX_", "CLAUDE")
 
 
-class Place(NamedTuple):
+class InstallTarget(NamedTuple):
     """Whose settings are changed: a user's, or those of a project."""
 
     level: Literal["user", "project"]
@@ -62,10 +62,10 @@ class Place(NamedTuple):
     @property
     def mode(self) -> int:
         """Of files that are made: those of a project are for everybody who works there."""
-        return foreign_file.shared_mode() if self.level == "project" else disk.FILE_MODE
+        return edited_file.shared_mode() if self.level == "project" else disk.FILE_MODE
 
 
-class Part(NamedTuple):
+class InstalledPart(NamedTuple):
     """One thing that was set up or taken out."""
 
     what: Literal["store", "skill", "hooks", "plugin", "projection", "git hook"]
@@ -73,18 +73,18 @@ class Part(NamedTuple):
     state: State
 
 
-def user_place(claude_folder: str, ctx_home: str) -> Place:
+def user_place(claude_folder: str, ctx_home: str) -> InstallTarget:
     name = os.path.basename(claude_folder)
     # There may be several, each with settings of its own.
     backup = "settings.json" if name == ".claude" else _backup_of(claude_folder, name)
-    return Place("user", claude_folder, os.path.join(ctx_home, "backups", backup))
+    return InstallTarget("user", claude_folder, os.path.join(ctx_home, "backups", backup))
 
 
-def project_place(root: str, ctx_home: str) -> Place:
+def project_place(root: str, ctx_home: str) -> InstallTarget:
     """The settings of a project. A link in a clone may lead anywhere, so it is not followed."""
     folder = os.path.join(root, ".claude")
     backup = _backup_of(root, os.path.basename(root))
-    place = Place("project", folder, os.path.join(ctx_home, "backups", backup))
+    place = InstallTarget("project", folder, os.path.join(ctx_home, "backups", backup))
     for path in (place.settings, place.skill):
         real = os.path.realpath(path)
         if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
@@ -104,38 +104,38 @@ def _backup_of(folder: str, name: str) -> str:
 # Putting in
 
 
-def planned_skill(place: Place) -> Part:
-    return Part("skill", place.skill, skill.planned(place.skill))
+def planned_skill(place: InstallTarget) -> InstalledPart:
+    return InstalledPart("skill", place.skill, skill.planned(place.skill))
 
 
-def write_skill(place: Place) -> Part:
-    return Part("skill", place.skill, skill.write(place.skill, mode=place.mode))
+def write_skill(place: InstallTarget) -> InstalledPart:
+    return InstalledPart("skill", place.skill, skill.write(place.skill, mode=place.mode))
 
 
-def planned_hooks(place: Place, entries: Mapping[str, Group]) -> Change:
+def planned_hooks(place: InstallTarget, entries: Mapping[str, Group]) -> FileChange:
     """What registering these hooks would change; SettingsUnreadable where it cannot be done."""
-    return foreign_file.planned(place.settings, _with(entries), by_hand=_ADD_BY_HAND)
+    return edited_file.planned(place.settings, _with(entries), by_hand=_ADD_BY_HAND)
 
 
-def register(place: Place, entries: Mapping[str, Group]) -> Change:
-    return foreign_file.change(
+def register(place: InstallTarget, entries: Mapping[str, Group]) -> FileChange:
+    return edited_file.change(
         place.settings, _with(entries), place.backup, by_hand=_ADD_BY_HAND, mode=place.mode
     )
 
 
-def _with(entries: Mapping[str, Group]) -> foreign_file.Edit:
+def _with(entries: Mapping[str, Group]) -> edited_file.Edit:
     return lambda text: settings_file.with_hooks(text, entries, registration.is_ours)
 
 
-def hooks_part(change: Change) -> Part:
+def hooks_part(change: FileChange) -> InstalledPart:
     """What registering has made of the settings, in a word."""
     if not change.is_one:
-        return Part("hooks", change.path, "current")
+        return InstalledPart("hooks", change.path, "current")
     known = settings_file.registered(change.before or "", registration.is_ours)
-    return Part("hooks", change.path, "updated" if known else "added")
+    return InstalledPart("hooks", change.path, "updated" if known else "added")
 
 
-def narrowed(change: Change) -> Iterator[str]:
+def narrowed(change: FileChange) -> Iterator[str]:
     """What to know of hooks of ours under a matcher that somebody has given them."""
     for hook in settings_file.registered(change.after or "", registration.is_ours):
         if hook.is_narrowed:
@@ -145,7 +145,7 @@ def narrowed(change: Change) -> Iterator[str]:
             )
 
 
-def unmanaged(change: Change, advice: str) -> Iterator[str]:
+def unmanaged(change: FileChange, advice: str) -> Iterator[str]:
     """What to know of hooks that run ctx and are not as we write them: they are left alone."""
     others = settings_file.unmanaged(
         change.after or "", registration.is_ours, registration.mentions
@@ -161,27 +161,27 @@ def unmanaged(change: Change, advice: str) -> Iterator[str]:
 # Taking out
 
 
-def planned_removal_of_skill(place: Place, *, force: bool) -> Part:
+def planned_removal_of_skill(place: InstallTarget, *, force: bool) -> InstalledPart:
     if not os.path.lexists(os.path.join(place.skill, "SKILL.md")):
-        return Part("skill", place.skill, "missing")
+        return InstalledPart("skill", place.skill, "missing")
     kept = skill.edited(place.skill) and not force
-    return Part("skill", place.skill, "kept" if kept else "removed")
+    return InstalledPart("skill", place.skill, "kept" if kept else "removed")
 
 
-def remove_skill(place: Place, *, force: bool) -> Part:
-    return Part("skill", place.skill, skill.remove(place.skill, force=force))
+def remove_skill(place: InstallTarget, *, force: bool) -> InstalledPart:
+    return InstalledPart("skill", place.skill, skill.remove(place.skill, force=force))
 
 
-def planned_removal_of_hooks(place: Place) -> Change:
-    return foreign_file.planned(place.settings, _without, by_hand=_TAKE_OUT_BY_HAND)
+def planned_removal_of_hooks(place: InstallTarget) -> FileChange:
+    return edited_file.planned(place.settings, _without, by_hand=_TAKE_OUT_BY_HAND)
 
 
-def unregister(place: Place) -> Change:
+def unregister(place: InstallTarget) -> FileChange:
     """Take our hooks out of the settings; a file that was made for them goes too."""
-    return foreign_file.change(place.settings, _without, place.backup, by_hand=_TAKE_OUT_BY_HAND)
+    return edited_file.change(place.settings, _without, place.backup, by_hand=_TAKE_OUT_BY_HAND)
 
 
-def remove_folder(place: Place) -> None:
+def remove_folder(place: InstallTarget) -> None:
     """Remove the client's folder, if nothing is left in it."""
     with suppress(OSError):
         os.rmdir(place.folder)
@@ -197,14 +197,14 @@ def _without(text: str | None) -> str | None:
 class Program(NamedTuple):
     """Which `ctx` a shell finds: a project's hooks run it, and so do the plugin's and Claude."""
 
-    seen: str
+    summary: str
     advice: str
     """What to do; empty where it is this ctx, or one of the same version."""
 
 
 def program_on_path(variables: Mapping[str, str]) -> Program:
     ours = os.path.dirname(registration.interpreter())
-    first = next(child.found("ctx", variables.get("PATH", "").split(os.pathsep)), None)
+    first = next(program_runs.programs("ctx", variables.get("PATH", "").split(os.pathsep)), None)
     if first is None:
         return Program("`ctx` is not on the PATH.", f"Put {shown(ours)} on it.")
     if os.path.dirname(os.path.realpath(first)) == os.path.realpath(ours):
@@ -220,7 +220,7 @@ def program_on_path(variables: Mapping[str, str]) -> Program:
 
 def _version_of(program: str, variables: Mapping[str, str]) -> str:
     try:
-        ended = child.run([program, "--version"], variables, os.sep, seconds=_VERSION_S)
+        ended = program_runs.run([program, "--version"], variables, os.sep, seconds=_VERSION_S)
     except OSError:
         return ""
     return ended.out.decode("utf-8", "replace").strip() if ended else ""
@@ -238,7 +238,7 @@ def compile_bytecode() -> None:
     package = os.path.dirname(os.path.abspath(ctx.__file__))
     words = [registration.interpreter(), "-I", "-S", "-m", "compileall", "-q", package]
     with suppress(OSError):
-        child.run(words, {}, os.sep, seconds=_COMPILING_S)
+        program_runs.run(words, {}, os.sep, seconds=_COMPILING_S)
 
 
 def try_hooks(entries: Mapping[str, Group], environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -282,7 +282,7 @@ def _trial(command: str, word: str, environment: Mapping[str, str], folder: str)
     # than a hook may, and works all the same.
     variables = {**inherited, "CTX_HOME": home, "CTX_WORKER_AUTOSTART": "0", "CTX_PATIENCE": "99"}
     seconds = _TRIAL_S * clock.patience
-    ended = child.run(words, variables, project, seconds=seconds, said=said)
+    ended = program_runs.run(words, variables, project, seconds=seconds, said=said)
     if ended is None:
         return f"it takes longer than {seconds:.0f} s."
     has_run = bool(ended.out) or set(os.listdir(home)) != before
@@ -307,7 +307,7 @@ def _event(word: str, folder: str) -> dict[str, Any]:
     }
 
 
-def _problem(ended: child.Ended, *, has_run: bool) -> str:
+def _problem(ended: program_runs.ProcessResult, *, has_run: bool) -> str:
     complaint = " ".join(ended.err.decode("utf-8", "replace").split())[-300:]
     if ended.code:
         return f"it ends with exit code {ended.code}. {complaint}".rstrip()

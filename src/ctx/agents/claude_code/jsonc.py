@@ -56,7 +56,7 @@ class Element(NamedTuple):
         return self.value.end
 
 
-class Document(NamedTuple):
+class JsoncDocument(NamedTuple):
     root: Value
     not_json: int | None
     """Where the first comment or trailing comma stands: plain JSON has none."""
@@ -64,13 +64,13 @@ class Document(NamedTuple):
 
 # Who changes a file asks several things about the same text, which may be long.
 @lru_cache(maxsize=2)
-def parse(text: str) -> Document:
+def parse(text: str) -> JsoncDocument:
     """Read a document. SettingsUnreadable names the line and column where it breaks."""
     reader = _Reader(text)
     root = reader.value(0)
     if reader.skip() != len(text):
         raise wrong(text, reader.position, "nothing should follow here")
-    return Document(root, min(reader.not_json, default=None))
+    return JsoncDocument(root, min(reader.not_json, default=None))
 
 
 def member_at(text: str, start: int) -> Value:

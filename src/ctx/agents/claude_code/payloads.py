@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from ctx import ids
-from ctx.agents.claude_code import file_edits, tools
+from ctx.agents.claude_code import file_edits, tool_inputs
 from ctx.capture import injected_text, private_text, secret_files
 from ctx.capture.steps import SAID
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
-from ctx.hosts.tool_calls import Written
+from ctx.hosts.tool_calls import FileContents
 
 NAME = "claude-code"
 
 _PROMPT = "UserPromptSubmit"
-_TOOL_EVENTS = ("PostToolUse", tools.FAILURE)
+_TOOL_EVENTS = ("PostToolUse", tool_inputs.FAILURE)
 _SAYING = ("Stop", SAID, "SubagentStop")
 _READ_FIELDS = ("filePath", "numLines", "startLine", "totalLines")
 # Of an event that is left out, what its session is known by.
@@ -80,7 +80,7 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         speaker,
         agent=agent if isinstance(agent, str) else "",
         path=file_edits.path_of(payload),
-        call=tools.call_of(name, tool or "", payload) if is_call else None,
+        call=tool_inputs.call_of(name, tool or "", payload) if is_call else None,
         transcript=_plain(payload, "transcript_path"),
         branch=_plain(payload, "gitBranch"),
         continues=source in ("resume", "compact"),
@@ -102,7 +102,7 @@ def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[st
         return {**slim, "tool_response": {"file": kept}}
     if tool in file_edits.TOOLS and (found := file_edits.written(payload)):
         if secret_files.is_secret_file(path):
-            found = Written(None, "", False)
+            found = FileContents(None, "", False)
         name = "notebook_path" if tool == "NotebookEdit" else "file_path"
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
         response = {file_edits.KEPT: file_edits.as_kept(found)}

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from ctx import __version__, disk
-from ctx.agents.claude_code import foreign_file, registration, skill
+from ctx.agents.claude_code import edited_file, registration, skill
 from ctx.errors import PathRefused
 
 NAME = "ctx"
@@ -70,12 +70,12 @@ def write(folder: str) -> tuple[str, ...]:
     """Make the plugin, or bring it up to date; the paths of what was written."""
     written = planned(folder)
     # It is for others too, or it could not be shared.
-    mode = foreign_file.shared_mode()
+    mode = edited_file.shared_mode()
     with disk.explained("writing the plugin"):
         for name, text in files().items():
             path = os.path.join(folder, name)
             if path in written and not name.startswith(_SKILL):
-                foreign_file.put(path, text.encode(), mode)
+                edited_file.put(path, text.encode(), mode)
         # It keeps what somebody has changed.
         skill.write(os.path.join(folder, _SKILL), mode=mode)
     return written

@@ -20,9 +20,9 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ctx.agents.claude_code import jsonc, splice
+from ctx.agents.claude_code import json_splice, jsonc
+from ctx.agents.claude_code.json_splice import Style
 from ctx.agents.claude_code.jsonc import Element, Value
-from ctx.agents.claude_code.splice import Style
 
 IsOurs = Callable[[str], bool]
 """Tells our command lines from those of others."""
@@ -50,7 +50,7 @@ class Registered(NamedTuple):
         return self.matcher not in FOR_ALL and self.event not in WITHOUT_MATCHER
 
 
-class Named(NamedTuple):
+class NamedEvent(NamedTuple):
     """An event for which a file of settings has hooks."""
 
     event: str
@@ -68,7 +68,7 @@ class Unmanaged(NamedTuple):
     """What it runs."""
 
 
-class _Found(NamedTuple):
+class _HookEntry(NamedTuple):
     """A hook: the elements that lead to it, from the value of `hooks` on."""
 
     event: Element
@@ -100,12 +100,12 @@ def unmanaged(text: str, is_ours: IsOurs, mentions: IsOurs) -> tuple[Unmanaged, 
     return tuple(others)
 
 
-def named_events(text: str) -> Iterator[Named]:
+def named_events(text: str) -> Iterator[NamedEvent]:
     """Every event that has hooks in the text, ours and those of others."""
     hooks = jsonc.last(jsonc.parse(text).root, "hooks")
     if hooks is not None and isinstance(hooks.value.plain, dict):
         for event in hooks.value.elements:
-            yield Named(event.key, jsonc.place(text, event.start))
+            yield NamedEvent(event.key, jsonc.place(text, event.start))
 
 
 def unreadable(text: str) -> str:
@@ -136,16 +136,16 @@ def with_hooks(text: str | None, entries: Mapping[str, Mapping[str, Any]], is_ou
     commands = [hook["command"] for group in entries.values() for hook in group["hooks"]]
     assert all(map(is_ours, commands)), "what is put in could not be found again"
     if text is None or jsonc.is_blank(text):
-        style = splice.style_of(text or "", None)
+        style = json_splice.style_of(text or "", None)
         whole = style.lines(as_settings(entries), "") + style.line_end
         return whole if text is None else text + style.line_end + whole
     root = jsonc.parse(text).root
-    style = splice.style_of(text, root)
+    style = json_splice.style_of(text, root)
     if not isinstance(root.plain, dict):
         raise jsonc.wrong(text, root.start, "the settings should be an object, { … }")
     member = jsonc.last(root, "hooks")
     if member is None:
-        return splice.inserted(
+        return json_splice.inserted(
             text, root, style, style.member("hooks", as_settings(entries)["hooks"])
         )
     hooks = member.value
@@ -189,7 +189,7 @@ def _without_ours_in(text: str, member: Element, is_ours: IsOurs) -> str | None:
         if left is None:
             root = jsonc.parse(text).root
             [member] = [each for each in root.elements if each.start == member.start]
-            left = splice.taken_out(text, [(root, member)])
+            left = json_splice.taken_out(text, [(root, member)])
             return _without_root(text, root) if left is None else left
         text, hooks = left, jsonc.member_at(left, hooks.start)
     return text
@@ -223,7 +223,7 @@ def _with_these(
     text: str,
     hooks: Value,
     style: Style,
-    present: list[_Found],
+    present: list[_HookEntry],
     wanted: list[Mapping[str, Any]],
 ) -> str:
     """The text with one of an event's hooks changed, put in or taken out, if that is needed."""
@@ -237,11 +237,13 @@ def _with_these(
     ]
     if missing and surplus:
         old = surplus[0].hook
-        shown = style.lines(missing[0], splice.indent_at(text, old.start))
+        shown = style.lines(missing[0], json_splice.indent_at(text, old.start))
         return text[: old.start] + shown + text[old.end :]
     if missing:
         beside = _list_of(present[-1])
-        return splice.inserted(text, beside, style, lambda indent: style.lines(missing[0], indent))
+        return json_splice.inserted(
+            text, beside, style, lambda indent: style.lines(missing[0], indent)
+        )
     return _without_one_of_several(text, hooks, surplus[-1]) if surplus else text
 
 
@@ -249,26 +251,28 @@ def _with_group(text: str, hooks: Value, style: Style, event: str, group: Mappin
     """The text with a matcher group for an event, and with what must hold it."""
     groups = jsonc.last(hooks, event)
     if groups is None:
-        return splice.inserted(text, hooks, style, style.member(event, [group]))
+        return json_splice.inserted(text, hooks, style, style.member(event, [group]))
     if not isinstance(groups.value.plain, list):
         raise jsonc.wrong(text, groups.value.start, f"{event} should be a list, [ … ]")
-    return splice.inserted(text, groups.value, style, lambda indent: style.lines(group, indent))
+    return json_splice.inserted(
+        text, groups.value, style, lambda indent: style.lines(group, indent)
+    )
 
 
-def _hooks(text: str) -> Iterator[_Found]:
+def _hooks(text: str) -> Iterator[_HookEntry]:
     """All hooks that the client would run, whosever they are."""
     member = None if jsonc.is_blank(text) else jsonc.last(jsonc.parse(text).root, "hooks")
     return iter(()) if member is None else _in(member.value, everywhere=False)
 
 
-def _ours(hooks: Value, is_ours: IsOurs, *, everywhere: bool = False) -> Iterator[_Found]:
+def _ours(hooks: Value, is_ours: IsOurs, *, everywhere: bool = False) -> Iterator[_HookEntry]:
     """Our hooks in the order of the text."""
     for found in _in(hooks, everywhere=everywhere):
         if _is_our_hook(found.hook.value.plain, is_ours):
             yield found
 
 
-def _in(hooks: Value, *, everywhere: bool) -> Iterator[_Found]:
+def _in(hooks: Value, *, everywhere: bool) -> Iterator[_HookEntry]:
     """The hooks that a value of `hooks` holds.
 
     `everywhere`: also those in a member that counts for nothing, because another one with the
@@ -278,7 +282,7 @@ def _in(hooks: Value, *, everywhere: bool) -> Iterator[_Found]:
         for group in _items(event.value):
             for siblings in _members(group.value, everywhere=everywhere):
                 for hook in _items(siblings.value) if siblings.key == "hooks" else ():
-                    yield _Found(event, group, hook)
+                    yield _HookEntry(event, group, hook)
 
 
 def _is_our_hook(hook: Any, is_ours: IsOurs) -> bool:
@@ -306,13 +310,13 @@ def _items(holder: Value) -> tuple[Element, ...]:
     return holder.elements if isinstance(holder.plain, list) else ()
 
 
-def _without_one_of_several(text: str, hooks: Value, found: _Found) -> str:
+def _without_one_of_several(text: str, hooks: Value, found: _HookEntry) -> str:
     left = _without(text, hooks, found)
     assert left is not None
     return left
 
 
-def _without(text: str, hooks: Value, found: _Found) -> str | None:
+def _without(text: str, hooks: Value, found: _HookEntry) -> str | None:
     """The text without one of our hooks, and without what only held it. None: all of `hooks`."""
     holders = [
         (_list_of(found), found.hook),
@@ -322,10 +326,10 @@ def _without(text: str, hooks: Value, found: _Found) -> str | None:
     # A group that holds nothing but this hook goes as a whole.
     if len(holders[0][0].elements) == 1:
         del holders[0]
-    return splice.taken_out(text, holders)
+    return json_splice.taken_out(text, holders)
 
 
-def _list_of(found: _Found) -> Value:
+def _list_of(found: _HookEntry) -> Value:
     """The list that a hook stands in, beside others of its group."""
     lists = (member.value for member in found.group.value.elements)
     return next(each for each in lists if found.hook in each.elements)
@@ -338,4 +342,4 @@ def _without_root(text: str, root: Value) -> str | None:
         return f"{before}{text[root.start]}{text[root.end - 1]}{behind}"
     if before in ("", jsonc.BYTE_ORDER_MARK):
         return None
-    return before.removesuffix(splice.line_end_of(text))
+    return before.removesuffix(json_splice.line_end_of(text))

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ctx import disk, layout
-from ctx.agents.claude_code import foreign_file, jsonc, registration, settings_file
+from ctx.agents.claude_code import edited_file, jsonc, registration, settings_file
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.claude_code.settings_file import Named, Registered, Unmanaged
+from ctx.agents.claude_code.settings_file import NamedEvent, Registered, Unmanaged
 from ctx.config.resolve import survey
 from ctx.errors import CtxError
 from ctx.operations.store_checks import is_in_the_way, nearest_folder
@@ -17,7 +17,7 @@ from ctx.sqlite.connection import shown
 from ctx.workspace import Environment
 
 
-class Settings(NamedTuple):
+class ClientSettings(NamedTuple):
     """A file of the client's settings, as far as it can be read."""
 
     path: str
@@ -25,7 +25,7 @@ class Settings(NamedTuple):
     """Ours, as `ctx install` puts them in."""
     unmanaged: tuple[Unmanaged, ...] = ()
     """Hooks that run ctx in another form."""
-    events: tuple[Named, ...] = ()
+    events: tuple[NamedEvent, ...] = ()
     """All that it names, ours and those of others."""
     plain: Mapping[str, Any] = {}
     problem: str = ""
@@ -65,11 +65,11 @@ class Setup:
         return os.path.join(place.folder, ".claude")
 
     @cached_property
-    def user(self) -> Settings:
+    def user(self) -> ClientSettings:
         return _read(os.path.join(self.claude_folder, "settings.json"))
 
     @cached_property
-    def project(self) -> Settings:
+    def project(self) -> ClientSettings:
         return _read(os.path.join(self.project_folder, "settings.json"))
 
     @cached_property
@@ -78,7 +78,7 @@ class Setup:
         return os.path.realpath(self.project_folder) != os.path.realpath(self.claude_folder)
 
     @cached_property
-    def files(self) -> tuple[Settings, ...]:
+    def files(self) -> tuple[ClientSettings, ...]:
         """All that the client reads here, one behind the other."""
         if not self.is_project:
             return (self.user,)
@@ -113,12 +113,12 @@ class Setup:
         return f"`ctx install` {does}."
 
 
-def _read(path: str) -> Settings:
+def _read(path: str) -> ClientSettings:
     try:
         with disk.explained("reading it"):
-            text = foreign_file.read(path)
+            text = edited_file.read(path)
         if text is None or jsonc.is_blank(text):
-            return Settings(path)
+            return ClientSettings(path)
         document = jsonc.parse(text)
         hooks = settings_file.registered(text, registration.is_ours)
         others = settings_file.unmanaged(text, registration.is_ours, registration.mentions)
@@ -128,18 +128,18 @@ def _read(path: str) -> Settings:
     plain = document.root.plain
     if not isinstance(plain, dict):
         problem = f"{shown(path)} is not an object."
-        return Settings(path, problem=problem, advice=_MEND, is_broken=True)
+        return ClientSettings(path, problem=problem, advice=_MEND, is_broken=True)
     named = tuple(settings_file.named_events(text))
     problem = f"{shown(path)}, {reason}." if reason else ""
-    return Settings(path, hooks, others, named, plain, problem, _MEND if reason else "")
+    return ClientSettings(path, hooks, others, named, plain, problem, _MEND if reason else "")
 
 
 _MEND = "Mend the file: as it is, the client takes no hooks from it."
 
 
-def _broken(path: str, error: CtxError) -> Settings:
+def _broken(path: str, error: CtxError) -> ClientSettings:
     where = "" if shown(path) in error.message else f"{shown(path)}, "
     advice = error.hint if error.hint and error.hint != error.default_hint else _MEND
     if os.path.islink(path) and not os.path.exists(path):
         advice = "Put a plain file in the place of the link."
-    return Settings(path, problem=where + error.message, advice=advice, is_broken=True)
+    return ClientSettings(path, problem=where + error.message, advice=advice, is_broken=True)

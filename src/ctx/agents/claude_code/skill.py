@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Literal
 
 from ctx import __version__, disk, interrupts
-from ctx.agents.claude_code import foreign_file
+from ctx.agents.claude_code import edited_file
 from ctx.errors import PathRefused
 from ctx.sqlite.connection import shown
 
@@ -62,7 +62,7 @@ def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "upd
             if name in present and not _is_unchanged(present[name]):
                 os.rename(path, _free_name(path))
             # Where the user keeps our page elsewhere and has put a link here, the link stays.
-            foreign_file.put(os.path.realpath(path), text, mode)
+            edited_file.put(os.path.realpath(path), text, mode)
         for name in _gone_pages(folder):
             disk.discard(os.path.join(folder, name))
         disk.sync_folder(folder)

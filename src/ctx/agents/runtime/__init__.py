@@ -1,14 +1,14 @@
-"""The hook process: what it does whichever agent calls it, with the standard library alone.
+"""The hook process. It works the same for every agent and uses only the standard library.
 
-    hook             one run of a hook: it keeps what the agent's client reports, and its own time
-    answers          the answers of the hooks that have one
-    session_context  the context that a session is given when it starts
-    waiting          what waits for a session, taken once
-    given            receipts of what sessions were given
-    notices          what a person reads when a session starts
-    applying         starting the process that does what an agent asked for
-    asking           asking the worker over its socket
-    store            the store as a hook opens it
+    hook             one run of a hook: stores the event and enforces the time limit
+    hook_answers     the answers to hooks that need one
+    session_context  the context that a session gets at start
+    pending_results  results that wait for a session; each is delivered once
+    hook_receipts    receipts of what sessions were given
+    notices          messages to the user at session start
+    run_apply        runs an agent's commands, in the worker or in a process of its own
+    worker_request   requests to the worker over its socket
+    hook_store       the store as a hook opens it
 
-Hooks load this file, so it holds nothing.
+Every hook loads this file, so it contains no code.
 """

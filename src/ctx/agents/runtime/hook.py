@@ -1,12 +1,12 @@
-"""What a hook process does: it keeps what the client says, answers, and never gets in the way.
+"""One run of a hook: it stores the client's event, answers it, and never blocks the client.
 
-Most events need no answer. Their bytes go into the spool as they came, and that is all: no JSON is
-parsed, and nothing is loaded but this module and `hook_files.spool`. SessionStart, UserPromptSubmit
-and PreCompact, and a Stop after which something is to be done, are answered by `answers`. After
-each event the worker is woken, or started where there is none.
+Most events need no answer. Their bytes are written to the spool unchanged: no JSON is parsed, and
+only this module and `hook_files.spool` are loaded. `hook_answers` answers SessionStart,
+UserPromptSubmit, PreCompact, and a Stop that contains commands. After each event the hook wakes the
+worker, or starts one.
 
-Whatever happens, the process ends with 0 and with nothing or one JSON object on stdout, within a
-time that it keeps itself. What went wrong is a line in `CTX_HOME/hook.log`.
+Whatever happens, the process exits with 0 within its time limit and prints nothing or one JSON
+object on stdout. Errors are logged to `CTX_HOME/hook.log`.
 """
 
 import os
@@ -247,9 +247,9 @@ def _answer(hook: Hook, said: bytes) -> bytes:
         hook.log(f"there is no hook {hook.word[:40]!r}")
         return NOTHING
     if hook.has_response:
-        from ctx.agents.runtime import answers
+        from ctx.agents.runtime import hook_answers
 
-        return answers.respond(hook, said, " ".join(hook.options[1:2]))
+        return hook_answers.respond(hook, said, " ".join(hook.options[1:2]))
     if not (said.startswith(b"{") and said.rstrip().endswith(b"}")):
         reason = "is too large" if len(said) > _LARGEST_INPUT else "is not a JSON object"
         hook.log(f"what the client said {reason} ({len(said):,} bytes)")
@@ -258,9 +258,9 @@ def _answer(hook: Hook, said: bytes) -> bytes:
         live.touch(hook.home, field(said, b"session_id"))
     _go_on(hook, said)
     if hook.word in ANSWERED:
-        from ctx.agents.runtime import answers
+        from ctx.agents.runtime import hook_answers
 
-        return answers.ANSWERS[hook.word](hook, said)
+        return hook_answers.ANSWERS[hook.word](hook, said)
     is_paused = hook.is_paused(said)
     event_id = spool.new_id(hook.now_ms())
     if hook.word == "stop":
@@ -268,9 +268,9 @@ def _answer(hook: Hook, said: bytes) -> bytes:
     if not is_paused:
         hook.put(event_id, hook.word, said)
     if hook.word == "session-end":
-        from ctx.agents.runtime import answers
+        from ctx.agents.runtime import hook_answers
 
-        answers.end(hook, said)
+        hook_answers.end(hook, said)
     elif not is_paused:
         hook.look_after()
     return b""
@@ -285,7 +285,7 @@ def _stop(hook: Hook, said: bytes, event_id: str, *, is_paused: bool) -> bytes:
     seen = f"{session}.stop" if live.is_session(session) else ""
     path = field(said, b"transcript_path")
     size = _size(path)
-    start = _seen(hook.home, seen, size)
+    start = _offset_of_last_stop(hook.home, seen, size)
     # Where nothing was seen yet, the last megabytes hold the last turn.
     tail = _tail(path, start or 0, size)
     kind = spool.STOP
@@ -299,15 +299,15 @@ def _stop(hook: Hook, said: bytes, event_id: str, *, is_paused: bool) -> bytes:
         whole = tail.rfind(b"\n") + 1
         live.write(hook.home, seen, str(size - len(tail) + whole if whole else start or size))
     if kind != spool.STOP:
-        from ctx.agents.runtime import answers
+        from ctx.agents.runtime import hook_answers
 
-        return answers.work(hook, event_id, session)
+        return hook_answers.work(hook, event_id, session)
     if is_paused:
         return b""
     if not hook.look_after() and len(hook.waiting()) > spool.MANY:
-        from ctx.agents.runtime import applying
+        from ctx.agents.runtime import run_apply
 
-        applying.start(hook)
+        run_apply.start(hook)
     return b""
 
 
@@ -428,7 +428,7 @@ def _size(path: str) -> int:
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
-def _seen(home: str, name: str, size: int) -> "int | None":
+def _offset_of_last_stop(home: str, name: str, size: int) -> "int | None":
     """How much of the transcript was there at the last Stop; None where that is not known."""
     text = live.read(home, name) if name else ""
     return int(text) if text.isdecimal() and len(text) < 16 and int(text) <= size else None

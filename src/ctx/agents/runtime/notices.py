@@ -5,7 +5,7 @@ import os
 import sqlite3
 from contextlib import closing
 
-from ctx.agents.runtime.store import for_reading
+from ctx.agents.runtime.hook_store import for_reading
 from ctx.context import contexts
 from ctx.context.contexts import ContextItem
 from ctx.hook_files import spool
@@ -33,7 +33,7 @@ def notice(
     hook: "Hook", text: str, items: "Sequence[ContextItem]", tokens: int, *, is_paused: bool
 ) -> str:
     """One line for each thing that there is to say."""
-    found = [_given(text, items, tokens)]
+    found = [_summary(text, items, tokens)]
     if is_paused:
         found.append(PAUSED)
     elif hook.refused:
@@ -74,7 +74,7 @@ def _of_another_version(hook: "Hook") -> str:
     return f"ctx: the store was written by a newer ctx, so nothing is given; {_MORE}"
 
 
-def _given(text: str, items: "Sequence[ContextItem]", tokens: int) -> str:
+def _summary(text: str, items: "Sequence[ContextItem]", tokens: int) -> str:
     if items:
         # A file in which code has changed is no node.
         word = "node" if all(each.id for each in items) else "item"

@@ -7,8 +7,8 @@ loads nothing that a hook cannot afford; the text is the same.
 import json
 from sqlite3 import Connection
 
-from ctx.agents.claude_code import lineage
-from ctx.agents.runtime import applying, store
+from ctx.agents.claude_code import session_lineage
+from ctx.agents.runtime import hook_store, run_apply
 from ctx.context import contexts
 from ctx.context.contexts import Context, ContextKey, ProjectStoreState
 from ctx.hook_files import live, start_receipts
@@ -58,7 +58,7 @@ def starting(
         session if goes_on else "",
     )
     before = start_receipts.of_session(hook.home, session) if source == "resume" else None
-    if before is not None and lineage.remembers(event.get("transcript_path")):
+    if before is not None and session_lineage.remembers(event.get("transcript_path")):
         if hook.part > 1:
             return contexts.NOTHING
         still = layers.still_valid(stores, before)
@@ -77,7 +77,7 @@ def starting(
         return layers.context(stores, wanted, _with_saved(hook, session, now))
     if hook.part == 1:
         # It makes the context, so that the next session finds it ready.
-        applying.start(hook)
+        run_apply.start(hook)
     return layers.context(stores, wanted)
 
 
@@ -88,7 +88,7 @@ def save_where(hook: "Hook", stores: "Sequence[Connection]", place: Place, sessi
 
 
 def task_of(connection: Connection, place: Place) -> "str | None":
-    return store.pending(connection, place.task_key)
+    return hook_store.pending(connection, place.task_key)
 
 
 def _where(

@@ -24,7 +24,7 @@ _MOST_RENAMES = 30
 _NEVER = 1 << 62
 
 
-class IndexedCommit(NamedTuple):
+class IndexedGitCommit(NamedTuple):
     hash: str
     time: int
     """The time of the commit, in seconds since 1970."""
@@ -33,7 +33,7 @@ class IndexedCommit(NamedTuple):
 
 
 class CommitMatch(NamedTuple):
-    commit: IndexedCommit
+    commit: IndexedGitCommit
     score: float
 
 
@@ -52,12 +52,12 @@ class RecentFile(NamedTuple):
     times: int
 
 
-def commits_of(connection: Connection, path: str, limit: int) -> list[IndexedCommit]:
+def commits_of(connection: Connection, path: str, limit: int) -> list[IndexedGitCommit]:
     """The commits that touched a file, under its earlier names too; the newest first."""
     return _newest(connection, _trail(connection, path), limit)
 
 
-def commits_inside(connection: Connection, folder: str, limit: int) -> list[IndexedCommit]:
+def commits_inside(connection: Connection, folder: str, limit: int) -> list[IndexedGitCommit]:
     """The commits that touched any file in a folder, the newest first; `.` is the root."""
     found: set[int] = set()
     beginning = "" if folder == "." else f"{folder}/"
@@ -172,20 +172,20 @@ def recent_files(connection: Connection, since: int, limit: int) -> list[RecentF
     return [RecentFile(names[id], last[id], times[id]) for id in newest[:limit]]
 
 
-def _newest(connection: Connection, ids: list[int], limit: int) -> list[IndexedCommit]:
+def _newest(connection: Connection, ids: list[int], limit: int) -> list[IndexedGitCommit]:
     return list(_newest_by_id(connection, ids, limit).values())
 
 
 def _newest_by_id(
     connection: Connection, ids: list[int], limit: int | None
-) -> dict[int, IndexedCommit]:
+) -> dict[int, IndexedGitCommit]:
     found = connection.execute(
         "SELECT id, hash, time, subject, body FROM commits"
         " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY time DESC, hash LIMIT ?",
         (json.dumps(ids), -1 if limit is None else limit),
     )
     return {
-        id: IndexedCommit(hash.hex(), time, subject, unshrink(body))
+        id: IndexedGitCommit(hash.hex(), time, subject, unshrink(body))
         for id, hash, time, subject, body in found
     }
 

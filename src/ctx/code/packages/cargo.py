@@ -47,9 +47,9 @@ class _Crate(NamedTuple):
     """A manifest, and the manifest of the workspace that it inherits from."""
 
     manifest: str
-    said: Table
+    content: Table
     workspace: str
-    workspace_said: Table
+    workspace_content: Table
 
     @property
     def root(self) -> str:
@@ -57,14 +57,14 @@ class _Crate(NamedTuple):
 
     def package(self, key: str) -> Any:
         """A value of `[package]`, which may be inherited from the workspace."""
-        value = table_of(self.said, "package").get(key)
+        value = table_of(self.content, "package").get(key)
         if isinstance(value, dict) and value.get("workspace") is True:
-            return table_of(self.workspace_said, "workspace", "package").get(key)
+            return table_of(self.workspace_content, "workspace", "package").get(key)
         return value
 
     @property
     def name(self) -> str:
-        return text_of(self.said, "package", "name")
+        return text_of(self.content, "package", "name")
 
 
 def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
@@ -73,35 +73,37 @@ def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
 
 
 def cargo_manifests(tree: ManifestTree) -> PackageWorkspace:
-    said = {path: found for path in tree.called(MANIFEST) if (found := tree.toml(path)) is not None}
+    manifests = {
+        path: found for path in tree.called(MANIFEST) if (found := tree.toml(path)) is not None
+    }
     packages = []
     dependencies: list[ManifestDependency] = []
-    for path, manifest in said.items():
+    for path, manifest in manifests.items():
         if "package" not in manifest:
             continue
-        above = _workspace(path, said)
-        crate = _Crate(path, manifest, above, said.get(above, {}))
+        above = _workspace(path, manifests)
+        crate = _Crate(path, manifest, above, manifests.get(above, {}))
         if not crate.name:
             tree.problem(path, "names no package")
             continue
         packages.append(_package(tree, crate))
-        dependencies += _dependencies(crate, said)
+        dependencies += _dependencies(crate, manifests)
     return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 
-def _workspace(path: str, said: dict[str, Table]) -> str:
+def _workspace(path: str, manifests: dict[str, Table]) -> str:
     """The manifest of the workspace that a package belongs to; empty for none.
 
     It is the one that it names, or the nearest parent that is a workspace and does not exclude it.
     """
     folder = split(path)[0]
-    named = text_of(said[path], "package", "workspace")
+    named = text_of(manifests[path], "package", "workspace")
     if named:
-        return _manifest(folder, named, said) or ""
+        return _manifest(folder, named, manifests) or ""
     above = folder
     while True:
         found = MANIFEST if above == "." else f"{above}/{MANIFEST}"
-        workspace = said.get(found, {}).get("workspace")
+        workspace = manifests.get(found, {}).get("workspace")
         if isinstance(workspace, dict):
             left_out = [joined(above, each) for each in texts_of(workspace, "exclude")]
             if not any(each and f"{folder}/".startswith(f"{each}/") for each in left_out):
@@ -111,13 +113,13 @@ def _workspace(path: str, said: dict[str, Table]) -> str:
         above = split(above)[0]
 
 
-def _manifest(folder: str, path: str, said: dict[str, Table]) -> str | None:
+def _manifest(folder: str, path: str, manifests: dict[str, Table]) -> str | None:
     """The manifest of the crate in a folder that another one names."""
     inside = joined(folder, path)
     if inside is None:
         return None
     found = MANIFEST if inside == "." else f"{inside}/{MANIFEST}"
-    return found if found in said else None
+    return found if found in manifests else None
 
 
 def _package(tree: ManifestTree, crate: _Crate) -> ManifestPackage:
@@ -148,7 +150,7 @@ def _targets(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
 
 
 def _library(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
-    listed = crate.said.get("lib")
+    listed = crate.content.get("lib")
     lib = listed if isinstance(listed, dict) else {}
     path = joined(crate.root, text_of(lib, "path") or "src/lib.rs")
     found = path and ("path" in lib or path in tree)
@@ -164,7 +166,7 @@ def _library(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
 def _programs(tree: ManifestTree, crate: _Crate, kind: str) -> Iterator[PackageTarget]:
     switch, folder = _FOUND[kind]
     there = dict(_lying(tree, crate, kind, folder))
-    listed = [each for each in tables_of(crate.said, kind) if text_of(each, "name")]
+    listed = [each for each in tables_of(crate.content, kind) if text_of(each, "name")]
     named = {}
     for each in listed:
         name = text_of(each, "name")
@@ -196,34 +198,34 @@ def _lying(tree: ManifestTree, crate: _Crate, kind: str, folder: str) -> Iterato
             yield name, main
 
 
-def _dependencies(crate: _Crate, said: dict[str, Table]) -> Iterator[ManifestDependency]:
-    patched = _patched(crate, said)
+def _dependencies(crate: _Crate, manifests: dict[str, Table]) -> Iterator[ManifestDependency]:
+    patched = _patched(crate, manifests)
     for table, kind in _KINDS.items():
-        places = [crate.said.get(table)]
+        places = [crate.content.get(table)]
         places += [
             each.get(table)
-            for each in table_of(crate.said, "target").values()
+            for each in table_of(crate.content, "target").values()
             if isinstance(each, dict)
         ]
         for place in places:
             for name, wanted in entries(place if isinstance(place, dict) else {}):
-                found = _dependency(crate, name, wanted, kind, said)
+                found = _dependency(crate, name, wanted, kind, manifests)
                 if not found.local and found.to in patched:
                     found = found._replace(local=True, manifest=patched[found.to])
                 yield found
 
 
 def _dependency(
-    crate: _Crate, name: str, wanted: Any, kind: str, said: dict[str, Table]
+    crate: _Crate, name: str, wanted: Any, kind: str, manifests: dict[str, Table]
 ) -> ManifestDependency:
     own = wanted if isinstance(wanted, dict) else {"version": wanted}
     folder, told = crate.root, own
     if own.get("workspace") is True:
-        shared = table_of(crate.workspace_said, "workspace", "dependencies").get(name)
+        shared = table_of(crate.workspace_content, "workspace", "dependencies").get(name)
         folder = split(crate.workspace)[0]
         told = shared if isinstance(shared, dict) else {"version": shared}
     path = text_of(told, "path")
-    manifest = _manifest(folder, path, said) if path else None
+    manifest = _manifest(folder, path, manifests) if path else None
     package = text_of(told, "package") or name
     features = dict.fromkeys([*texts_of(told, "features"), *texts_of(own, "features")])
     return ManifestDependency(
@@ -239,13 +241,13 @@ def _dependency(
     )
 
 
-def _patched(crate: _Crate, said: dict[str, Table]) -> dict[str, str]:
+def _patched(crate: _Crate, manifests: dict[str, Table]) -> dict[str, str]:
     """The crates of this project that replace published ones, by name."""
     found = {}
-    where, tables = crate.workspace or crate.manifest, crate.workspace_said or crate.said
+    where, tables = crate.workspace or crate.manifest, crate.workspace_content or crate.content
     for source in table_of(tables, "patch").values():
         for name, told in entries(source if isinstance(source, dict) else {}):
-            manifest = _manifest(split(where)[0], text_of(told, "path"), said)
+            manifest = _manifest(split(where)[0], text_of(told, "path"), manifests)
             if manifest:
                 found[text_of(told, "package") or name] = manifest
     return found

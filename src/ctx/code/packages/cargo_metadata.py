@@ -24,15 +24,15 @@ from ctx.code.packages.cargo import MANIFEST, cargo_manifests
 from ctx.code.packages.manifest_files import ManifestTree, split, tables_of, text_of
 from ctx.code.packages.package_model import ManifestProblem
 from ctx.errors import PathRefused, ProgramFailure
-from ctx.objects.model import (
+from ctx.objects.object_store import derived_id
+from ctx.objects.object_types import (
     CargoSnapshot,
     DependencyKind,
     Package,
-    PackageDependency,
+    ResolvedDependency,
     Target,
     TargetKind,
 )
-from ctx.objects.store import derived_id
 
 OUTSIDE = "path+outside"
 """The location of a crate in another folder of this machine."""
@@ -237,7 +237,7 @@ def _complaint(root: str, printed: bytes) -> str:
 # From cargo's output to the snapshot.
 
 
-def _snapshot(root: str, found: _Metadata, needs: Iterable[PackageDependency]) -> CargoSnapshot:
+def _snapshot(root: str, found: _Metadata, needs: Iterable[ResolvedDependency]) -> CargoSnapshot:
     packages = [
         Package(
             id := _id(root, each),
@@ -264,7 +264,7 @@ def _targets(root: str, package_id: str, package: _Package) -> Iterator[Target]:
             yield Target(id, each.name, kind, path, each.crate_types)
 
 
-def _resolved(root: str, found: _Metadata) -> Iterator[PackageDependency]:
+def _resolved(root: str, found: _Metadata) -> Iterator[ResolvedDependency]:
     """The dependencies of every package, as cargo resolved them."""
     packages = {package.id: package for package in found.packages}
     for node in found.resolve.nodes if found.resolve else ():
@@ -278,7 +278,7 @@ def _resolved(root: str, found: _Metadata) -> Iterator[PackageDependency]:
 
 def _declared(
     root: str, found: _Metadata, local: _Local, locked: Mapping[str, str]
-) -> Iterator[PackageDependency]:
+) -> Iterator[ResolvedDependency]:
     """The dependencies that the packages of a workspace declare."""
     ids = {_manifest(root, each): _id(root, each) for each in found.packages}
     for package in found.packages:
@@ -294,8 +294,8 @@ def _declared(
             yield _need(_id(root, package), to, asked[0].kind, asked)
 
 
-def _need(from_: str, to: str, kind: str | None, asked: Sequence[_Declared]) -> PackageDependency:
-    return PackageDependency(
+def _need(from_: str, to: str, kind: str | None, asked: Sequence[_Declared]) -> ResolvedDependency:
+    return ResolvedDependency(
         from_,
         to,
         DependencyKind(kind or "normal"),

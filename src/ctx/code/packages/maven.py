@@ -23,22 +23,26 @@ _MOST_PARENTS = 20
 class _Project:
     """A manifest, and those that it inherits from, the nearest first."""
 
-    def __init__(self, manifest: str, said: Element) -> None:
+    def __init__(self, manifest: str, settings: Element) -> None:
         self.manifest = manifest
-        self.said = said
+        self.settings = settings
         self.parents: tuple[_Project, ...] = ()
 
     @cached_property
     def group(self) -> str:
-        return self.filled(_text(self.said, "groupId") or _text(self.said, "parent", "groupId"))
+        return self.filled(
+            _text(self.settings, "groupId") or _text(self.settings, "parent", "groupId")
+        )
 
     @cached_property
     def version(self) -> str:
-        return self.filled(_text(self.said, "version") or _text(self.said, "parent", "version"))
+        return self.filled(
+            _text(self.settings, "version") or _text(self.settings, "parent", "version")
+        )
 
     @cached_property
     def artifact(self) -> str:
-        return self.filled(_text(self.said, "artifactId"))
+        return self.filled(_text(self.settings, "artifactId"))
 
     @property
     def name(self) -> str:
@@ -47,13 +51,13 @@ class _Project:
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        every = _children(self.said, "properties")
+        every = _children(self.settings, "properties")
         return {_name(each): value for each in every if (value := _text(each))}
 
     @cached_property
     def managed(self) -> dict[str, str]:
         """The versions that this manifest sets for manifests that inherit from it, by name."""
-        every = _children(self.said, "dependencyManagement", "dependencies")
+        every = _children(self.settings, "dependencyManagement", "dependencies")
         return {self.needed(each): self.filled(_text(each, "version")) for each in every}
 
     def needed(self, entry: Element) -> str:
@@ -83,9 +87,9 @@ def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
 
 def maven_manifests(tree: ManifestTree) -> PackageWorkspace:
     every = {
-        path: _Project(path, said)
+        path: _Project(path, settings)
         for path in tree.called(MANIFEST)
-        if (said := tree.xml(path)) is not None
+        if (settings := tree.xml(path)) is not None
     }
     listed = dict(_modules(every))
     packages = []
@@ -108,9 +112,9 @@ def _parents(path: str, every: Mapping[str, _Project]) -> Iterator[_Project]:
     folder."""
     seen = {path}
     for _ in range(_MOST_PARENTS):
-        if _child(every[path].said, "parent") is None:
+        if _child(every[path].settings, "parent") is None:
             return
-        named = _text(every[path].said, "parent", "relativePath") or f"../{MANIFEST}"
+        named = _text(every[path].settings, "parent", "relativePath") or f"../{MANIFEST}"
         above = joined(split(path)[0], named) or ""
         path = above if above in every else _manifest(above)
         if path in seen or path not in every:
@@ -122,7 +126,7 @@ def _parents(path: str, every: Mapping[str, _Project]) -> Iterator[_Project]:
 def _modules(every: Mapping[str, _Project]) -> Iterator[tuple[str, str]]:
     """The manifests that another one lists as modules, each with that one."""
     for path, project in every.items():
-        for module in _children(project.said, "modules"):
+        for module in _children(project.settings, "modules"):
             inside = joined(split(path)[0], (module.text or "").strip())
             if inside:
                 yield (inside if inside in every else _manifest(inside)), path
@@ -148,7 +152,7 @@ def _package(tree: ManifestTree, project: _Project, workspace: str) -> ManifestP
 
 def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[ManifestDependency]:
     above = (project, *project.parents)
-    for entry in _children(project.said, "dependencies"):
+    for entry in _children(project.settings, "dependencies"):
         name = project.needed(entry)
         chosen = [_text(entry, "version"), *(each.managed.get(name) for each in above)]
         version = project.filled(next((each for each in chosen if each), ""))

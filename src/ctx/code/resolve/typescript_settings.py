@@ -130,16 +130,16 @@ class NodePackage(NamedTuple):
     """A package of the project: its folder, empty for the root, and its manifest."""
 
     folder: str
-    said: dict[str, Any]
+    settings: dict[str, Any]
 
     def entries(self, way: str) -> Iterator[str]:
         """The files behind an entry point, such as `.` or `./parts`, relative to the root."""
-        exports = self.said.get("exports")
+        exports = self.settings.get("exports")
         for target in _exported(exports, way):
             yield from self._written_as(target)
         if way == ".":
             for key in ("source", "types", "typings", "module", "main"):
-                if target := text_of(self.said, key):
+                if target := text_of(self.settings, key):
                     yield from self._written_as(target)
             inside = ["src/index", "index", "src/main", "lib/index"]
         else:

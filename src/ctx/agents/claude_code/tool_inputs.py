@@ -34,7 +34,7 @@ def call_of(name: str, tool: str, payload: Mapping[str, Any]) -> Call:
         return tool_calls.IgnoredTool()
     command = input_of(payload).get("command")
     if isinstance(command, str) and tool not in _CALLS:
-        return tool_calls.Command(command, _outcome(name, payload))
+        return tool_calls.CommandCall(command, _outcome(name, payload))
     if tool.startswith(_FOREIGN):
         values = input_of(payload).values()
         texts = tuple(value for value in values if isinstance(value, str) and value.strip())
@@ -113,7 +113,7 @@ def _skill(payload: Mapping[str, Any]) -> Call:
 
 def _plan(payload: Mapping[str, Any]) -> Call:
     if plan := _text(payload, "plan"):
-        return tool_calls.Plan(plan)
+        return tool_calls.PlanCall(plan)
     todos = input_of(payload).get("todos")
     listed = todos[:50] if isinstance(todos, list) else []
     items = [each for each in listed if isinstance(each, Mapping)]
@@ -128,7 +128,7 @@ def _plan(payload: Mapping[str, Any]) -> Call:
 
 def _task(payload: Mapping[str, Any]) -> Call:
     names = ("subject", "description", "status", "taskId")
-    return tool_calls.Task(*(_text(payload, name) for name in names))
+    return tool_calls.TaskCall(*(_text(payload, name) for name in names))
 
 
 def _question(payload: Mapping[str, Any]) -> Call:
@@ -136,7 +136,7 @@ def _question(payload: Mapping[str, Any]) -> Call:
     answers = response.get("answers") if isinstance(response, Mapping) else None
     answers = answers if isinstance(answers, Mapping) else input_of(payload).get("answers")
     pairs = answers.items() if isinstance(answers, Mapping) else ()
-    return tool_calls.Question(
+    return tool_calls.QuestionCall(
         tuple(pair for pair in pairs if isinstance(pair[0], str) and isinstance(pair[1], str))
     )
 

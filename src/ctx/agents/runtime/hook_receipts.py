@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ctx.agents.runtime.hook import Hook
 
 
-def told(context: Context, took_ms: int) -> "dict[str, Any]":
+def build_report(context: Context, took_ms: int) -> "dict[str, Any]":
     """How a context came about, for whoever wants to know how well that works."""
     included = dict.fromkeys(each.layer for each in context.items)
     return {

@@ -13,13 +13,13 @@ from ctx import clock
 _GOING_S = 1.0
 
 
-class Ended(NamedTuple):
+class ProcessResult(NamedTuple):
     code: int
     out: bytes
     err: bytes
 
 
-def found(name: str, folders: Iterable[str]) -> Iterator[str]:
+def programs(name: str, folders: Iterable[str]) -> Iterator[str]:
     """The programs of a name in the folders of a PATH, first the one that a shell takes.
 
     One in a folder that is relative to wherever one happens to be is a stranger's.
@@ -37,7 +37,7 @@ def run(
     *,
     seconds: float,
     said: bytes = b"",
-) -> Ended | None:
+) -> ProcessResult | None:
     """Run it to its end, and whatever it has started; None: it took longer than that.
 
     Everybody that it starts holds the end of a pipe. So it is known when the last of them is
@@ -66,7 +66,7 @@ def run(
         with process:
             try:
                 out, err = process.communicate(said, timeout=seconds)
-                ended = Ended(process.returncode, out, err)
+                ended = ProcessResult(process.returncode, out, err)
             except subprocess.TimeoutExpired:
                 pass
             finally:

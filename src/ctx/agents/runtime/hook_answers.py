@@ -10,9 +10,9 @@ import sqlite3
 from contextlib import closing, contextmanager
 
 from ctx import clock, layout
-from ctx.agents.claude_code import lineage
-from ctx.agents.runtime import applying, given, store
-from ctx.agents.runtime.store import for_reading
+from ctx.agents.claude_code import session_lineage
+from ctx.agents.runtime import hook_receipts, hook_store, run_apply
+from ctx.agents.runtime.hook_store import for_reading
 from ctx.context import contexts
 from ctx.context.contexts import NO_STORE, Context, ContextItem, ProjectStoreState
 from ctx.hook_files import live, spool
@@ -50,7 +50,7 @@ def session_start(hook: "Hook", said: bytes) -> bytes:
             _go_live(hook, event)
     waiting = hook.waiting() if part == 1 else []
     if any(map(spool.has_commands, waiting)):
-        applying.apply(hook, hook.left - _ANSWERING_S)
+        run_apply.apply(hook, hook.left - _ANSWERING_S)
     try:
         return _session_start(hook, event, is_paused=is_paused)
     except sqlite3.Error as error:
@@ -63,14 +63,14 @@ def session_start(hook: "Hook", said: bytes) -> bytes:
         # Last: it takes up the processor that the answer needs.
         if part == 1 and hook.look_after() and spool.waits_long(waiting, hook.now_ms()):
             # A worker that is there and does not come to it may hang.
-            applying.start_beside(hook)
+            run_apply.start_beside(hook)
 
 
 def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) -> bytes:
     session, part = event["session_id"], hook.part
     if not os.path.exists(hook.database):
         hook.log("there is no store yet; it is made now")
-        applying.start(hook)
+        run_apply.start(hook)
         return hook.NOTHING
     from ctx.agents.runtime import session_context
 
@@ -81,21 +81,23 @@ def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) ->
             found = session_context.starting(hook, connection, own, place, event)
             text, tokens, items = found[:3]
             took_ms = round((clock.monotonic() - began) * 1000)
-            if part == 1 and store.are_nodes_expanded(connection):
-                from ctx.agents.runtime import waiting
+            if part == 1 and hook_store.are_nodes_expanded(connection):
+                from ctx.agents.runtime import pending_results
 
                 stores = session_context.stores_of(own, connection)
-                more, nodes = waiting.take_expanded(hook, stores, session, text)
+                more, nodes = pending_results.take_expanded(hook, stores, session, text)
                 text, items = text + more, (*items, *nodes)
                 tokens += sum(each.tokens for each in nodes)
     except sqlite3.OperationalError:
         # It may be a store of an older ctx, which is brought up to date for the next time.
-        applying.start(hook)
+        run_apply.start(hook)
         raise
     if not text or (part > 1 and not items):
         return hook.NOTHING
     with _unharmed(hook):
-        given.receipt(hook, event, place, items, tokens, given.told(found, took_ms))
+        hook_receipts.receipt(
+            hook, event, place, items, tokens, hook_receipts.build_report(found, took_ms)
+        )
     if part > 1:
         return _additional("SessionStart", text, "")
     from ctx.agents.runtime import notices
@@ -137,7 +139,7 @@ def _prompt_submit(hook: "Hook", event: "dict[str, Any]") -> bytes:
     failed = ""
     if any(map(spool.has_commands, hook.waiting())):
         hook.limit = hook.WORK_S
-        done = applying.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
+        done = run_apply.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
         failed = _failures(each for each in done if each["session"] == event["session_id"])
     # Between the taking and the giving nothing may take time: what is taken is gone.
     more = _relevant(hook, event)
@@ -156,7 +158,7 @@ def _prompt_submit(hook: "Hook", event: "dict[str, Any]") -> bytes:
 
     place = _place(hook, event)
     with _unharmed(hook):
-        given.receipt(hook, event, place, items, tokens.estimate(text))
+        hook_receipts.receipt(hook, event, place, items, tokens.estimate(text))
     return _additional("UserPromptSubmit", text, failed)
 
 
@@ -166,15 +168,15 @@ def _taken(hook: "Hook", event: "dict[str, Any]") -> "tuple[str, list[ContextIte
         # It is made when there is something to keep.
         return "", []
     with closing(for_reading(hook)) as connection:
-        if not store.is_anything_pending(connection):
+        if not hook_store.is_anything_pending(connection):
             return "", []
         # What is taken and not given is lost: it is worth waiting for on a busy machine.
         hook.limit = hook.WORK_S
-        from ctx.agents.runtime import session_context, waiting
+        from ctx.agents.runtime import pending_results, session_context
 
         with _beside(hook, event) as own:
             stores = session_context.stores_of(own, connection)
-            return waiting.take(hook, stores, event["session_id"])
+            return pending_results.take(hook, stores, event["session_id"])
 
 
 def _relevant(hook: "Hook", event: "dict[str, Any]") -> Context:
@@ -182,14 +184,14 @@ def _relevant(hook: "Hook", event: "dict[str, Any]") -> Context:
     prompt = event.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
         return contexts.NOTHING
-    from ctx.agents.runtime import asking
+    from ctx.agents.runtime import worker_request
 
     question = {
         "folder": _folder(hook, event),
         "session": event["session_id"],
         "prompt": prompt[:_LONGEST_PROMPT],
     }
-    told = asking.ask(hook, "/api/prompt", question, _RELEVANT_S * clock.patience)
+    told = worker_request.ask(hook, "/api/prompt", question, _RELEVANT_S * clock.patience)
     try:
         if told is None or not told["text"]:
             return contexts.NOTHING
@@ -230,7 +232,7 @@ def end(hook: "Hook", said: bytes) -> None:
         if event.get("reason") == "clear":
             live.write(hook.home, _cleared(hook, event), event["session_id"])
         live.remove(hook.home, event["session_id"])
-        applying.start(hook)
+        run_apply.start(hook)
 
 
 def respond(hook: "Hook", said: bytes, response: str) -> bytes:
@@ -252,7 +254,7 @@ def work(hook: "Hook", event_id: str, session: str) -> bytes:
     """Have an agent's commands done, and tell the user if some could not be."""
     hook.limit = hook.WORK_S
     began_ms = hook.now_ms()
-    done = applying.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
+    done = run_apply.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
     mine = [each for each in done if each["event"] == event_id]
     failed = _failures(mine) if mine else _failures_since(hook, session, began_ms)
     return _printed({"systemMessage": failed}) if failed else hook.NOTHING
@@ -262,11 +264,11 @@ def _failures_since(hook: "Hook", session: str, began_ms: int) -> str:
     """The same where another process was faster, as far as it has come."""
     since = clock.iso(began_ms - 1000)
     with closing(for_reading(hook)) as connection:
-        commands = store.commands_since(connection, session, since)
+        commands = hook_store.commands_since(connection, session, since)
         # What the agent is told with its next prompt is of this answer.
-        waiting = store.pending(connection, f"command_problems:{session}") or ""
+        problems = hook_store.pending(connection, f"command_problems:{session}") or ""
     failed = sum(commands)
-    proposed = waiting.count(_PROPOSED)
+    proposed = problems.count(_PROPOSED)
     return _failures([{"done": len(commands) - failed, "failed": failed, "proposed": proposed}])
 
 
@@ -337,7 +339,7 @@ def _go_live(hook: "Hook", event: "dict[str, Any]") -> None:
         before = live.read(hook.home, name)
         live.remove(hook.home, name)
     elif source == "fork":
-        before = lineage.forked_from(event, process, clock.wall_s())
+        before = session_lineage.forked_from(event, process, clock.wall_s())
     if live.is_session(before) and before != session:
         # What a cleared one asked for last may be done only in a moment.
         later_ms = _MOMENT_MS if source == "clear" else 0
@@ -369,7 +371,7 @@ def _beside(hook: "Hook", event: "dict[str, Any]") -> "Iterator[ProjectStoreStat
     try:
         if not own.is_current and hook.part == 1:
             # It is brought up to date for the next time.
-            applying.start(hook)
+            run_apply.start(hook)
         yield own
     finally:
         if own.connection is not None:

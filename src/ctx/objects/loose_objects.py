@@ -5,7 +5,7 @@ A file is a zstd frame of the canonical bytes and a skippable frame with the CRC
 frame mean nothing, so the hash of the content alone would not tell).
 
 A second copy of an object may lie beside the first as `ab12….<random>`; see `write_again`. An
-object that was scrubbed is read under the id of what stands in for it; see `replaced`.
+object that was scrubbed is read under the id of what stands in for it; see `replaced_objects`.
 """
 
 import errno
@@ -19,9 +19,9 @@ from contextlib import suppress
 from ctx import clock, disk
 from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound, PathRefused
 from ctx.ids import OBJECT_ID_LENGTH, ObjectId, is_object_id
+from ctx.objects.object_store import HEADER_LENGTH, LARGEST_OBJECT, Kind, Object, id_of, parse
 from ctx.objects.read_limits import WorkLimit
-from ctx.objects.replaced import Replaced
-from ctx.objects.store import HEADER_LENGTH, LARGEST_OBJECT, Kind, Object, id_of, parse
+from ctx.objects.replaced_objects import Replaced
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -15,7 +15,7 @@ from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, Beginning, TranscriptPart, Turn
 
 
-class Transcripts:
+class ClaudeTranscripts:
     file_names = "<session>.jsonl"
 
     def folder(self, host_folder: str) -> str:
@@ -53,7 +53,7 @@ class Transcripts:
 
 class ClaudeCode:
     name = payloads.NAME
-    transcripts = Transcripts()
+    transcripts = ClaudeTranscripts()
 
     def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
         return payloads.read(event_id, name, at, payload)

@@ -225,7 +225,7 @@ class DependencyKind(StrEnum):
     BUILD = "build"
 
 
-class PackageDependency(Struct, frozen=True):
+class ResolvedDependency(Struct, frozen=True):
     from_package_id: str
     to_package_id: str
     kind: DependencyKind
@@ -238,7 +238,7 @@ class CargoSnapshot(Struct, frozen=True):
 
     workspace_root: str
     packages: tuple[Package, ...]
-    resolve: tuple[PackageDependency, ...] = ()
+    resolve: tuple[ResolvedDependency, ...] = ()
 
 
 class ItemKind(StrEnum):

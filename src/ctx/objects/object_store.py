@@ -21,7 +21,7 @@ from ctx.errors import (
 )
 from ctx.ids import ObjectId
 from ctx.objects import codec
-from ctx.objects.model import Typed
+from ctx.objects.object_types import Typed
 
 MAGIC = b"CTXO1"
 HEADER_LENGTH = len(MAGIC) + 1 + 8

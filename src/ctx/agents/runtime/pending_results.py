@@ -12,7 +12,7 @@ import json
 from sqlite3 import Connection
 
 from ctx import clock
-from ctx.agents.runtime import store
+from ctx.agents.runtime import hook_store
 from ctx.context import layers
 from ctx.context.contexts import ContextItem
 from ctx.hook_files import live
@@ -39,7 +39,7 @@ def take(
     It waits in the last of the stores, which is the user's; nodes are in any of them.
     """
     taken = _take(hook, stores[-1], session, _KINDS)
-    return _given(stores, taken, layers.LARGEST_ANSWER)
+    return _as_text(stores, taken, layers.LARGEST_ANSWER)
 
 
 def take_expanded(
@@ -48,11 +48,11 @@ def take_expanded(
     """The nodes that an agent wants to see again, for the end of a text that is there already."""
     taken = _take(hook, stores[-1], session, ("expand_nodes",))
     room = layers.LARGEST_ANSWER - layers.units(before) - 1
-    text, items = _given(stores, taken, room)
+    text, items = _as_text(stores, taken, room)
     return (f"\n{text}" if text else ""), items
 
 
-def _given(
+def _as_text(
     stores: "Sequence[Connection]", taken: "list[tuple[str, str]]", room: int
 ) -> "tuple[str, list[ContextItem]]":
     blocks = [block for kind, value in taken for block in _blocks(stores, kind, value)]
@@ -67,7 +67,7 @@ def _take(
     oldest = clock.iso(hook.now_ms() - _KEPT_MS)
     for each, until in _chain(hook, session):
         keys = [f"{kind}:{each}" for kind in kinds]
-        rows = store.take_pending(hook, connection, keys, oldest, until)
+        rows = hook_store.take_pending(hook, connection, keys, oldest, until)
         found += [(key.partition(":")[0], value) for key, value in rows]
     return sorted(found, key=lambda row: kinds.index(row[0]))
 

@@ -8,9 +8,9 @@ import pytest
 
 from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound
 from ctx.ids import ObjectId
-from ctx.objects import loose
-from ctx.objects.loose import LooseStore
-from ctx.objects.store import blob
+from ctx.objects import loose_objects
+from ctx.objects.loose_objects import LooseStore
+from ctx.objects.object_store import blob
 from tests.contract.object_stores import A, B, ObjectStoreContract
 
 if sys.version_info >= (3, 14):
@@ -84,7 +84,7 @@ def test_writing_heals_a_damaged_object(store: LooseStore) -> None:
 def test_a_small_file_cannot_unfold_into_a_large_object(
     store: LooseStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loose, "LARGEST_OBJECT", 1000)
+    monkeypatch.setattr(loose_objects, "LARGEST_OBJECT", 1000)
     bomb = blob(b"\0" * 5000)
     store_folder = path_of(store, bomb.id)
     store_folder.parent.mkdir(parents=True)
@@ -135,7 +135,8 @@ def test_finds_objects_by_the_beginning_of_their_ids(store: LooseStore) -> None:
 
 def test_objects_are_the_same_in_every_process(tmp_path: Path) -> None:
     program = (
-        "import sys; from ctx.objects.loose import LooseStore; from ctx.objects.store import blob;"
+        "import sys; from ctx.objects.loose_objects import LooseStore;"
+        "from ctx.objects.object_store import blob;"
         "LooseStore(sys.argv[1]).write([blob(b'one'), blob(b'two' * 1000)])"
     )
     seen = []

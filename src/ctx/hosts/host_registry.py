@@ -7,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ctx.hosts.adapter import Host
+    from ctx.hosts.host_adapter import Host
 
 FIRST = "claude-code"
 """The host of an event that names none: version 0.1.0 knew no other."""

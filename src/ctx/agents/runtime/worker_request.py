@@ -33,27 +33,27 @@ def ask(
     head = f"POST {path} HTTP/1.1\r\nHost: ctx\r\nConnection: close\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     try:
-        told = _told(address, head.encode() + body, deadline)
-        status, _, rest = told.partition(b"\r\n")
+        response = _exchange(address, head.encode() + body, deadline)
+        status, _, rest = response.partition(b"\r\n")
         answer = json.loads(rest.partition(b"\r\n\r\n")[2]) if b" 200 " in status else None
     except (OSError, ValueError, RecursionError):
         return None
     return answer if isinstance(answer, dict) else None
 
 
-def _told(address: str, request: bytes, deadline: float) -> bytes:
+def _exchange(address: str, request: bytes, deadline: float) -> bytes:
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.settimeout(_left(deadline))
         connection.connect(address)
         connection.sendall(request)
-        told = b""
-        while len(told) < _LARGEST:
+        response = b""
+        while len(response) < _LARGEST:
             connection.settimeout(_left(deadline))
             part = connection.recv(65536)
             if not part:
-                return told
-            told += part
+                return response
+            response += part
         raise OSError("that is no answer of ours")
     finally:
         connection.close()

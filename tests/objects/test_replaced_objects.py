@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from ctx.errors import ObjectNotFound
-from ctx.objects.loose import LooseStore
-from ctx.objects.replaced import Replaced
+from ctx.objects.loose_objects import LooseStore
+from ctx.objects.object_store import Layered, blob
+from ctx.objects.replaced_objects import Replaced
 from ctx.objects.staged_objects import StagedStore
-from ctx.objects.store import Layered, blob
 
 OLD, NEW, NEWER, OTHER = map(blob, (b"old", b"new", b"newer", b"other"))
 

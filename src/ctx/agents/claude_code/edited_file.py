@@ -31,7 +31,7 @@ _LARGEST = 4 * 1024 * 1024
 _ATTEMPTS = 20
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """What became of a file, or what would become of it."""
 
     path: str
@@ -54,16 +54,16 @@ class Change(NamedTuple):
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in told)
 
 
-def planned(path: str, edit: Edit, *, by_hand: str = "") -> Change:
+def planned(path: str, edit: Edit, *, by_hand: str = "") -> FileChange:
     """What a change would do; `by_hand` is what can be done where that is refused."""
     with _in_words(path, by_hand):
         before = read(path)
-        return Change(path, before, _edited(path, edit, before, by_hand))
+        return FileChange(path, before, _edited(path, edit, before, by_hand))
 
 
 def change(
     path: str, edit: Edit, backup: str, *, by_hand: str = "", mode: int = disk.FILE_MODE
-) -> Change:
+) -> FileChange:
     """Change a file; `backup` is the path of what is kept, to which the time is added.
 
     `mode` is for a file that is not there yet.
@@ -74,11 +74,11 @@ def change(
             before = read(path)
             after = _edited(path, edit, before, by_hand)
             if before == after:
-                return Change(path, before, after)
+                return FileChange(path, before, after)
             kept = _replaced(real, before, after, backup, mode)
             if kept is not None:
                 _drop_between(backup)
-                return Change(path, before, after, kept)
+                return FileChange(path, before, after, kept)
     raise LockConflict(f"Another program keeps changing {shown(path)}.")
 
 

@@ -26,10 +26,10 @@ def apply(hook: "Hook", seconds: float) -> "list[dict[str, Any]]":
 
     Nothing, where it was not done in time: it is done later.
     """
-    from ctx.agents.runtime import asking
+    from ctx.agents.runtime import worker_request
 
     deadline = time.monotonic() + seconds
-    done = asking.ask(hook, "/api/apply", {}, min(_ASKING_S * clock.patience, seconds))
+    done = worker_request.ask(hook, "/api/apply", {}, min(_ASKING_S * clock.patience, seconds))
     if done is None:
         done = _applied_by_another(hook, deadline)
     if done.get("waiting"):

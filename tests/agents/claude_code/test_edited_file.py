@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agents.claude_code import foreign_file
-from ctx.agents.claude_code.foreign_file import Change
+from ctx.agents.claude_code import edited_file
+from ctx.agents.claude_code.edited_file import FileChange
 from ctx.errors import DiskFailure, LockConflict, SettingsUnreadable
 
 
@@ -34,7 +34,7 @@ def backups(backup: str) -> list[str]:
 
 
 def test_a_file_that_is_not_there_is_made(path: Path, backup: str) -> None:
-    assert foreign_file.change(str(path), added, backup) == Change(str(path), None, "ours\n")
+    assert edited_file.change(str(path), added, backup) == FileChange(str(path), None, "ours\n")
     assert path.read_text() == "ours\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -45,7 +45,7 @@ def test_what_was_there_is_kept(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_bytes(b"\xef\xbb\xbftheirs\r\n")
     path.chmod(0o644)
-    change = foreign_file.change(str(path), added, backup)
+    change = edited_file.change(str(path), added, backup)
     assert change[:3] == (str(path), "\ufefftheirs\r\n", "\ufefftheirs\r\nours\n")
     assert path.read_bytes() == b"\xef\xbb\xbftheirs\r\nours\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
@@ -57,8 +57,8 @@ def test_nothing_to_change_touches_nothing(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
     before = path.stat()
-    change = foreign_file.change(str(path), lambda text: text, backup)
-    assert change == Change(str(path), "theirs\n", "theirs\n")
+    change = edited_file.change(str(path), lambda text: text, backup)
+    assert change == FileChange(str(path), "theirs\n", "theirs\n")
     assert not change.is_one
     assert path.stat() == before
     assert backups(backup) == []
@@ -67,7 +67,7 @@ def test_nothing_to_change_touches_nothing(path: Path, backup: str) -> None:
 def test_a_file_may_go(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
-    change = foreign_file.change(str(path), lambda _: None, backup)
+    change = edited_file.change(str(path), lambda _: None, backup)
     assert (change.before, change.after) == ("theirs\n", None)
     assert not path.exists()
     assert backups(backup) == ["theirs\n"]
@@ -75,24 +75,24 @@ def test_a_file_may_go(path: Path, backup: str) -> None:
 
 def test_the_oldest_and_the_newest_are_kept_of_each_file(path: Path, backup: str) -> None:
     other = f"{backup}-of-app"
-    foreign_file.change(str(path), added, other)
-    foreign_file.change(str(path), added, other)
+    edited_file.change(str(path), added, other)
+    edited_file.change(str(path), added, other)
     for _ in range(12):
-        foreign_file.change(str(path), added, backup)
+        edited_file.change(str(path), added, backup)
     assert backups(backup) == ["ours\n" * n for n in [2, *range(5, 14), 1]]
 
 
 def test_who_is_kept_from_a_change_leaves_the_backups_alone(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")
-    foreign_file.change(str(path), added, backup)
+    edited_file.change(str(path), added, backup)
 
     def slowly(text: str | None) -> str:
         path.write_text(f"{text}theirs\n")
         return added(text)
 
     with pytest.raises(LockConflict):
-        foreign_file.change(str(path), slowly, backup)
+        edited_file.change(str(path), slowly, backup)
     assert backups(backup) == ["theirs\n"]
 
 
@@ -105,14 +105,14 @@ def test_a_change_that_took_several_attempts_leaves_one_backup(path: Path, backu
             path.write_text(f"{text}theirs\n")
         return added(text)
 
-    change = foreign_file.change(str(path), slowly, backup)
+    change = edited_file.change(str(path), slowly, backup)
     assert change.before == "theirs\n" * 5
     assert backups(backup) == ["theirs\n" * 5]
     assert Path(change.backup).read_text() == "theirs\n" * 5
 
 
-def changed_at_the_same_time(path: str, backup: str) -> list[Change]:
-    return [foreign_file.change(path, added, backup) for _ in range(2)]
+def changed_at_the_same_time(path: str, backup: str) -> list[FileChange]:
+    return [edited_file.change(path, added, backup) for _ in range(2)]
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_where_the_backup_has_no_place_nothing_is_changed(path: Path, backup: st
     path.write_text("theirs\n")
     Path(backup).parent.write_text("a file")
     with pytest.raises(DiskFailure) as raised:
-        foreign_file.change(str(path), added, backup)
+        edited_file.change(str(path), added, backup)
     assert raised.value.message == f"File exists while changing {path} ({Path(backup).parent})."
     assert path.read_text() == "theirs\n"
     assert os.listdir(path.parent) == ["settings.json"]
@@ -147,11 +147,11 @@ def test_what_is_for_others_is_open_to_whom_the_umask_says(
 ) -> None:
     before = os.umask(umask)
     try:
-        mode = foreign_file.shared_mode()
+        mode = edited_file.shared_mode()
         assert os.umask(umask) == umask
-        foreign_file.change(str(path), added, backup, mode=mode)
+        edited_file.change(str(path), added, backup, mode=mode)
         beside = path.parent / "a" / "b" / "page.md"
-        foreign_file.put(str(beside), b"page", mode)
+        edited_file.put(str(beside), b"page", mode)
     finally:
         os.umask(before)
     files, folders = (path, beside), (path.parent, beside.parent, beside.parent.parent)
@@ -159,7 +159,7 @@ def test_what_is_for_others_is_open_to_whom_the_umask_says(
     assert {stat.S_IMODE(each.stat().st_mode) for each in folders} == {folder}
     # What is there stays as open as it was.
     beside.chmod(0o604)
-    foreign_file.put(str(beside), b"newer", mode)
+    edited_file.put(str(beside), b"newer", mode)
     assert (beside.read_bytes(), stat.S_IMODE(beside.stat().st_mode)) == (b"newer", 0o604)
     assert os.listdir(beside.parent) == ["page.md"]
 
@@ -171,7 +171,7 @@ def test_a_link_stays_a_link(path: Path, backup: str, tmp_path: Path) -> None:
     real.chmod(0o640)
     path.parent.mkdir()
     path.symlink_to(real)
-    foreign_file.change(str(path), added, backup)
+    edited_file.change(str(path), added, backup)
     assert path.is_symlink()
     assert real.read_text() == "theirs\nours\n"
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
@@ -188,7 +188,7 @@ def test_a_change_of_another_program_in_between_is_not_lost(path: Path, backup: 
             path.write_text("theirs, newer\n")
         return added(text)
 
-    foreign_file.change(str(path), slowly, backup)
+    edited_file.change(str(path), slowly, backup)
     assert seen == ["theirs\n", "theirs, newer\n"]
     assert path.read_text() == "theirs, newer\nours\n"
     assert os.listdir(path.parent) == ["settings.json"]
@@ -203,17 +203,17 @@ def test_a_program_that_never_stops_changing_it_wins(path: Path, backup: str) ->
         return added(text)
 
     with pytest.raises(LockConflict, match="Another program keeps changing"):
-        foreign_file.change(str(path), slowly, backup)
+        edited_file.change(str(path), slowly, backup)
     assert set(path.read_text().splitlines()) == {"theirs"}
     assert os.listdir(path.parent) == ["settings.json"]
 
 
 def test_what_would_change(path: Path) -> None:
-    planned = foreign_file.planned(str(path), added)
-    assert planned == Change(str(path), None, "ours\n")
+    planned = edited_file.planned(str(path), added)
+    assert planned == FileChange(str(path), None, "ours\n")
     assert planned.diff == f"--- /dev/null\n+++ {path}\n@@ -0,0 +1 @@\n+ours\n"
     assert not path.exists()
-    change = Change(str(path), "a\nb", None)
+    change = FileChange(str(path), "a\nb", None)
     assert change.diff == f"--- {path}\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
 
 
@@ -221,26 +221,26 @@ def test_what_is_no_text_is_left_alone(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_bytes(b"a\nb \xff\n")
     with pytest.raises(SettingsUnreadable, match=r"settings\.json, line 2: this is not UTF-8"):
-        foreign_file.change(str(path), added, backup)
+        edited_file.change(str(path), added, backup)
     assert path.read_bytes() == b"a\nb \xff\n"
     with path.open("wb") as file:
         file.truncate(4 * 2**20 + 1)
     with pytest.raises(SettingsUnreadable, match="more than 4 MiB"):
-        foreign_file.change(str(path), added, backup)
+        edited_file.change(str(path), added, backup)
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(SettingsUnreadable, match="is no plain file"):
-        foreign_file.change(str(path), added, backup)
+        edited_file.change(str(path), added, backup)
     path.unlink()
     path.mkdir()
     with pytest.raises(SettingsUnreadable, match="is no plain file"):
-        foreign_file.change(str(path), added, backup)
+        edited_file.change(str(path), added, backup)
 
 
 def test_a_folder_that_cannot_be_written(path: Path, backup: str) -> None:
     path.parent.write_text("a file")
     with pytest.raises(DiskFailure) as raised:
-        foreign_file.change(str(path), added, backup, by_hand="write it yourself")
+        edited_file.change(str(path), added, backup, by_hand="write it yourself")
     assert raised.value.message == f"File exists while changing {path} ({path.parent})."
     assert raised.value.hint == "Write it yourself."
 
@@ -249,7 +249,7 @@ def test_a_file_that_is_refused_is_named_once(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.symlink_to(path)
     with pytest.raises(DiskFailure) as raised:
-        foreign_file.change(str(path), added, backup)
+        edited_file.change(str(path), added, backup)
     assert raised.value.message == (f"Too many levels of symbolic links while changing {path}.")
     assert raised.value.hint is None
 
@@ -259,6 +259,6 @@ def test_what_an_edit_cannot_understand_is_told_with_the_file(path: Path, backup
         raise SettingsUnreadable("line 2, column 5: this is no JSON value.")
 
     with pytest.raises(SettingsUnreadable) as raised:
-        foreign_file.change(str(path), puzzled, backup, by_hand="write it yourself")
+        edited_file.change(str(path), puzzled, backup, by_hand="write it yourself")
     assert raised.value.message == f"{path}, line 2, column 5: this is no JSON value."
     assert raised.value.hint == "Mend it, or write it yourself."
