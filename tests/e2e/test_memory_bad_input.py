@@ -80,7 +80,12 @@ def refused(ctx: Ctx, words: list[str], code: str, message: str, hint: str = "")
         (["list", "--since=whenever"], "E011", "'whenever' is neither an age nor a date.", "7d"),
         (["list", "--type=nonsense"], "E011", "There is no node type", ""),
         (["import", "missing.json"], "E015", "", ""),
-        (["--db", "postgresql://h/d", "list"], "E011", "postgresql:// is no store", "path"),
+        (
+            ["--db", "postgresql://h/d", "list"],
+            "E011",
+            "postgresql://: unknown kind of store",
+            "path",
+        ),
         (["--db", "", "list"], "E011", "--db needs a file.", ""),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
