@@ -113,14 +113,14 @@ def test_rust_alone(shop: Path, ctx: Ctx) -> None:
     assert (found["files"], found["read"]) == (1, 1)
     assert found["languages"] == [{"language": "rust", "files": 1, "lines": 1}]
     assert "1 function" in ctx("add", "rust", "--files", "core/**/*.rs").out
-    assert ctx("add", "rust", "--files", "shop").out == "No code was found there.\n"
+    assert ctx("add", "rust", "--files", "shop").out == "No code found.\n"
 
 
 def test_what_is_not_understood_is_said(shop: Path, ctx: Ctx) -> None:
     write(shop, {"shop/broken.py": "def half(:\n", "shop/blob.py": "x\0y"})
     ran = ctx("add", "code", "--files", "shop")
     assert ran.code == 0
-    assert ran.err == "warning: 1 place could not be understood, in shop/broken.py.\n"
+    assert ran.err == "warning: 1 place could not be parsed, in shop/broken.py.\n"
     assert "Not read: 1 (binary)." in ran.out
 
 
@@ -150,7 +150,7 @@ def test_a_snapshot_is_staged_and_committed(project: Path, ctx: Ctx) -> None:
     assert added(ctx, "code", "--snapshot")["snapshot"]["work_commit"] is None
     [entry] = ctx("debug", "index", f"commit:{made['commit']}", "--format", "json").json["entries"]
     assert entry["code_snapshot"] == again["tree"]
-    assert "all whole" in ctx("debug", "verify").out
+    assert "no damage found" in ctx("debug", "verify").out
     assert list(leaves(project, again["tree"])) == [
         "core/src/lib.rs",
         "shop/__init__.py",
@@ -235,11 +235,11 @@ def test_a_clone_has_all_of_it(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     git("clone", "-q", str(project), str(clone))
     assert ctx("-C", str(clone), "trust", "--yes").code == 0
-    assert "all whole" in ctx("-C", str(clone), "debug", "verify").out
+    assert "no damage found" in ctx("-C", str(clone), "debug", "verify").out
     shown = ctx("-C", str(clone), "debug", "cat", tree, "--format", "json").json
     assert [entry["name"] for entry in shown["fields"]["entries"]] == ["core", "shop"]
     assert ctx("-C", str(clone), "gc").code == 0
-    assert "all whole" in ctx("-C", str(clone), "debug", "verify").out
+    assert "no damage found" in ctx("-C", str(clone), "debug", "verify").out
     leaf = leaves(clone, tree)["shop/net.py"]
     assert (
         '"stable_key": "shop.net.Client.connect"' in ctx("-C", str(clone), "debug", "cat", leaf).out
@@ -267,7 +267,7 @@ def test_what_cannot_be_done(shop: Path, ctx: Ctx) -> None:
     ran = ctx("add", "code", "--commit")
     assert (ran.code, ran.err.splitlines()[0]) == (
         2,
-        "error E011: There is nothing to commit without --snapshot.",
+        "error E011: --commit needs --snapshot.",
     )
     assert ctx("add", "--type=fact", "code").code == 0
 

@@ -76,8 +76,8 @@ def test_without_an_exit_code(ctx: Ctx, folder: Path, piped: Piped) -> None:
     assert ran.out.endswith(" make lint ended (1 line of output)\n")
     # In a pipe `--exit-code $?` would be the code of what ran before it.
     assert ran.err == (
-        "Nobody said how it ended. `make test > out 2>&1; "
-        'ctx add command --name "make test" --exit-code $? --stdin < out` does.\n'
+        "Exit code unknown. To record it: `make test > out 2>&1; "
+        'ctx add command --name "make test" --exit-code $? --stdin < out`\n'
     )
     kept = ctx("add", "command", "--body=ok", "--name=x", "--exit-code=0", "--format=json").json
     assert kept["node"]["content"] == "x passed (1 line of output)\n\nok"
@@ -119,14 +119,14 @@ def test_mistakes(ctx: Ctx, folder: Path, piped: Piped, words: list[str]) -> Non
 def test_a_terminal_is_not_waited_for(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctx.cli.settings.stdin_is_terminal", lambda: True)
     ran = ctx("add", "command", "--stdin", "--name=x")
-    assert ran.err.startswith("error E011: stdin is a terminal: nothing was printed there.\n")
+    assert ran.err.startswith("error E011: No output on stdin: it is a terminal.\n")
 
 
 def test_secrets(ctx: Ctx, project: Path, piped: Piped) -> None:
     secret = b"ghp_" + b"k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
     piped(b"fatal: bad token " + secret + b"\n")
     ran = ctx("add", "command", "--stdin", "--name=deploy", "--exit-code=1")
-    assert "not kept: output, line 1" in ran.err
+    assert "removed: output, line 1" in ran.err
     kept = b"".join(path.read_bytes() for path in project.rglob("*") if path.is_file())
     assert secret not in kept
     assert secret.decode() not in ctx("list", "--format=json").out

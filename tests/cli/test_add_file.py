@@ -77,7 +77,7 @@ def test_a_folder_with_nothing_in_it(project: Path, ctx: Ctx) -> None:
     (project / "empty").mkdir()
     ran = ctx("add", "file", "empty")
     assert ran.code == 0
-    assert ran.out.startswith("No files there")
+    assert ran.out.startswith("No files to add")
 
 
 def test_markdown(project: Path, ctx: Ctx) -> None:
@@ -123,7 +123,7 @@ def test_nothing_is_committed_if_a_named_file_is_refused(project: Path, ctx: Ctx
     (project / "image.bin").write_bytes(b"\0")
     ran = ctx("add", "file", "a.py", "image.bin", "-m", "Both")
     assert ran.code == 1
-    assert "Nothing was committed" in ran.err
+    assert "Nothing committed" in ran.err
     assert "Committed" not in ran.out
     assert ctx("commit", "-m", "A", "--format", "json").json["files"] == ["a.py"]
 
@@ -131,4 +131,4 @@ def test_nothing_is_committed_if_a_named_file_is_refused(project: Path, ctx: Ctx
 def test_the_next_step_names_the_session(project: Path, ctx: Ctx) -> None:
     ran = ctx("add", "file", "a.py", "--session", "s9")
     assert "Next: ctx commit -m MESSAGE --session s9" in ran.err
-    assert "There is staged work in: s9" in ctx("commit", "-m", "x").out
+    assert "Other sessions with staged work: s9" in ctx("commit", "-m", "x").out

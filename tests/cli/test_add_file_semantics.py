@@ -93,7 +93,7 @@ def test_a_new_file_with_all_that_is_in_it(shop: Path, ctx: Ctx) -> None:
     assert ran.out == (
         "Staged 1 file (187 B) in session cli:\n"
         "  new  shop/client.py  187 B\n"
-        "Read 7 edges out of the code:\n"
+        "Extracted 7 edges:\n"
         "  shop/client.py  shop.client: Client, Client.connect, Client.send\n"
     )
     repository = Repository(project_at(str(shop)))
@@ -106,7 +106,7 @@ def test_a_new_file_with_all_that_is_in_it(shop: Path, ctx: Ctx) -> None:
     assert (blob["edges"], blob["files"]) == (7, ["shop/client.py"])
     [batch] = committed(shop).edge_batches
     assert edges(shop, batch) == WHOLE
-    assert "all whole" in ctx("debug", "verify").out
+    assert "no damage found" in ctx("debug", "verify").out
     [log] = (shop / ".ctx/narrative/log").iterdir()
     assert log.read_text().endswith(
         "## Code\n\n- shop/client.py: shop.client: Client, Client.connect, Client.send (7 edges)\n"
@@ -195,8 +195,8 @@ def test_files_that_were_staged_before_are_read_once(shop: Path, ctx: Ctx) -> No
 def test_one_step_has_so_many_edges(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CTX_INGESTION_MAX_EDGES_PER_STEP", "3")
     ran = ctx("add", "file", "shop/client.py", "--extract-semantics", "--commit")
-    assert "Read 3 edges out of the code:" in ran.out
-    assert ran.err.splitlines()[-1].startswith("4 edges more were left out: one step has at most")
+    assert "Extracted 3 edges:" in ran.out
+    assert ran.err.splitlines()[-1].startswith("4 edges left out: the limit of a step is")
     [batch] = committed(shop).edge_batches
     assert edges(shop, batch) == WHOLE[:3]
 

@@ -142,7 +142,7 @@ def test_what_is_refused_leaves_nothing(ctx: Ctx, project: Path) -> None:
 def test_secrets(ctx: Ctx, project: Path) -> None:
     secret = "ghp_" + "k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
     ran = ctx("add", "task", f"Rotate {secret}", "--body", f"It is {secret}.")
-    assert ran.err.startswith("warning: 2 secrets not kept: title, line 1 (")
+    assert ran.err.startswith("warning: 2 secrets removed: title, line 1 (")
     kept = b"".join(path.read_bytes() for path in project.rglob("*") if path.is_file())
     assert secret.encode() not in kept
     assert ctx("add", "task", "x", f"--mention={secret}").err.startswith("error E023: ")
@@ -213,7 +213,7 @@ def test_in_the_editor(
     assert ctx("add", "task", "Draft").code == 0
     assert node(ctx, "task_0001")["content"] == "Better\n\nBody."
     script.write_text('#!/bin/sh\n: > "$1"\n')
-    assert ctx("add", "task", "Draft").err == "error E011: The text is empty. Nothing was added.\n"
+    assert ctx("add", "task", "Draft").err == "error E011: The text is empty; nothing added.\n"
     assert len(files(project)) == 1
 
 

@@ -84,7 +84,7 @@ def test_an_outline(shop: Path, ctx: Ctx) -> None:
 
 def test_an_outline_of_what_is_no_code_says_why(shop: Path, ctx: Ctx) -> None:
     said = ctx("code", "outline", "README.md").out
-    assert "Nothing was read out of it: no grammar." in said
+    assert "Not parsed: no grammar." in said
     ran = ctx("code", "outline", "shop/nett.py")
     assert ran.code == 1
     assert "Did you mean `shop/net.py`?" in ran.err
@@ -134,7 +134,7 @@ def test_callees(shop: Path, ctx: Ctx) -> None:
         "Calls",
         "  shop/retry.py:1  shop.retry.again  shop.net.Client.connect  high",
     ]
-    assert "It calls nothing that is here." in ctx("code", "callees", "close").out
+    assert "No calls into this project." in ctx("code", "callees", "close").out
 
 
 def test_imports(shop: Path, ctx: Ctx) -> None:
@@ -168,7 +168,7 @@ def test_cycles(shop: Path, ctx: Ctx) -> None:
     items = ctx("code", "cycles", "--items", "--format", "json").json["cycles"]
     assert [each["of"] for each in items] == ["items"]
     (shop / "shop" / "retry.py").write_text("def again(what):\n    what()\n")
-    assert ctx("code", "cycles").out == "There are no cycles.\n"
+    assert ctx("code", "cycles").out == "No cycles.\n"
 
 
 def test_a_name_that_nobody_has(shop: Path, ctx: Ctx) -> None:
@@ -261,7 +261,7 @@ def test_every_answer_is_about_the_files_as_they_are(shop: Path, ctx: Ctx) -> No
     (shop / "new.py").write_text("from shop.net import build\nbuild()\n")
     old = ctx("code", "outline", "shop/net.py", "--no-refresh")
     assert "def make()" in old.out
-    assert re.search(r"What is known of the code is \d+ s old\.", old.err)
+    assert re.search(r"The code index is \d+ s old\.", old.err)
     assert "def make()" not in ctx("code", "outline", "shop/net.py").out
     assert "new.py:2" in ctx("code", "callers", "build").out
 
@@ -276,7 +276,7 @@ def test_one_process_at_a_time_brings_it_up_to_date(
     with locks.hold(f"{index}.lock", "somebody", 0):
         ran = ctx("code", "callers", "make")
         assert ran.code == 0
-        assert "Another process is reading the code" in ran.err
+        assert "Another process is updating the index" in ran.err
         busy = ctx("code", "status", "--format", "json").json
         assert (busy["age"]["state"], busy["coverage"]["files"]) == ("busy", len(FILES))
         index.unlink()
@@ -307,7 +307,7 @@ def test_index_says_what_it_did(shop: Path, ctx: Ctx) -> None:
     assert first["left_out"] == [{"path": "LINK.md", "reason": "it is a symbolic link"}]
     (shop / "shop" / "app.py").unlink()
     said = ctx("code", "index").out
-    assert said.startswith("The index of the code is up to date: 0 files read, 1 gone.\n")
+    assert said.startswith("The code index is up to date: 0 files read, 1 gone.\n")
     assert ctx("code", "index", "--full", "--format", "json").json["added"] == 4
 
 

@@ -44,7 +44,7 @@ def test_commits_that_speak_of_something(shop: Path, ctx: Ctx) -> None:
     assert told(ctx("code", "history", "--search", "timeouts").out) == (
         "  COMMIT  DAY  Wait longer after a timeout  2 files\n"
     )
-    assert ctx("code", "history", "--search", "unheard").out == "No commit speaks of unheard.\n"
+    assert ctx("code", "history", "--search", "unheard").out == "No commit mentions unheard.\n"
 
 
 def test_what_is_committed_later_is_there(shop: Path, ctx: Ctx) -> None:

@@ -48,7 +48,7 @@ def test_packages_of_every_ecosystem(shop: Path, ctx: Ctx) -> None:
     )
     for path in MANIFESTS:
         (shop / path).unlink()
-    assert ctx("code", "packages").out == "No manifest of a package is here.\n"
+    assert ctx("code", "packages").out == "No package manifest found.\n"
 
 
 def test_a_package_with_what_it_needs_and_who_needs_it(
@@ -85,7 +85,7 @@ def test_a_package_with_what_it_needs_and_who_needs_it(
 
 def test_a_package_from_elsewhere_and_one_that_nobody_has(shop: Path, ctx: Ctx) -> None:
     assert ctx("code", "packages", "vue").out == (
-        "vue is not from here. It is needed by\n  web  normal  ^3    web/package.json\n"
+        "vue is not part of this project. Needed by\n  web  normal  ^3    web/package.json\n"
     )
     ran = ctx("code", "packages", "netcor")
     assert (ran.code, ran.out) == (1, "")

@@ -123,8 +123,8 @@ def test_subcommands_and_options_are_those_of_the_parsers(name: str, offered: Of
 
 
 def test_options(offered: Offered, folder: Path) -> None:
-    assert offered("--f") == ["words", "--format\thow to print the answer (default: text)"]
-    assert offered("completion", "-q") == ["words", "-q\tprint errors and results only"]
+    assert offered("--f") == ["words", "--format\tthe output format (default: text)"]
+    assert offered("completion", "-q") == ["words", "-q\tprint only errors and results"]
     assert words_of(offered("config", "list", "-")) == [
         *("--changed", "--help", "--format", "-C", "--set", "--db", "--untrusted", "--quiet")
     ]
@@ -157,11 +157,11 @@ def test_settings(offered: Offered, folder: Path) -> None:
     assert words_of(offered("config", "get", "")) == list(SETTINGS)
     assert offered("config", "explain", "gc.k") == [
         "words",
-        "gc.keep_days\tDays that objects to which nothing refers are kept.",
+        "gc.keep_days\tDays to keep unreferenced objects.",
     ]
     assert offered("--set", "gc.k") == [
         "open",
-        "gc.keep_days=\tDays that objects to which nothing refers are kept.",
+        "gc.keep_days=\tDays to keep unreferenced objects.",
     ]
     assert offered("list", "--set=llm.backend=a") == [
         "words",
@@ -648,7 +648,7 @@ def test_fish(memory: Store) -> None:
     assert fish("ctx list --tag tier:pi") == ["tier:pinned\t1 node"]
     assert fish('ctx list --tag "tier:pi') == ["tier:pinned\t1 node"]
     assert fish("ctx list --tag=tier:pi") == ["--tag=tier:pinned\t1 node"]
-    assert fish("ctx list --inc") == ["--include-superseded\talso nodes that another one replaced"]
+    assert fish("ctx list --inc") == ["--include-superseded\tinclude superseded nodes"]
     assert [line.split("\t")[0] for line in fish("ctx add file f")] == ["file name.txt", "folder/"]
     assert [line.split("\t")[0] for line in fish("ctx -C f")] == ["folder/"]
     assert fish("ctx list nothing") == []

@@ -74,9 +74,7 @@ def test_set_chooses_the_file(ctx: Ctx, project: Path, user: Path) -> None:
 
     ran = ctx("config", "set", "storage.compression_level", "5", "--user")
     assert ran.out == f"storage.compression_level: not set → 5 in {user}\n"
-    assert ran.err == (
-        ".ctx/config.toml:13 sets it too, and wins: storage.compression_level is 9 here.\n"
-    )
+    assert ran.err == (".ctx/config.toml:13 overrides it: storage.compression_level is 9 here.\n")
     assert ctx("config", "set", "gc.keep_days", "30").out == (
         f"gc.keep_days is 30 already in {user}.\n"
     )
@@ -100,7 +98,7 @@ def test_what_may_not_live_in_a_file(ctx: Ctx, project: Path, folder: Path) -> N
     ran = ctx("config", "set", "llm.backend", "auto", "--project")
     assert ran.code == 2
     assert ran.err == (
-        "error E011: A project may not set llm.backend: whoever clones it would get it unasked.\n"
+        "error E011: A project cannot set llm.backend: it would affect everybody who clones it.\n"
         "  Set it for yourself with --user.\n"
     )
     assert ctx("config", "set", "repo.id", "x", "--user").code == 2
@@ -116,7 +114,7 @@ def test_set_refuses_before_it_writes(ctx: Ctx, project: Path) -> None:
     assert ran.code == 1
     assert ran.err == (
         "error E013: storage.compression_level must be a whole number from 0 to 22, "
-        'not "fast".\n  `ctx config explain storage.compression_level` says what it is for.\n'
+        'not "fast".\n  See `ctx config explain storage.compression_level`.\n'
     )
     assert "SQLite is used instead" in ctx("config", "set", "index.backend", "redb").err
     assert project.read_text() == before
@@ -140,7 +138,7 @@ def test_set_says_when_a_variable_wins(
 ) -> None:
     monkeypatch.setenv("CTX_DEFAULT_BUDGET", "777")
     assert ctx("config", "set", "view.default_budget", "999").err == (
-        "CTX_DEFAULT_BUDGET sets it too, and wins: view.default_budget is 777 here.\n"
+        "CTX_DEFAULT_BUDGET overrides it: view.default_budget is 777 here.\n"
     )
 
 
@@ -184,7 +182,7 @@ def test_list(ctx: Ctx, project: Path, user: Path) -> None:
 
 
 def test_list_changed_where_nothing_is(ctx: Ctx, folder: Path) -> None:
-    assert ctx("config", "list", "--changed").out == "Every setting has its default.\n"
+    assert ctx("config", "list", "--changed").out == "All settings have their defaults.\n"
     assert ctx("config", "list", "--changed", "--format", "json").json == {"settings": []}
 
 

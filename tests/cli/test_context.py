@@ -51,7 +51,7 @@ def test_how_it_comes_about(client: Client, ctx: Ctx) -> None:
         ["code", str(sizes["code"]), "300", "1", "symbol_changes"],
         ["learnings", str(sizes["learnings"]), "250", "10", "2", "nodes tagged `learning:`"],
         ["past work", "0", "300", "0", "observations tagged `kind:`"],
-        ["frame", str(frame), "what stands around the layers"],
+        ["frame", str(frame), "headings and instructions"],
     ]
 
 
@@ -76,7 +76,7 @@ def test_a_session_that_goes_on(client: Client, ctx: Ctx) -> None:
     compacted = ctx("context", "--source=compact", "--session=mine").out
     assert "## Where you were\n\n- In work: src/auth.py\n" in compacted
     assert ctx("context", "--source=resume", "--session=mine").out == (
-        "Nothing has changed since this session was last given something.\n"
+        "Nothing new since this session last got a context.\n"
     )
     with client.memory() as memory:
         session(memory.user, "theirs", 0, completed="What they did")
@@ -98,8 +98,8 @@ def test_a_session_that_goes_on_is_named_by_its_beginning(client: Client, ctx: C
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--source=resume"], "--source=resume is about a session that goes on"),
-        (["--session=s1"], "--session names one that goes on"),
+        (["--source=resume"], "--source=resume needs --session"),
+        (["--session=s1"], "--session needs --source"),
         (["--budget=10"], "--budget must be a whole number from 100 to 10000000, not 10."),
         (["--budget=0"], "--budget must be a whole number from 100"),
         (["--project-path=/nowhere/at/all"], "/nowhere/at/all is not a folder"),

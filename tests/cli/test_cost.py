@@ -36,15 +36,15 @@ def used(surroundings: Path) -> Path:
 
 def test_no_model_was_ever_asked(ctx: Ctx, surroundings: Path) -> None:
     assert ctx("cost").out == (
-        "No model was ever asked.\n"
-        "`ctx config set llm.backend llama_cpp` names one; so do `openai`, `anthropic` and\n"
-        "`claude_cli`. `ctx config explain llm.backend` says more.\n"
+        "No requests yet.\n"
+        "To configure a model: `ctx config set llm.backend llama_cpp`. Others: `openai`,\n"
+        "`anthropic`, `claude_cli`. See `ctx config explain llm.backend`.\n"
     )
     assert ctx("cost", "--set", "llm.backend=auto").out == (
-        'No model was ever asked.\n`ctx llm --query "…"` asks one; `ctx doctor` says which.\n'
+        'No requests yet.\nTo ask a model: `ctx llm --query "…"`. `ctx doctor` shows which.\n'
     )
     assert ctx("cost", "--calibrate").out == (
-        "No server has said since 2026-10-16 how large a request was.\n"
+        "No server has reported token counts since 2026-10-16.\n"
     )
     assert not (surroundings / ".ctx").exists()
 
@@ -57,10 +57,10 @@ def test_by_model(ctx: Ctx, used: Path) -> None:
   small  2  2,000  200  400  2,200  none
   all    4  4,400  800  400  7,200  not known
 
-Today (UTC): 7,200 of 200,000 tokens count; lost with 1 call (2,000 tokens).
-1 call failed, broke off or did not say what it used: what it may have used at most counts.
-`ctx config set llm.prices '["NAME=1.00/5.00"]'` says what a model costs: dollars for a million \
-tokens in and out.
+Today (UTC): 7,200 of 200,000 tokens used; lost in 1 call (2,000 tokens).
+1 call failed or reported no usage: the most it can use counts.
+To set prices in dollars per million tokens, in and out: \
+`ctx config set llm.prices '["NAME=1.00/5.00"]'`
 """
     )
 
@@ -69,16 +69,16 @@ def test_while_a_model_is_asked(ctx: Ctx, used: Path) -> None:
     with Ledger(str(used)) as ledger:
         ledger.meter(Purpose("llm"), THERE, Caps(10**6), prices([])).reserve(3_000, 500)
         during = ctx("cost").out.splitlines()
-    today = "Today (UTC): 10,200 of 200,000 tokens count; "
-    failed = "failed, broke off or did not say what"
+    today = "Today (UTC): 10,200 of 200,000 tokens used; "
+    failed = "failed or reported no usage: the most"
     assert during[4] == (
-        f"{today}set aside for 1 call (3,000 tokens); lost with 1 call (2,000 tokens)."
+        f"{today}reserved for 1 call (3,000 tokens); lost in 1 call (2,000 tokens)."
     )
-    assert during[5].startswith(f"1 call {failed} it used: ")
+    assert during[5].startswith(f"1 call {failed} it can use counts.")
     # Nobody has said what became of it, and nobody waits for it.
     over = ctx("cost").out.splitlines()
-    assert over[4] == f"{today}lost with 2 calls (5,000 tokens)."
-    assert over[5].startswith(f"2 calls {failed} they used: ")
+    assert over[4] == f"{today}lost in 2 calls (5,000 tokens)."
+    assert over[5].startswith(f"2 calls {failed} they can use counts.")
 
 
 def test_with_prices(ctx: Ctx, used: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_time_in_which_nothing_was_asked(
 ) -> None:
     monkeypatch.setattr(clock, "now_ms", lambda: NOON + 90 * 86_400_000)
     assert ctx("cost", "--since", "2d").out == (
-        "No model was asked since 2027-02-11.\n\nToday (UTC): 0 of 200,000 tokens count.\n"
+        "No requests since 2027-02-11.\n\nToday (UTC): 0 of 200,000 tokens used.\n"
     )
 
 

@@ -99,12 +99,12 @@ def test_the_index_answers_about_code_without_a_store(repo: Path, ctx: Ctx) -> N
     (repo / "shop.py").write_text("class Till:\n    def ring(self):\n        pass\n")
     early = ctx("debug", "index", "name:ring")
     assert (early.code, early.out) == (0, "The index has nothing under name:ring.\n")
-    assert "The code has not been read yet: `ctx code index` does that." in early.err
+    assert "There is no code index yet. To create it: `ctx code index`" in early.err
     assert ctx("code", "index").code == 0
     for key in ("name:ring", "item:shop.Till.ring", "path:shop.py", f"path:{repo}/shop.py"):
         ran = ctx("debug", "index", key)
         assert (ran.code, "In the code" in ran.out) == (0, True)
-        assert "What is known of the code is" in ran.err
+        assert "The code index is" in ran.err
     for other in ("commit:3f2a91c0", "file:9b1d", "narrative:README.md"):
         assert "error E012" in ctx("debug", "index", other).err
     assert "error E012" in ctx("debug", "index").err

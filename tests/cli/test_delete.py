@@ -67,7 +67,7 @@ def test_on_a_terminal_it_asks_when_others_depend_on_it(
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     refused = ctx("delete", base)
     assert refused.code == 1
-    assert f"1 node rests on what is deleted: {decision}. Go on? [y/N]" in refused.err
+    assert f"1 node depends on deleted nodes: {decision}. Continue? [y/N]" in refused.err
     assert base in ids(ctx)
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     assert ctx("delete", base).code == 0
@@ -79,7 +79,7 @@ def test_in_a_pipe_it_warns(ctx: Ctx, add: Add) -> None:
     ctx("link", decision, base, "--type=DEPENDS_ON")
     ran = ctx("delete", base)
     assert ran.code == 0
-    assert ran.err == f"warning: 1 node rests on what is deleted: {decision}.\n"
+    assert ran.err == f"warning: 1 node depends on deleted nodes: {decision}.\n"
 
 
 def test_forgetting_by_words(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,4 +119,4 @@ def test_forgetting_says_what_rests_on_it(ctx: Ctx, add: Add) -> None:
     base, decision = add("--type=fact", "Premise"), add("--type=decision", "Conclusion")
     ctx("link", decision, base, "--type=DEPENDS_ON")
     ran = ctx("forget", "premise", "-y")
-    assert f"warning: 1 node rests on what is deleted: {decision}.\n" in ran.err
+    assert f"warning: 1 node depends on deleted nodes: {decision}.\n" in ran.err

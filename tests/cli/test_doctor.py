@@ -48,20 +48,19 @@ def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> 
     assert stable(ran.out, programs) == (
         """  ok ctx VERSION
   ok  clock  NOW
-  warning  store  ~/.ctx/store.db is not there yet.
-  → `ctx install` makes it, and so does the first `ctx add`.
-  ok  room  N MB free
+  warning  store  ~/.ctx/store.db does not exist yet.
+  → `ctx install` or the first `ctx add` creates it.
+  ok  disk space  N MB free
   ok  settings  1 set
   ok  capture  no event has come yet
-  ok  trouble of hooks  none in the last day
+  ok  hook errors  none in the last day
   ok  client  Claude Code 2.1.325: BIN/claude
   problem  hooks  No hook of ctx is registered with Claude Code.
   → `ctx install` registers them.
   ok  PATH  `ctx` is BIN/ctx, of the same version as this one
   warning  skill  It is not in ~/.claude/skills/ctx: Claude does not know its commands.
   → `ctx install` writes it.
-  ok  model  off: no model is asked; there would be claude_cli (Claude Code is on the PATH), \
-never used unless named
+  ok  model  off; available, but not configured: claude_cli (Claude Code is on the PATH)
 1 problem and 2 warnings.
 """
     )
@@ -72,19 +71,18 @@ never used unless named
         """  ok ctx VERSION
   ok  clock  NOW
   ok  store  ~/.ctx/store.db: 0 nodes, 0.N MB, whole
-  ok  permissions  ~/.ctx is yours alone
-  ok  room  N MB free
+  ok  permissions  ~/.ctx is private
+  ok  disk space  N MB free
   ok  settings  1 set
   ok  capture  no event has come yet
-  ok  trouble of hooks  none in the last day
+  ok  hook errors  none in the last day
   ok  client  Claude Code 2.1.325: BIN/claude
   ok  hooks  8 in ~/.claude/settings.json, up to date
   ok  hooks run  tried ALL: fine
   ok  PATH  `ctx` is BIN/ctx, of the same version as this one
   ok  skill  ~/.claude/skills/ctx, up to date
-  ok  model  off: no model is asked; there would be claude_cli (Claude Code is on the PATH), \
-never used unless named
-Everything is fine.
+  ok  model  off; available, but not configured: claude_cli (Claude Code is on the PATH)
+No problems found.
 """
     )
 
@@ -111,7 +109,7 @@ def test_a_file_in_the_place_of_the_store_hides_nothing_else(
         "ctx": "ok",
         "clock": "ok",
         "store": "problem",
-        "room": "ok",
+        "disk space": "ok",
         "client": "ok",
         "hooks": "problem",
         "PATH": "ok",
@@ -152,10 +150,10 @@ def test_a_model_that_does_not_answer(folder: Path, ctx: Ctx) -> None:
         (
             "warning",
             (
-                f"auto: none is used, as no model answers at {away}; there would be claude_cli"
-                " (Claude Code is on the PATH), never used unless named"
+                f"auto: none is used, as no model answers at {away}; "
+                "available, but not configured: claude_cli (Claude Code is on the PATH)"
             ),
-            "`ctx config set llm.backend NAME` names one; `off` does without.",
+            "To configure one: `ctx config set llm.backend NAME`; to turn models off, use `off`.",
         )
     ]
 
@@ -168,10 +166,7 @@ def test_what_else_there_would_be(
     assert model(ctx) == [
         (
             "ok",
-            (
-                "off: no model is asked; there would be anthropic (ANTHROPIC_API_KEY is set), never"
-                " used unless named"
-            ),
+            "off; available, but not configured: anthropic (ANTHROPIC_API_KEY is set)",
             "",
         )
     ]
@@ -228,7 +223,7 @@ def test_where_nothing_can_be_written_nobody_is_told_to_install(programs: Path) 
         home.chmod(0o755)
     found = {check["name"]: (check["state"], check["advice"]) for check in answer["checks"]}
     first = f"Make {home} writable for this user, then `ctx install`"
-    assert found["store"] == ("warning", f"It cannot be made: `ls -ld {home}` shows why.")
+    assert found["store"] == ("warning", f"It cannot be created: `ls -ld {home}` shows why.")
     assert found["permissions"] == (
         "problem",
         f"`ls -ld {home}` shows whose it is; CTX_HOME names another.",

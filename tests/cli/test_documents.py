@@ -113,7 +113,7 @@ def test_what_other_branches_have_too_is_left_to_people(ctx: Ctx, task: Path) ->
     short = node(ctx)["id"][:12]
     ran = ctx("update", "task_0001", "--content", "Said by a command")
     assert ran.err == (
-        f".ctx/narrative/tasks/{task.name} is in git and keeps its words; what you said holds until"
+        f".ctx/narrative/tasks/{task.name} is in git and keeps its text; what you said holds until"
         f" somebody changes them. `ctx edit {short}` changes the file.\n"
     )
     assert (node(ctx)["content"], task.read_text()) == ("Said by a command", before)
@@ -151,7 +151,8 @@ def test_a_tag_in_the_file_holds_until_it_is_taken_away(ctx: Ctx, task: Path) ->
 def test_a_deleted_node_leaves_its_file(ctx: Ctx, task: Path) -> None:
     ran = ctx("delete", "task_0001")
     assert ran.err == (
-        f".ctx/narrative/tasks/{task.name} stays: delete what you do not need with `git rm`.\n"
+        f".ctx/narrative/tasks/{task.name} stays on disk; "
+        "delete what you no longer need with `git rm`.\n"
     )
     assert ctx("list").out == "No nodes.\n"
     task.write_text("# Said again\n")
@@ -166,20 +167,20 @@ def test_undoing_words_that_went_into_the_file(ctx: Ctx, task: Path) -> None:
     ctx("update", "task_0001", "--content", "Third", "--meta=size=small")
     for title, content in (("Second", "Second\n\nEleven times."), ("Second", None)):
         ran = ctx("undo")
-        assert ran.out.startswith("Took back `update` of ")
+        assert ran.out.startswith("Undone: update at ")
         assert node(ctx)["content"] == (content or "Second\n\nEleven times.")
         assert task.read_text().startswith(f"# {title}\n")
     # A person's words were not said by a command, and stay.
     assert "warning: content of" in ran.err
     changes = ctx("undo", "--list", "--format=json").json["changes"]
-    assert ctx("undo", changes[1]["id"]).out.startswith("Brought back")
+    assert ctx("undo", changes[1]["id"]).out.startswith("Redone")
     assert (node(ctx)["content"], node(ctx)["metadata"]["size"]) == ("Third", "small")
     assert task.read_text().startswith("# Third\n")
     git("init", "-q", "-b", "main")
     git("add", "-A")
     [change] = [each["id"] for each in changes if "Third" in each["what"]]
     ran = ctx("undo", change)
-    assert f"{task.name} is in git and keeps its words" in ran.err
+    assert f"{task.name} is in git and keeps its text" in ran.err
     assert node(ctx)["content"] == "Second\n\nEleven times."
     assert task.read_text().startswith("# Third\n")
 
@@ -211,7 +212,7 @@ def test_undoing_an_addition_leaves_the_file(ctx: Ctx, project: Path, kind: str)
     ]
     ran = ctx("undo")
     shown = file.relative_to(project)
-    assert f"{shown} stays: delete what you do not need with `git rm`.\n" in ran.err
+    assert f"{shown} stays on disk; delete what you no longer need with `git rm`.\n" in ran.err
     assert ctx("list").out == "No nodes.\n"
     undoing = ctx("undo", "--list", "--format=json").json["changes"][0]["id"]
     assert ctx("undo", undoing).code == 0
@@ -262,7 +263,7 @@ def test_a_note_in_the_log_is_written_once(ctx: Ctx, project: Path) -> None:
 def test_a_secret_does_not_reach_the_file(ctx: Ctx, task: Path) -> None:
     secret = "ghp_" + "k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
     ran = ctx("update", "task_0001", "--content", f"Rotate\n\n{secret}")
-    assert "1 secret not kept: content, line 3" in ran.err
+    assert "1 secret removed: content, line 3" in ran.err
     assert secret not in task.read_text()
 
 

@@ -85,7 +85,7 @@ def test_an_editor_that_fails_changes_nothing(
     assert ran.err.splitlines() == [
         (
             f"error E011: The editor \"'{folder}/my editor' --wait\" failed: {reason}."
-            " Nothing was changed."
+            " Nothing changed."
         ),
         "  Set EDITOR to the one you like.",
     ]

@@ -59,7 +59,7 @@ def test_a_backup_comes_back_from_stdin(ctx: Ctx, add: Add, piped: Piped, tmp_pa
     assert ran.out == "Imported 2 nodes from ctx:\n  fact  2\n1 edge linked.\n"
     assert ctx(*other, "export").out == whole
     piped(whole)
-    assert ctx(*other, "import").out == "Nothing new from ctx.\n2 nodes here already.\n"
+    assert ctx(*other, "import").out == "Nothing new from ctx.\n2 nodes already here.\n"
 
 
 def exported(ctx: Ctx, path: Path, **changes: Any) -> Path:
@@ -171,7 +171,7 @@ def test_a_dry_run_changes_nothing(ctx: Ctx, tmp_path: Path) -> None:
         "  decision  SQLite\n"
         "  decision  We use files\n"
     )
-    assert "Nothing was changed." in ran.err
+    assert "Nothing changed." in ran.err
     assert ctx("export").out == before
     assert answer(ctx, path)["added"] == {"decision": 2, "fact": 1}
 
@@ -368,14 +368,14 @@ def test_what_a_page_says_no_more_is_archived(ctx: Ctx, folder: Path) -> None:
     write("# One\nchanged\n", 2000)
     dry = ctx("import", "--from", "claude-code", "--dry-run")
     assert dry.out == (
-        "Would change what is here, from claude-code:\n1 node would be updated.\n"
+        "Would change existing nodes, from claude-code:\n1 node would be updated.\n"
         "2 sections are no longer in their files: would be archived.\n"
     )
     # What is left out is not looked at.
     assert answer(ctx, "--from", "claude-code", "--since=1d")["archived"] == 0
     ran = ctx("import", "--from", "claude-code")
     assert ran.out == (
-        "Changed what was here, from claude-code:\n1 node updated.\n"
+        "Changed existing nodes, from claude-code:\n1 node updated.\n"
         "2 sections are no longer in their files: archived.\n"
     )
     found = nodes(ctx)
@@ -407,7 +407,7 @@ def test_a_secret_is_said_to_stand_where_it_stands(ctx: Ctx, folder: Path) -> No
         page.write_text(f"# Host\nexample.org\n\n# Key\n\nUse this:\n{secret}\n")
         os.utime(page, (number * 1000, number * 1000))
         ran = ctx("import", "--from", "claude-code")
-        told = "warning: 1 secret not kept: CLAUDE.md:6 content, line 4 (github-token).\n"
+        told = "warning: 1 secret removed: CLAUDE.md:6 content, line 4 (github-token).\n"
         assert (told in ran.err, secret in ctx("export").out) == (number == 1, False)
     page.write_text(f"# Host\nexample.org\n\n# Key\nNow {SECRET}\n")
     os.utime(page, (3000, 3000))
@@ -606,7 +606,7 @@ def test_secrets_and_characters_that_no_text_may_hold(ctx: Ctx, piped: Piped) ->
     piped("\n".join(map(json.dumps, lines)))
     ran = ctx("import", "--from", "jsonl")
     assert (
-        "warning: 2 secrets not kept: line 1 content, line 1 (github-token); "
+        "warning: 2 secrets removed: line 1 content, line 1 (github-token); "
         "line 1 metadata password, line 1 (password).\n"
     ) in ran.err
     assert "warning: 2 characters that no text may hold: replaced by U+FFFD." in ran.err
@@ -616,7 +616,7 @@ def test_secrets_and_characters_that_no_text_may_hold(ctx: Ctx, piped: Piped) ->
     assert "hunter2" not in whole
     piped("\n".join(map(json.dumps, lines)))
     again = ctx("import", "--from", "jsonl")
-    assert again.out.startswith("Nothing new from jsonl.\n2 nodes here already.\n")
+    assert again.out.startswith("Nothing new from jsonl.\n2 nodes already here.\n")
 
 
 def test_only_the_first_skipped_items_are_shown(ctx: Ctx, piped: Piped) -> None:
@@ -702,15 +702,15 @@ def test_taking_over_is_always_said(ctx: Ctx, surroundings: Path, words: tuple[s
     skipped = "; ".join(f"node empty-{number}: it has no content" for number in range(5))
     shows_all = f"`ctx import --from ctx {backup} --dry-run` shows all."
     said = [
-        f"Took over 4 nodes and 2 edges from the Go program's store, which is now {backup}.",
-        f"6 items could not be taken over: {skipped}; … {shows_all}",
+        f"Imported 4 nodes and 2 edges from the Go program's store, which is now {backup}.",
+        f"6 items could not be imported: {skipped}; … {shows_all}",
     ]
     lines = ran.err.splitlines()
     if words[-1] == "--format=json":
         assert [json.loads(line)["warning"] for line in lines[:2]] == said
     else:
         assert lines[:2] == [f"warning: {each}" for each in said]
-    assert "1 secret not kept: node " in lines[2]
+    assert "1 secret removed: node " in lines[2]
     assert f"What was not kept is still in {backup}." in lines[3]
     assert len(lines) == 4
     dry = ctx("import", "--from", "ctx", str(backup), "--dry-run")
@@ -721,6 +721,6 @@ def test_a_store_of_the_go_program_in_our_own_place(ctx: Ctx, surroundings: Path
     databases.go_store(surroundings / ".ctx" / "store.db")
     ran = ctx("import", "--from", "ctx")
     assert (ran.code, ran.out) == (0, "Nothing new.\n")
-    assert "Took over 3 nodes and 2 edges" in ran.err
+    assert "Imported 3 nodes and 2 edges" in ran.err
     assert set(nodes(ctx)) == {FACT, DECISION, OLDER}
     assert "is a store of ctx itself" in ctx("import", "--from", "ctx").err

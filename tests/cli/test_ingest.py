@@ -77,7 +77,7 @@ def test_secrets_stay_outside(ctx: Ctx, folder: Path) -> None:
     secret = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA3"
     (folder / "env.txt").write_text(f"host=x\ntoken={secret}\n")
     ran = ctx("ingest", "env.txt")
-    assert "1 secret not kept" in ran.err
+    assert "1 secret removed" in ran.err
     assert "line 2 (github-token)" in ran.err
     assert "[redacted:github-token]" in ctx("export").out
     assert secret not in ctx("export").out
@@ -107,7 +107,7 @@ def test_a_file_has_its_name(ctx: Ctx, folder: Path) -> None:
     (folder / "a.md").write_text("A")
     ran = ctx("ingest", "a.md", "--name=b.md")
     assert (ran.code, ran.out) == (2, "")
-    assert "--name is for a text that comes on stdin" in ran.err
+    assert "--name is only for text from stdin" in ran.err
 
 
 def test_from_stdin(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,11 +107,10 @@ def test_in_and_out_again(ctx: Ctx, home: Path, binaries: Path) -> None:
         f"  Hooks   {'~/.claude/settings.json':<{column}}  8 added\n"
         f"  Backup  ~/.ctx/backups/{backup}\n"
         f"  Client  {binaries / 'claude'!s:<{column}}  2.1.325\n"
-        "Tried 8 hooks: all of them work.\n"
+        "Tried 8 hooks: all work.\n"
     )
     assert ran.err == (
-        "Start a new conversation to use it. `ctx doctor` checks everything; `ctx uninstall` "
-        "takes it out again.\n"
+        "Start a new conversation to use it. To check: `ctx doctor`. To remove: `ctx uninstall`\n"
         "From then on it is remembered what you ask and agents answer, which files they read, what "
         "they change and which commands they run: on this machine alone, and without secrets. "
         "`ctx sessions list` shows it, `ctx pause` stops it, <private>…</private> keeps a part of "
@@ -150,11 +149,11 @@ def test_in_and_out_again(ctx: Ctx, home: Path, binaries: Path) -> None:
             f"  Hooks   {'~/.claude/settings.json':<{column}}  removed\n"
             f"  Backup  ~/.ctx/backups/{newest}\n"
         ),
-        f"What is remembered stays in ~/.ctx; `rm -r {home}/.ctx` deletes all of it.\n",
+        f"Memory stays in ~/.ctx; `rm -r {home}/.ctx` deletes all of it.\n",
     )
     left = tree(home)
     assert {name: data for name, data in left.items() if not name.startswith(".ctx")} == before
-    assert ctx("uninstall") == (0, "There is nothing to take out.\n", "")
+    assert ctx("uninstall") == (0, "Nothing to remove.\n", "")
 
 
 def test_what_install_has_made_is_gone_afterwards(
@@ -182,13 +181,13 @@ def test_a_dry_run_changes_nothing(ctx: Ctx, home: Path) -> None:
         '+  "model": "opus",\n+  "hooks": {\n+    "SessionStart": [\n'
     )
     assert rest == (
-        "Nothing was changed. This is what would be:\n"
+        "Nothing changed. Planned changes:\n"
         "  Store   ~/.ctx/store.db                 made\n"
         "  Skill   ~/.claude/skills/ctx/SKILL.md   written\n"
         "  Hooks   ~/.claude/settings.json         7 added\n"
         "  Client  Claude Code is not on the PATH\n"
     )
-    assert ctx("uninstall", "--dry-run").out == "There is nothing to take out.\n"
+    assert ctx("uninstall", "--dry-run").out == "Nothing to remove.\n"
     assert tree(home) == before
 
 
@@ -205,7 +204,7 @@ def test_a_dry_run_of_taking_it_out(ctx: Ctx, home: Path) -> None:
             f'- "hooks": {{"Stop": [{{"hooks": [{ours}]}}]}}}}\n'
             '+{"a": 1}\n'
             "\n"
-            "Nothing was changed. This is what would be:\n"
+            "Nothing changed. Planned changes:\n"
             "  Skill  ~/.claude/skills/ctx/SKILL.md  missing\n"
             "  Hooks  ~/.claude/settings.json        removed\n"
         ),
@@ -363,7 +362,7 @@ def test_hooks_of_ours_in_another_form_are_left_alone_and_named(ctx: Ctx, home: 
     assert hooks_of(settings)["Stop"] == [*map(running, lines), execed, entry("stop")]
     for _ in range(2):
         ran = ctx("uninstall", "--quiet")
-        advice = "Take it out by hand."
+        advice = "Remove it manually."
         assert ran.err == "".join(
             [
                 told(7, advice, lines[0]),
@@ -417,7 +416,7 @@ def test_what_the_client_must_be_started_with(
         f"hooks use {home}/.ctx/store.db.\n"
         "warning: CTX_DB is set here, and must be where Claude Code is started: without it, "
         f"hooks use {home}/.ctx/store.db.\n"
-        "warning: CTX_OFF is set: where it is, hooks keep nothing and say nothing.\n"
+        "warning: CTX_OFF is set: hooks do nothing.\n"
     )
     assert ctx("install", "--print").err == told
     assert ctx("install", "--no-hooks", "--quiet").err == told
@@ -433,9 +432,9 @@ def test_a_store_of_the_command_line_is_none_of_the_hooks(ctx: Ctx, home: Path) 
             2,
             "",
             (
-                "error E011: Hooks do not see --db: which store they use is said by the client's "
-                "environment.\n"
-                "  Leave --db out, and set CTX_DB to the file where Claude Code is started.\n"
+                "error E011: --db has no effect on hooks: "
+                "they read the environment of the client.\n"
+                "  Leave out --db, and set CTX_DB where you start Claude Code.\n"
             ),
         )
     assert os.listdir(home) == []
@@ -501,8 +500,8 @@ def test_for_a_project(
     git("add", ".")
     refused = ctx("install", "--project")
     assert refused.err == (
-        "error E026: There is no `ctx` on the PATH, by which a project's settings call it.\n"
-        "  Put it there and try again; nothing was registered.\n"
+        "error E026: `ctx` is not on the PATH, and project settings call it by name.\n"
+        "  Put it there and try again; nothing changed.\n"
     )
     assert git("status", "--porcelain") == "A  src/bin/ctx\n"
     program(binaries / "ctx", f'exec {sys.executable} -m ctx "$@"')
@@ -573,24 +572,25 @@ def test_a_page_of_the_skill_that_its_user_has_changed(ctx: Ctx, home: Path) -> 
         "  Hooks  ~/.claude/settings.json        missing\n"
     )
     assert ran.err == (
-        "warning: You have changed ~/.claude/skills/ctx/SKILL.md: kept. --force removes it too.\n"
+        "warning: ~/.claude/skills/ctx/SKILL.md: kept, because you changed it. "
+        "--force removes it too.\n"
     )
     assert [part["state"] for part in dry["parts"]] == ["kept", "missing"]
     assert page.read_text().endswith("\nMine.\n")
     again = ctx("install", "--no-hooks")
-    assert again.err.startswith(
-        f"warning: {page} was not as ctx writes it; what was there is kept beside it.\n"
-    )
+    assert again.err.startswith(f"warning: {page} was modified; the old file is kept beside it.\n")
     page.write_text("Mine.\n")
     ran = ctx("uninstall", "--force")
     assert ran.out.startswith("  Skill  ~/.claude/skills/ctx/SKILL.md  removed")
-    assert ran.err.startswith("~/.claude/skills/ctx/SKILL.md.edited stays: you had changed it.\n")
+    assert ran.err.startswith(
+        "~/.claude/skills/ctx/SKILL.md.edited kept, because you changed it.\n"
+    )
     assert not page.exists()
 
 
 def test_a_plugin(ctx: Ctx, folder: Path) -> None:
     assert ctx("install", "--plugin", "plugin", "--dry-run").out == (
-        f"Nothing was changed. This is what would be:\n  Plugin  {folder}/plugin  written\n"
+        f"Nothing changed. Planned changes:\n  Plugin  {folder}/plugin  written\n"
     )
     assert not (folder / "plugin").exists()
     assert ctx("install", "--plugin", "plugin") == (0, f"  Plugin  {folder}/plugin  written\n", "")
@@ -599,7 +599,7 @@ def test_a_plugin(ctx: Ctx, folder: Path) -> None:
     assert ctx("install", "--plugin", "plugin", "--print") == (
         2,
         "",
-        "error E011: --plugin stands alone: it writes that and nothing else.\n",
+        "error E011: --plugin cannot be combined with other options.\n",
     )
     (folder / "mine").mkdir()
     (folder / "mine" / "notes").write_text("Mine.\n")
@@ -622,7 +622,7 @@ def test_a_projection(ctx: Ctx, repo: Path) -> None:
     assert "Deploys run on Mondays" in path.read_text()
     assert ctx("install", "--projection").out == f"  Projection  {path}  up to date\n"
     assert ctx("uninstall", "--projection", "--dry-run").out.endswith(
-        f"This is what would be:\n  Projection  {path}  removed\n"
+        f"Planned changes:\n  Projection  {path}  removed\n"
     )
     ctx("add", "--type=fact", "--tag=tier:pinned", "Nobody deploys on Fridays")
     assert ctx("install", "--projection", "--dry-run").out.endswith(
@@ -630,7 +630,7 @@ def test_a_projection(ctx: Ctx, repo: Path) -> None:
     )
     assert ctx("uninstall", "--projection") == (0, f"  Projection  {path}  removed\n", "")
     assert path.read_text() == "# Ours\n"
-    assert ctx("uninstall", "--projection") == (0, "There is nothing to take out.\n", "")
+    assert ctx("uninstall", "--projection") == (0, "Nothing to remove.\n", "")
 
 
 def test_a_home_has_no_projection(ctx: Ctx, surroundings: Path) -> None:

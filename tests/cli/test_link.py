@@ -16,7 +16,7 @@ def test_linking_twice_is_linking_once(ctx: Ctx, add: Add) -> None:
         f"Linked: {one} ── DEPENDS_ON → {two}\n"
     )
     assert ctx("link", one, two, "--type=depends-on").out == (
-        f"Linked already: {one} ── DEPENDS_ON → {two}\n"
+        f"Already linked: {one} ── DEPENDS_ON → {two}\n"
     )
     assert ctx("edges", one).out == f"  ── DEPENDS_ON →  {two}  fact  Two\n"
     assert ctx("edges", two, "--direction=in").out == f"  ← DEPENDS_ON ──  {one}  decision  One\n"
@@ -71,7 +71,7 @@ def test_superseding(ctx: Ctx, add: Add) -> None:
     assert old in ctx("search", "old", "--include-superseded").out
     back = ctx("link", old, new, "--type=SUPERSEDES")
     assert back.code == 2
-    assert f"{new} supersedes {old} already" in back.err
+    assert f"{new} already supersedes {old}" in back.err
     ctx("delete", new)
     assert old in ctx("search", "old").out, "what replaced it is gone, so it holds again"
     ctx("restore", new)
@@ -107,8 +107,8 @@ def test_tracing_where_something_comes_from(ctx: Ctx, add: Add) -> None:
         (1, True),
     ]
     assert len(ctx("trace", a, "--depth=1").out.splitlines()) == 3
-    assert ctx("trace", d).out.endswith("It comes from nothing else.\n")
-    assert ctx("trace", b, "--reverse", "--type=CALLS").out.endswith("Nothing rests on it.\n")
+    assert ctx("trace", d).out.endswith("Not derived from anything.\n")
+    assert ctx("trace", b, "--reverse", "--type=CALLS").out.endswith("Nothing depends on it.\n")
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_related(ctx: Ctx, add: Add) -> None:
     two = ctx("related", a, "--depth=2", "--format=json").json
     assert [(step["id"][:12], step["depth"]) for step in two["steps"]] == [(c, 1), (b, 1), (d, 2)]
     assert ctx("related", a, "--depth=2", "--limit=1").out.endswith("  … and 2 more\n")
-    assert ctx("related", a, "--type=CALLS").out == "Nothing is related to it.\n"
+    assert ctx("related", a, "--type=CALLS").out == "No related nodes.\n"
 
 
 def test_a_depth_counts_the_nearest_way(ctx: Ctx, add: Add) -> None:
@@ -184,7 +184,7 @@ def test_deleting_takes_everything_that_was_derived(ctx: Ctx, folder: Path) -> N
 def test_linking_again_keeps_what_it_rests_on(ctx: Ctx, add: Add) -> None:
     one, two = add("--type=fact", "One"), add("--type=fact", "Two")
     ctx("link", one, two, "--reason=measured it", "--confidence=medium")
-    assert ctx("link", one, two).out.startswith("Linked already")
+    assert ctx("link", one, two).out.startswith("Already linked")
     assert "60 %, measured it" in ctx("edges", one).out
     assert ctx("link", one, two, "--confidence=low", "--reason=  ").code == 2
 

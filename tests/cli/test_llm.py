@@ -69,7 +69,7 @@ def test_a_question_in_a_project(ctx: Ctx, project: Path, server: Server) -> Non
     assert told(ran.err) == (
         "Asking scripted-1 at URL: about N tokens, and at most 2,048 for the answer.\n"
         "N tokens in, 4 out, N s.\n"
-        "Kept as ID with 1 decision, linked to payments.retry_all, src/payments.py:"
+        "Stored as ID with 1 decision, linked to payments.retry_all, src/payments.py:"
         " `ctx show ID`.\n"
     )
     (question,) = server.questions
@@ -168,16 +168,16 @@ def test_what_cannot_be_asked(
 def test_nothing_to_ask_about(ctx: Ctx, shop: Path, piped: Piped, server: Server) -> None:
     piped(b" \n")
     ran = ctx("llm", *openai(server))
-    assert ran.err.startswith("error E023: Nothing came on stdin, so there is no pack.\n")
+    assert ran.err.startswith("error E023: No pack on stdin.\n")
 
 
 def test_no_model_is_named(ctx: Ctx, shop: Path) -> None:
     ran = ctx("llm", "--query", TASK)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        "error E031: No model is named so far.\n  `ctx llm --backend llama_cpp --server"
-        " http://127.0.0.1:8080 …` asks one now; `ctx config set llm.backend llama_cpp` names it"
-        " for good.\n"
+        "error E031: No model is configured.\n  To ask one now: `ctx llm --backend llama_cpp"
+        " --server http://127.0.0.1:8080 …`. To configure one:"
+        " `ctx config set llm.backend llama_cpp`\n"
     )
 
 
@@ -252,8 +252,8 @@ def test_an_answer_that_breaks_off(ctx: Ctx, project: Path, server: Server) -> N
     assert ran.code == 1
     assert ran.out.strip() == PIECES[0].strip()
     assert "error E031: " in ran.err
-    assert "What had come is kept as such" in ran.err
-    short = re.search(r"Kept as (\w+)", ran.err)
+    assert "The partial answer is stored" in ran.err
+    short = re.search(r"Stored as (\w+)", ran.err)
     assert short
     node = ctx("show", short[1], "--format=json").json["node"]
     assert node["metadata"]["stop"] == "cut"
@@ -266,7 +266,7 @@ def test_an_answer_that_is_as_long_as_it_may_be(ctx: Ctx, shop: Path, server: Se
     server.plan(Says("The card", " is", " charged", " twice."))
     ran = ctx("llm", "--query", TASK, *openai(server), "--max-tokens", "2")
     assert (ran.code, ran.out) == (0, "The card is\n")
-    assert ran.err.endswith("It had no more tokens: --max-tokens allows more.\n")
+    assert ran.err.endswith("The answer reached the token limit: raise --max-tokens.\n")
 
 
 def test_an_answer_is_committed(ctx: Ctx, project: Path, server: Server) -> None:
@@ -285,7 +285,7 @@ def test_an_answer_is_committed(ctx: Ctx, project: Path, server: Server) -> None
     assert (node["type"], node["metadata"]["said_by"]) == ("source", "model")
     # Asked again, the same answer is nothing new.
     again = ctx("llm", "--query", TASK, *openai(server), "-m", "Once more")
-    assert "The same answer was kept before" in again.err
+    assert "The same answer is already stored" in again.err
     assert sorted((project / ".ctx" / "narrative" / "log").iterdir())[: len(files)] == files
     assert ctx("query", "tag:answer", "--format=json").json["total"] == 1
 
@@ -338,7 +338,7 @@ def test_no_secret_goes_out_and_none_is_kept(
     ran = ctx("llm", "--query", f"Is {SECRET} in retry_all?", *openai(server))
     assert SECRET not in json.dumps([asked.body for asked in server.asked])
     assert ran.code == 0
-    assert "1 secret not kept: answer, line 1" in ran.err
+    assert "1 secret removed: answer, line 1" in ran.err
     for path in (*surroundings.rglob("*"), *(project / ".git").rglob("*")):
         if path.is_file() and "objects" not in path.parts:
             assert SECRET.encode() not in path.read_bytes(), path
@@ -374,7 +374,7 @@ def test_a_disk_that_is_full(ctx: Ctx, project: Path, server: Server) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)
     assert (ran.code, ran.out) == (1, f"{ANSWER}\n")
-    assert "The answer was not kept." in ran.err
+    assert "The answer was not stored." in ran.err
     assert ctx("list").out == "No nodes.\n"
 
 
@@ -389,7 +389,7 @@ def test_who_interrupts_the_keeping_has_the_answer(
     monkeypatch.setattr(keep_answer, "keep_answer", interrupted)
     ran = ctx("llm", "--query", TASK, *openai(server))
     assert (ran.code, ran.out) == (130, f"{ANSWER}\n")
-    assert "warning: The answer was not kept." in ran.err
+    assert "warning: The answer was not stored." in ran.err
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no such file here")
@@ -398,9 +398,8 @@ def test_an_answer_that_cannot_be_printed(shop: Path, server: Server) -> None:
     with open("/dev/full", "w") as full:
         ran = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ran.returncode == 1
-    assert (
-        "error E014: The answer cannot be printed: No space left on device.\n  Kept as ID "
-        in told(ran.stderr)
+    assert "error E014: Cannot print the answer: No space left on device.\n  Stored as ID " in told(
+        ran.stderr
     )
 
 
@@ -408,7 +407,7 @@ def test_a_huge_answer(ctx: Ctx, project: Path, server: Server) -> None:
     server.plan(Says(*["word " * 10_000] * 30))
     ran = ctx("llm", "--query", TASK, *openai(server), "--set", "llm.max_response_tokens=100000")
     assert (ran.code, len(ran.out)) == (0, 1_500_001)
-    assert "characters of the answer were not kept" in ran.err
+    assert "characters were not stored" in ran.err
 
 
 # In front of a person
@@ -461,7 +460,7 @@ def test_an_answer_appears_as_it_comes(ctx: Ctx, project: Path, server: Server) 
     assert code == 130
     assert "It is \\x1b[2J<ctx:forget/> because\nof `retry_all`\n" in shown
     assert "\x1b" not in shown
-    assert shown.endswith("Interrupted: what had come is kept as such, see `ctx show ID`.\n")
+    assert shown.endswith("Interrupted. The partial answer is stored: `ctx show ID`\n")
     (node,) = ctx("query", "tag:answer", "--format=json").json["nodes"]
     assert node["metadata"]["stop"] == "interrupted"
     assert ctx("debug", "cat", node["metadata"]["blob"]).out == (
@@ -502,7 +501,6 @@ def test_nothing_to_ask_about_on_a_terminal(shop: Path, server: Server) -> None:
     terminal = Terminal("llm", *openai(server))
     assert terminal.end() == 2
     assert terminal.seen == (
-        "error E011: There is nothing to ask about.\n"
-        '  `ctx llm --query "…"` builds a pack and asks about it; `ctx query "…" | ctx llm` and'
-        " `ctx llm --pack FILE` take one that is there.\n"
+        "error E011: No pack to ask about.\n"
+        '  Use `ctx llm --query "…"`, `ctx query "…" | ctx llm` or `ctx llm --pack FILE`.\n'
     )

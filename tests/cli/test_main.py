@@ -18,7 +18,7 @@ from tests.conftest import Ctx
 def test_options_without_a_command_are_a_mistake(ctx: Ctx, words: list[str]) -> None:
     ran = ctx(*words)
     assert (ran.code, ran.out) == (2, "")
-    assert "There is no command." in ran.err
+    assert "No command given." in ran.err
     assert ctx().code == 0
 
 
@@ -57,23 +57,23 @@ def test_help_of_a_command_whose_first_word_may_be_left_out(ctx: Ctx) -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (["store", "nonsense"], "'nonsense' is none of: ", "`ctx store --help` lists what"),
+        (["store", "nonsense"], "'nonsense' is none of: ", "`ctx store --help` lists them"),
         (["help", "store", "zzz"], "There is no command 'ctx store zzz'.", "`ctx store --help`"),
-        (["list", "--format", "zzz"], "'zzz' is none of: text,", "`ctx list --help` lists what"),
+        (["list", "--format", "zzz"], "'zzz' is none of: text,", "`ctx list --help` lists them"),
         (["get", "01"], "There is no command 'get'.", "Did you mean `ctx show`?"),
         (["rm"], "There is no command 'rm'.", "Did you mean `ctx delete`?"),
         (["find"], "There is no command 'find'.", "Did you mean `ctx search`?"),
         (["serach"], "There is no command 'serach'.", "Did you mean `search`?"),
         (["list", "--limit", "-1"], "Argument --limit: must be 0 or more.", "`ctx list --help`"),
-        (["list", "--db", ""], "--db names no file.", "Leave it out for the store that"),
-        (["--db=", "list"], "--db names no file.", "Leave it out for the store that"),
+        (["list", "--db", ""], "--db needs a file.", "Leave it out for the default"),
+        (["--db=", "list"], "--db needs a file.", "Leave it out for the default"),
         (["list", "--set", "x"], "--set x has no value.", "Write --set KEY=VALUE, without"),
         (
             ["list", "--set", "gc.kep_days=1"],
             "There is no setting `gc.kep_days`.",
             "Did you mean `gc.keep_days`?",
         ),
-        (["list", "-C", "/nowhere"], "/nowhere is not a folder.", "-C takes a folder that"),
+        (["list", "-C", "/nowhere"], "/nowhere is not a folder.", "-C needs an existing"),
         (
             ["add", "--type=fact", "\udcff"],
             "An argument is not valid UTF-8.",
@@ -188,13 +188,13 @@ def test_a_mistake_of_ours_shows_its_traceback_when_asked(
     first, hint = ran.err.splitlines()
     assert ran.code == 1
     assert first.startswith("error E000: Unexpected ZeroDivisionError: a mistake (")
-    assert hint == "  This is a mistake in ctx. With CTX_DEBUG=1 it shows the traceback."
+    assert hint == "  This is a bug in ctx. Set CTX_DEBUG=1 to see the traceback."
     monkeypatch.setenv("CTX_DEBUG", "1")
     lines = ctx("list").err.splitlines()
     assert lines[0] == first
     assert lines[1] == "Traceback (most recent call last):"
     assert lines[-2] == "ZeroDivisionError: a mistake"
-    assert lines[-1] == "  This is a mistake in ctx. The lines above help to find it."
+    assert lines[-1] == "  This is a bug in ctx. Please report the lines above."
 
 
 def test_a_question_in_a_pipe(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_a_question_in_a_pipe(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatc
     ran = ctx("forget", "deploys")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.endswith(
-        "error E017: This needs a yes: Delete 1 node?\n  Add --yes to skip the question.\n"
+        "error E017: Confirmation needed: Delete 1 node?\n  Add --yes to skip the question.\n"
     )
 
 
@@ -216,5 +216,5 @@ def test_a_question_on_a_terminal(
     ran = ctx("forget", "deploys")
     assert ran.code == code
     assert "Delete 1 node? [y/N] " in ran.err
-    assert ran.err.endswith("[y/N] Nothing was changed.\n") is (code == 1)
+    assert ran.err.endswith("[y/N] Nothing changed.\n") is (code == 1)
     assert "error" not in ran.err

@@ -35,7 +35,7 @@ def test_there_and_back(ctx: Ctx, mine: str) -> None:
     assert ran.out.splitlines()[0] == "Moved 1 node to the project:"
     moved = {"scope": "project", "staged": "cli", "tags": ["tier:reference"]}
     assert node(ctx, mine) == {**before, **moved}
-    assert ctx("move", mine, "--project").out == ("Unchanged: 1 node is in the project already.\n")
+    assert ctx("move", mine, "--project").out == "Unchanged: 1 node is already in the project.\n"
     ctx("update", mine, "--content=What we know", "--summary=", "--meta=a=", "--meta=b=2")
     ctx("tag", mine, "area:net", "tier:working")
     assert ctx("move", mine, "--user").code == 0
@@ -306,7 +306,7 @@ def test_what_is_deleted_before_it_is_committed_was_never_there(
         assert ctx(*words, *([node_id] if words == ["delete"] else [])).code == 0
     assert ctx("commit", "--auto", "--format=json").json["commit"] is None
     assert b"MISTAKE" not in published(project)
-    assert ctx("stage").out.endswith("Nothing is staged.\n")
+    assert ctx("stage").out.endswith("Nothing staged.\n")
     assert ctx("restore", node_id).code == 1
     assert ctx("undo").code == 2
     is_whole(ctx, project)

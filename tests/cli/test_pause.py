@@ -19,19 +19,19 @@ def _now(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_everywhere(ctx: Ctx, folder: Path, surroundings: Path) -> None:
     assert ctx("pause").out == (
-        "Paused everywhere: what agents do is not taken in.\n"
-        "Memory is given and asked for as before.\n"
+        "Paused everywhere: ctx does not record what agents do.\n"
+        "Agents still get memory, and can still use it.\n"
         f"  everywhere  {SINCE}  ctx resume\n"
-        "`ctx resume` goes on.\n"
+        "To resume: `ctx resume`\n"
     )
     assert capture_pauses.is_paused(str(surroundings / ".ctx"), str(folder), AT)
     again = ctx("pause")
     assert again.code == 0
-    assert again.out.startswith("Paused already everywhere")
-    assert ctx("resume").out == "No longer paused anywhere.\n"
+    assert again.out.startswith("Already paused everywhere")
+    assert ctx("resume").out == "Capture resumed everywhere.\n"
     assert not capture_pauses.is_paused(str(surroundings / ".ctx"), str(folder), AT)
     again = ctx("resume")
-    assert (again.code, again.out) == (0, "Nothing was paused.\n")
+    assert (again.code, again.out) == (0, "Capture was not paused.\n")
 
 
 def test_a_project_in_all_its_working_trees(ctx: Ctx, repo: Path, surroundings: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_project_in_all_its_working_trees(ctx: Ctx, repo: Path, surroundings: 
     assert not capture_pauses.is_paused(home, str(surroundings), AT)
     ctx("pause")
     still = ctx("resume", "--project", "-C", str(other)).out
-    assert still == f"No longer paused in app.\nStill paused:\n  everywhere  {SINCE}  ctx resume\n"
+    assert still == f"Capture resumed in app.\nStill paused:\n  everywhere  {SINCE}  ctx resume\n"
 
 
 def test_times_that_make_no_sense(ctx: Ctx, folder: Path) -> None:
@@ -66,4 +66,4 @@ def test_times_that_make_no_sense(ctx: Ctx, folder: Path) -> None:
         refused = ctx("pause", f"--for={word}")
         assert refused.code == 2, word
         assert "\n  " in refused.err
-    assert ctx("resume").out == "Nothing was paused.\n"
+    assert ctx("resume").out == "Capture was not paused.\n"

@@ -133,7 +133,7 @@ def test_the_same_in_every_format(shop: Path, ctx: Ctx) -> None:
     head = f"{len(pack['retrieved'])} chunks, {pack['token_budget']['used']:,} of 16,000 tokens."
     assert text.out.startswith(head)
     assert "\nsrc/net.py:" in text.out
-    assert text.err.startswith("`ctx why ")
+    assert text.err.startswith("To see why: `ctx why ")
 
 
 def test_a_budget(shop: Path, ctx: Ctx) -> None:
@@ -226,8 +226,8 @@ def test_what_is_about_packs_is_refused_for_nodes(
     assert (ran.code, ran.err) == (
         2,
         (
-            f"error E011: {named} is about a pack, and filters alone give nodes.\n"
-            "  Say what it is about in words, or add `--as pack`.\n"
+            f"error E011: {named} applies to packs, and filters alone list nodes.\n"
+            "  Add words, or `--as pack`.\n"
         ),
     )
 
@@ -275,9 +275,7 @@ def test_a_receipt_says_what_has_changed_since(project: Path, ctx: Ctx, add: Add
     assert "Not any more" not in ctx("why", receipt).out
     assert "Fact: Deploys run on Fridays" in ctx("why", receipt).out
     assert ctx("delete", node, "--yes").code == 0
-    assert ctx("why", receipt).out.endswith(
-        f"\nNot any more what it was\n  fact:{node}    (deleted since)\n"
-    )
+    assert ctx("why", receipt).out.endswith(f"\nChanged since\n  fact:{node}    (deleted since)\n")
     # It is forgotten how it began, too.
     assert "\nFact: (deleted since)\n" in ctx("why", receipt).out
 
@@ -373,21 +371,21 @@ def test_outside_of_any_project_memory_alone_is_asked(folder: Path, ctx: Ctx, ad
     assert (pack["files"], pack["code_index"]["state"]) == ([], "none")
     nothing = ctx("query", "Where are elephants?", "--format=text")
     assert (nothing.out, nothing.err) == (
-        "Nothing was found.\n",
-        "Only memory was asked: this folder is no project. `ctx init` makes it one.\n",
+        "Nothing found.\n",
+        "Searched memory only: this folder is not a project. To make it one: `ctx init`\n",
     )
 
 
 def test_what_to_do_where_nothing_was_found(shop: Path, ctx: Ctx) -> None:
     for task, told in (
-        ("Where are elephants?", "Ask with other words, or by the names that the code uses."),
+        ("Where are elephants?", "Try other words, or names from the code."),
         (
             "connect fails with path:None",
-            "Only what `path:None` finds was looked for; in quotes it is words to search for.",
+            "`path:None` limits the search. To search for it as words, put it in quotes.",
         ),
     ):
         ran = ctx("query", task, "--format=text")
-        assert (ran.out, ran.err) == ("Nothing was found.\n", f"{told}\n")
+        assert (ran.out, ran.err) == ("Nothing found.\n", f"{told}\n")
     assert paths(ctx("query", 'connect fails with "path:None"').json)
 
 
@@ -415,7 +413,7 @@ def test_what_git_refuses_is_not_looked_at(
     pack = ctx("query", "When do deploys run?").json
     assert [chunk["snippet"] for chunk in pack["retrieved"]] == ["Deploys run on Fridays"]
     assert pack["code_index"]["state"] == "refused"
-    told = "The code was not looked at, because git refuses: `git status` says why.\n"
+    told = "The code is not included: git failed. See `git status`.\n"
     assert told in ctx("query", "When do deploys run?", "--format=text").out
     assert told in ctx("recall", "deploys").out
 
@@ -430,7 +428,7 @@ def test_a_receipt_elsewhere(
     [there] = ctx("why", receipt, "--format=json").json["items"]
     assert (given["changed"], there["changed"], there["content"]) == (False, None, None)
     told = ctx("why", receipt).out
-    assert told.endswith(f"\nNot known here: {given['label']}\n")
+    assert told.endswith(f"\nUnknown here: {given['label']}\n")
     assert "deleted" not in told
 
 
@@ -444,7 +442,7 @@ def test_what_happened_lately_has_its_price(shop: Path, ctx: Ctx) -> None:
     chunks = sum(chunk["tokens"] for chunk in pack["retrieved"])
     assert why["packed"]["narrative"] == price
     assert why["frame"] == pack["token_budget"]["used"] - chunks - price
-    line = f"\nWhat happened lately: {price:,} tokens.\n"
+    line = f"\nRecent log: {price:,} tokens.\n"
     assert line in ctx("why", pack["receipt"]).out
     assert line in ctx("query", TASK, "--format=text").out
 
@@ -519,7 +517,7 @@ def test_on_a_terminal_it_is_an_overview(folder: Path, add: Add) -> None:
         "Fact: Deploys run on Fridays\n"
         "  N tokens; by …\n"
         "    Deploys run on Fridays\n"
-        "`ctx why ID` tells why.\n"
+        "To see why: `ctx why ID`\n"
     )
 
 

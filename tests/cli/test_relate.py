@@ -36,7 +36,7 @@ def test_files_by_their_paths(ctx: Ctx, code: Path, monkeypatch: pytest.MonkeyPa
     first, second = ran.out.split()[1], ran.out.split()[-2]
     assert ran.out == f"Related: {first} src/main.rs ── IMPORTS → {second} src/lib.rs\n"
     again = ctx("relate", "./src/main.rs", "imports", str(code / "src/lib.rs"))
-    assert again.out == ran.out.replace("Related", "Related already")
+    assert again.out == ran.out.replace("Related", "Already related")
     monkeypatch.chdir(code / "src/net")
     found = related(ctx, "client.rs", "depends-on", "src/main.rs")
     assert ends(found) == ("src/net/client.rs", "DEPENDS_ON", "src/main.rs")
@@ -147,7 +147,7 @@ def test_evidence(ctx: Ctx, code: Path) -> None:
     assert found["edge"]["metadata"]["span"] == "7-9"
     secret = "ghp_" + "k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
     ran = ctx("relate", "core::a", "USES_TYPE", "core::b", f"--evidence={secret}")
-    assert "not kept" in ran.err
+    assert "1 secret removed" in ran.err
     assert secret not in ctx("edges", ran.out.split()[1], "--format=json").out
 
 
@@ -238,7 +238,7 @@ def test_what_the_code_does_not_have_is_kept_as_it_was_said(ctx: Ctx, shop: Path
     ran = ctx("relate", "shop/app.py", "Calls", "Client.conect")
     assert ran.out.endswith("CALLS → " + ran.out.split()[-2] + " Client.conect\n")
     assert ran.err == (
-        "The code here has no `Client.conect`: it is kept as it was said. "
+        "The code here has no `Client.conect`: stored as written. "
         "Did you mean `shop.net.client.Client.connect`?\n"
     )
     # Memory knows it now.
@@ -317,8 +317,8 @@ def test_mentions_mean_what_relate_means(ctx: Ctx, shop: Path) -> None:
     mentions = [f"--mention={word}" for word in (*words, *more)]
     ran = ctx("add", "decision", "Use Client", *mentions)
     assert ran.err == (
-        "The code here has no `shop/net/gone.py`: it is kept as it was said.\n"
-        "`helper` names several things: it is kept as it was said. "
+        "The code here has no `shop/net/gone.py`: stored as written.\n"
+        "`helper` names several things: stored as written. "
         "It may be `shop.app.helper` or `shop.net.client.helper`.\n"
     )
     task = ctx("show", "task_0001", "--format=json").json["node"]["id"]

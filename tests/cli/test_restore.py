@@ -49,7 +49,7 @@ def test_one_a_day_and_only_so_many(ctx: Ctx, add: Add, file: Path, now: list[in
 
 
 def test_the_list(ctx: Ctx, add: Add, file: Path) -> None:
-    told = "There are no backups yet. `ctx store backup` makes one.\n"
+    told = "No backups yet. To make one: `ctx store backup`\n"
     assert ctx("restore", "--backup").out == told
     add("--type=fact", "One.")
     made = store_backups.daily(str(file), 7)
@@ -73,8 +73,8 @@ def test_going_back(ctx: Ctx, add: Add, file: Path) -> None:
     add("--type=fact", "Two.")
     tried = ctx("restore", "--backup", "latest", "--dry-run")
     assert tried.out == (
-        f"Would go back to {made.path}: 1 node.\n"
-        "1 record that the backup does not have: left, see --keep-newer.\n"
+        f"Would restore {made.path}: 1 node.\n"
+        "1 record newer than the backup: dropped (see --keep-newer).\n"
     )
     assert ctx("restore", "--backup", "latest").code == 1
     assert contents(ctx) == ["One.", "Two."]
@@ -98,7 +98,7 @@ def test_with_what_came_since(ctx: Ctx, add: Add, file: Path) -> None:
         )
     before = ctx("export", "--format=json").out
     ran = ctx("restore", "--backup", "latest", "--keep-newer", "--yes")
-    assert "3 records that the backup does not have: taken along.\n" in ran.out
+    assert "3 records newer than the backup: kept.\n" in ran.out
     assert ctx("export", "--format=json").out == before
     assert ctx("store", "check").code == 0
     with closing(user_store.open_for_reading(str(file))) as connection:
@@ -133,9 +133,9 @@ def test_from_a_store_that_is_damaged_or_gone(ctx: Ctx, add: Add, file: Path, da
     [
         (["--backup", "nothing-like-it"], "error E015: There is no backup 'nothing-like-it'."),
         (["--backup", "latest"], "error E015: There is no backup 'latest'."),
-        ([], "error E011: There is no ID."),
-        (["01M7", "--dry-run"], "error E011: --dry-run and --keep-newer go with --backup."),
-        (["01M7", "--backup", "latest"], "error E011: Give ids of nodes, or --backup"),
+        ([], "error E011: No id given."),
+        (["01M7", "--dry-run"], "error E011: --dry-run and --keep-newer need --backup."),
+        (["01M7", "--backup", "latest"], "error E011: Give node ids or --backup"),
     ],
 )
 def test_what_cannot_be_done(ctx: Ctx, folder: Path, words: list[str], told: str) -> None:

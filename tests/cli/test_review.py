@@ -93,19 +93,19 @@ def test_what_both_sides_changed_is_listed(merged: Merged, ctx: Ctx) -> None:
         re.sub(r"\d+ s ", "0 s ", text)
         == f"""\
 fact {merged.edited} content: Deploys run daily
-  1 holds  COMMIT  0 s  A Person <person@example.org>  Deploys run daily
-  2        COMMIT  0 s  A Person <person@example.org>  Deploys run on Fridays
+  1 (current)  COMMIT  0 s  A Person <person@example.org>  Deploys run daily
+  2            COMMIT  0 s  A Person <person@example.org>  Deploys run on Fridays
 
 fact {merged.edited} metadata who: Deploys run daily
-  1 holds  COMMIT  0 s  A Person <person@example.org>  Bob
-  2        COMMIT  0 s  A Person <person@example.org>  Ann
+  1 (current)  COMMIT  0 s  A Person <person@example.org>  Bob
+  2            COMMIT  0 s  A Person <person@example.org>  Ann
 
 fact {merged.deleted} node: The cache is warm
-  1 holds  COMMIT  0 s  A Person <person@example.org>  deleted
-  2        COMMIT  0 s  A Person <person@example.org>  edited
+  1 (current)  COMMIT  0 s  A Person <person@example.org>  deleted
+  2            COMMIT  0 s  A Person <person@example.org>  edited
 
-3 fields changed on two sides at once. The first version of each holds:
-`ctx review --accept ID` keeps it, `--pick ID --version=N` takes another.
+3 fields changed on both branches. Version 1 is in effect:
+Keep it with `ctx review --accept ID`, or take another with `--pick ID --version=N`.
 """
     )
 
@@ -218,8 +218,8 @@ def test_a_person_is_asked_one_by_one(merged: Merged, ctx: Ctx, tmp_path: Path) 
     editor.write_text('#!/bin/sh\necho "Deploys run twice a day" > "$1"\n')
     editor.chmod(0o700)
     shown = on_a_terminal("x\ne\ns\n2\n", EDITOR=str(editor))
-    assert shown.count("Which one holds: 1/2, [e]dit, [s]kip, [q]uit?") == 3
-    assert shown.count("Which one holds: 1/2, [s]kip, [q]uit?") == 1
+    assert shown.count("Which version: 1/2, [e]dit, [s]kip, [q]uit?") == 3
+    assert shown.count("Which version: 1/2, [s]kip, [q]uit?") == 1
     assert f"Settled: {merged.deleted} node" in shown
     node = ctx("show", merged.edited, "--format", "json").json["node"]
     assert node["content"] == "Deploys run twice a day"

@@ -1,4 +1,4 @@
-"""In a project, what is the project's and what is yours are read as one, and told apart."""
+"""In a project, what is in the project store and what is yours are read as one, and told apart."""
 
 import os
 from pathlib import Path
@@ -137,7 +137,7 @@ def test_no_path_of_this_machine_travels_with_a_project(
     (tmp_path / "mine.md").write_text("Notes of mine\n")
     monkeypatch.chdir(folder / "docs")
     ran = ctx("ingest", "api.md", "../../mine.md")
-    assert ran.err == "1 file is not of this project: kept in your own store.\n"
+    assert ran.err == "1 file is outside this project: added to your own store.\n"
     found = ctx("list", "--type=source", "--format", "json").json["nodes"]
     assert [(node["scope"], node["metadata"]["path"]) for node in found] == [
         ("user", str(tmp_path / "mine.md")),

@@ -27,7 +27,7 @@ def file(surroundings: Path) -> Path:
 def test_nothing_stored_nothing_found(ctx: Ctx, folder: Path, file: Path) -> None:
     for words in ((WORD,), (WORD, "--dry-run"), ("--yes",)):
         ran = ctx("scrub", *words)
-        assert (ran.code, ran.out) == (0, "It is nowhere in what ctx has stored.\n"), ran.err
+        assert (ran.code, ran.out) == (0, "Not found in anything ctx stores.\n"), ran.err
 
 
 def test_a_dry_run_counts_and_changes_nothing(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_dry_run_counts_and_changes_nothing(ctx: Ctx, add: Add, folder: Path, 
     before = ctx("list", "--format=json").json
     ran = ctx("scrub", WORD, "--dry-run")
     assert ran.out == (
-        "Would take it out of 3 places:\n"
+        "Would remove it from 3 places:\n"
         "  store.db: records  2  rewritten\n"
         "  store.db: nodes    1  rewritten\n"
         "  store.db: tags     1  rewritten\n"
@@ -117,7 +117,7 @@ def test_it_asks_before_it_does_anything(ctx: Ctx, add: Add, folder: Path) -> No
     ran = ctx("scrub", WORD)
     assert ran.code == 1
     assert ran.err.splitlines()[-2:] == [
-        "error E017: This needs a yes: Take it out of all these places? It cannot be undone.",
+        "error E017: Confirmation needed: Remove it from all these places? This cannot be undone.",
         "  Add --yes to skip the question.",
     ]
     assert WORD in ctx("list").out
@@ -245,7 +245,7 @@ def test_what_git_holds_is_told_without_the_word(ctx: Ctx, add: Add, project: Pa
     git("commit", "-qm", "memory")
     ran = ctx("scrub", WORD, "--yes")
     assert ran.code == 0, ran.out
-    assert "git's own history still holds what was committed before" in ran.out
+    assert "git history still contains it in earlier commits" in ran.out
     assert "  git log --all --oneline -S'PATTERN' -- .ctx/narrative\n" in ran.out
     assert WORD not in ran.out
     # The commands that are told find it.
@@ -266,7 +266,7 @@ def test_transcripts_are_named(ctx: Ctx, add: Add, folder: Path, file: Path) -> 
         )
     ran = ctx("scrub", WORD, "--yes")
     assert ran.out.splitlines()[-2:] == [
-        "The agent's own transcripts hold it. They are not ctx's to change:",
+        "Transcripts of the agent contain it; ctx does not change them:",
         f"  {transcript}",
     ]
     assert rows(file, "sessions", "request") == ["About [scrubbed]"]
@@ -295,7 +295,7 @@ def test_free_pages_are_written_anew(ctx: Ctx, add: Add, folder: Path, file: Pat
         connection.execute("DELETE FROM pending")
     assert WORD.encode() in file.read_bytes()
     ran = ctx("scrub", WORD, "--yes")
-    assert ran.out == "Took it out of 1 place:\n  store.db  1  rewritten\n"
+    assert ran.out == "Removed it from 1 place:\n  store.db  1  rewritten\n"
     assert WORD.encode() not in file.read_bytes()
 
 
@@ -316,5 +316,5 @@ def test_one_that_was_interrupted_is_completed(ctx: Ctx, add: Add, file: Path) -
     add("--type=fact", "One.")
     mark = file.with_name("scrubbing")
     mark.touch()
-    assert ctx("scrub", WORD, "--yes").out == "Took it out of 1 place:\n  store.db  1  rewritten\n"
+    assert ctx("scrub", WORD, "--yes").out == "Removed it from 1 place:\n  store.db  1  rewritten\n"
     assert not mark.exists()

@@ -74,8 +74,8 @@ def worked(client: Client) -> Client:
 def test_without_any(ctx: Ctx, repo: Path) -> None:
     ran = ctx("sessions", "list")
     assert ran.out == (
-        "No session is known in app.\n"
-        "`ctx import --from claude-code --transcripts` takes in those of the past.\n"
+        "No sessions in app.\n"
+        "To import past sessions: `ctx import --from claude-code --transcripts`\n"
     )
     assert ctx("sessions", "list", "--all", "--format", "json").json == {
         "sessions": [],
@@ -159,8 +159,8 @@ def test_replay(ctx: Ctx, worked: Client) -> None:
 def test_steps_that_are_not_kept_any_more_are_told(ctx: Ctx, worked: Client) -> None:
     with worked.memory() as memory, transaction(memory.user.connection):
         memory.user.connection.execute("DELETE FROM events WHERE at < ?", ("2026-11-02T09:00:05Z",))
-    assert "Its first steps are not kept" in ctx("sessions", "show", "5dd6").out
-    assert "Its first steps are not kept" in ctx("sessions", "replay", "5dd6").out
+    assert "Its first steps have expired" in ctx("sessions", "show", "5dd6").out
+    assert "Its first steps have expired" in ctx("sessions", "replay", "5dd6").out
 
 
 def test_delete(ctx: Ctx, worked: Client) -> None:
@@ -192,7 +192,7 @@ def test_undo_after_delete_brings_the_nodes_back_and_takes_back_nothing_else(
     remember(worked)
     ctx("add", "--type=fact", "A fact of mine")
     ctx("sessions", "delete", "5dd6", "--yes")
-    assert ctx("undo").out.startswith("Took back `sessions delete`")
+    assert ctx("undo").out.startswith("Undone: sessions delete at ")
     assert len(ctx("list", "--format", "json").json["nodes"]) == 5
 
 
@@ -284,9 +284,9 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
             f"  6 steps            at most {first['most_tokens']:,} tokens\n"
             f"  the whole session  at most {second['most_tokens']:,} tokens\n"
             f"At most {most['most_tokens']:,} tokens;"
-            f" {most['most_mended']:,} where every answer has to be mended.\n"
-            "A try that fails and is repeated counts again.\n"
-            "Tokens that are left: 200,000 today,"
+            f" {most['most_mended']:,} if every answer needs a retry.\n"
+            "Failed requests that are repeated count again.\n"
+            "Tokens left: 200,000 today,"
             f" {most['left_in_session']:,} for this session.\n"
         )
         ran = ctx("sessions", "synthesise", "5dd6")
@@ -300,9 +300,7 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
         assert len(server.questions) == 2
         for asked, planned in zip(server.questions, most["asked"], strict=True):
             assert asked.size + asked.max_tokens <= planned["most_tokens"]
-        assert ctx("sessions", "synthesise", "5dd6").out == (
-            "There is nothing to ask about this session now.\n"
-        )
+        assert ctx("sessions", "synthesise", "5dd6").out == ("Nothing to ask about this session.\n")
         assert ctx("sessions", "synthesise", "5dd6", "--again", "--format", "json").json["new"] == 0
         assert len(server.questions) == 4
     shown = ctx("sessions", "show", "5dd6").out

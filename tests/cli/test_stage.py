@@ -92,7 +92,7 @@ def test_a_session_is_joined_until_it_is_compacted(project: Path, ctx: Ctx) -> N
     assert made["session"] == session
     assert made["steps"] == 3
     assert made["message"] == "Decide: Use jitter"
-    assert said(ctx("stage")).out == "Commands join session cli.\nNothing is staged.\n"
+    assert said(ctx("stage")).out == "Current session: cli.\nNothing staged.\n"
 
 
 def test_what_is_said_with_it_is_the_message(project: Path, ctx: Ctx) -> None:
@@ -136,7 +136,7 @@ def test_a_session_that_the_environment_names_is_begun_by_itself(
     assert not (local / "STAGE").exists()
     named = ctx("stage", "start", "Two", "--session", "mine")
     assert named.code == 0
-    assert "Commands join session theirs here" in named.err
+    assert "Commands here still use session theirs" in named.err
 
 
 def test_another_start_compacts_what_was_staged_before(project: Path, ctx: Ctx) -> None:
@@ -166,7 +166,7 @@ def test_a_task_that_cannot_be_begun_leaves_no_session(project: Path, ctx: Ctx) 
     assert failed.code == 2
     assert "cannot name a task" in failed.err
     assert states(ctx) == {}
-    assert said(ctx("stage")).out.startswith("Commands join session cli.")
+    assert said(ctx("stage")).out.startswith("Current session: cli.")
 
 
 def test_outside_of_a_project(folder: Path, ctx: Ctx) -> None:
@@ -378,7 +378,7 @@ def test_every_state(project: Path, ctx: Ctx, local: Path) -> None:
     }
     text = said(ctx("stage")).out
     assert "`ctx stage compact --session stale`" in text
-    assert "parked is parked: it is there again when its branch is." in text
+    assert "parked is parked: check out its branch to continue." in text
     assert f"`ctx stage recover {aborted}`" in text
     assert "`ctx stage recover broken`" in text
     refused = ctx("stage", "compact", "--session", "parked")
@@ -407,7 +407,7 @@ def test_a_stale_session_is_named_to_people_only(project: Path, ctx: Ctx, local:
     os.close(behind)
     with open(terminal, "rb", buffering=0) as reader:
         told = reader.read(1000).decode()
-    assert told == "Staged and waiting: left (2 d). `ctx stage` says what to do.\r\n"
+    assert told == "Staged, not committed: left (2 d). See `ctx stage`.\r\n"
     said(ctx("add", "--type=fact", "Two", "--session", "left"))
     assert states(ctx) == {"left": "active"}
 

@@ -133,8 +133,8 @@ def test_what_was_taken_in_and_given(
         "Capture: 1 waiting, 1 skipped; worker not running",
         "Given to agents: 1,400 tokens today, 300 a day over a week",
         told[3],
-        "Problem: 1 event could not be understood; `ctx doctor` says more.",
-        "Problem: Nobody takes in what hooks report (1 event); `ctx worker start` does.",
+        "Problem: 1 event could not be processed; see `ctx doctor`.",
+        "Problem: Events are not processed (1 event); start the worker: `ctx worker start`",
     ]
     assert re.fullmatch(
         r"On disk: store 0\.\d MB, backups 0.0 MB, indexes 0.0 MB, spool 0.0 MB", told[3]
@@ -208,7 +208,9 @@ def test_a_worker_that_hangs(repo: Path, ctx: Ctx, add: Add, surroundings: Path)
     spool.put(home, spool.new_id(clock.now_ms() - 3_600_000), "stop", b"{}")
     with process_lock.hold(f"{home}/worker.lock", 0):
         (told,) = ctx("status", "--format=json").json["health"]["problems"]
-        assert told.startswith("The worker takes in nothing (1 event waiting); `ctx worker stop` ")
+        assert told.startswith(
+            "The worker does not process events (1 event waiting); stop it with `ctx worker stop`"
+        )
         # On a full disk it could not write down who it is.
         Path(home, "worker.lock").write_text("")
         assert "worker running (pid ?)" in ctx("status").out
@@ -219,13 +221,15 @@ def test_who_takes_nothing_in_is_told(repo: Path, ctx: Ctx, add: Add) -> None:
 
     def told() -> list[str]:
         lines = ctx("status").out.splitlines()
-        return [line.partition(": ")[2] for line in lines if line.startswith("Not taken in: ")]
+        return [line.partition(": ")[2] for line in lines if line.startswith("Not recorded: ")]
 
     assert told() == []
     ctx("pause")
     ctx("pause", "--project", "--for=2h")
     everywhere, here = told()
-    assert re.fullmatch(r"paused everywhere since [\dTZ:-]{20}; `ctx resume` goes on\.", everywhere)
+    assert re.fullmatch(
+        r"paused everywhere since [\dTZ:-]{20}; `ctx resume` resumes capture\.", everywhere
+    )
     assert here.startswith(f"paused in {repo} since ")
     assert " until 2" in here
     assert len(ctx("status", "--format=json").json["health"]["paused"]) == 2
@@ -234,10 +238,12 @@ def test_who_takes_nothing_in_is_told(repo: Path, ctx: Ctx, add: Add) -> None:
     assert told() == []
     ctx("config", "set", "capture.ignore_projects", "app", "--user")
     left_out = "the project is left out by capture.ignore_projects"
-    assert told() == [f"{left_out}; `ctx config explain capture.ignore_projects` shows who set it."]
+    assert told() == [
+        f"{left_out}; `ctx config explain capture.ignore_projects` shows where it is set."
+    ]
     ctx("config", "set", "capture.enabled", "false", "--user")
     assert told() == [
-        "capture.enabled is false; `ctx config explain capture.enabled` shows who set it."
+        "capture.enabled is false; `ctx config explain capture.enabled` shows where it is set."
     ]
 
 

@@ -60,7 +60,7 @@ def test_path(ctx: Ctx, path: Path, folder: Path) -> None:
 
 
 def test_a_sound_store(ctx: Ctx, path: Path) -> None:
-    assert ctx("store", "check") == (0, "Checked 6 records and 3 nodes: all whole.\n", "")
+    assert ctx("store", "check") == (0, "Checked 6 records and 3 nodes: no damage found.\n", "")
     assert ctx("store", "recover") == (0, "The store is not damaged.\n", "")
     assert names(path) == ["store.db"]
 
@@ -83,8 +83,8 @@ def test_tables_that_are_not_what_the_records_say(ctx: Ctx, path: Path) -> None:
     assert not checked.json["sound"]
     shown = ctx("store", "check")
     assert shown.code == 1
-    assert shown.out.startswith("3 rows not as the records say:\n")
-    assert shown.out.endswith("`ctx store rebuild` makes the tables anew from the records.\n")
+    assert shown.out.startswith("3 rows differ from the records:\n")
+    assert shown.out.endswith("To rebuild the tables: `ctx store rebuild`\n")
     assert ctx("store", "rebuild").out == "Rebuilt 3 nodes from 6 records.\n"
     assert ctx("store", "check").code == 0
     assert contents(ctx) == ALL
@@ -110,9 +110,9 @@ def test_a_rebuild_does_not_drop_what_has_no_record_without_asking(ctx: Ctx, pat
     asked = ctx("store", "rebuild")
     assert asked.code == 1
     assert asked.err.startswith("error E017: ")
-    assert "1 row that no record speaks of would go. Go ahead?" in asked.err
+    assert "1 row without a record would be deleted. Continue?" in asked.err
     recovered = ctx("store", "recover")
-    assert "1 record made anew from what the tables knew.\nNothing was lost." in recovered.out
+    assert "1 record rebuilt from the tables.\nNothing was lost." in recovered.out
     assert contents(ctx) == sorted([*ALL, "By hand."])
     assert ctx("store", "check").code == 0
 
@@ -136,7 +136,7 @@ def test_backup_and_restore(ctx: Ctx, path: Path, add: Add) -> None:
     assert len(contents(ctx)) == 4
     kept = f"{path}.replaced-20261115T021100Z"
     assert ctx("store", "restore", backup, "--yes").out == (
-        f"Restored 3 nodes from {backup}.\nWhat was there before is kept: {kept}\n"
+        f"Restored 3 nodes from {backup}.\nThe previous store is kept: {kept}\n"
     )
     assert contents(ctx) == ALL
     assert contents(ctx, "--db", kept) == sorted([*ALL, "One too many."])

@@ -37,7 +37,7 @@ def test_archiving_the_sources(folder: Path, ctx: Ctx, add: Add) -> None:
     summary = made.out.split()[2]
     assert made.out == (
         f"Created summary: {summary}\nArchived: {one}\nArchived: {three}\n"
-        f"Pinned, so it stays: {two}\n"
+        f"Kept, because pinned: {two}\n"
     )
     assert shown(ctx, one)["node"]["tags"] == ["tier:off-context"]
     assert shown(ctx, two)["node"]["tags"] == ["tier:pinned", "tier:reference"]
@@ -70,15 +70,15 @@ def test_secrets_are_not_kept(folder: Path, ctx: Ctx, add: Add) -> None:
     one = add("--type=fact", "One")
     ran = ctx("summarize", one, "--content=The key is AKIAQ3EGZT5WJ7NBX2LP")
     assert "AKIAQ3EGZT5WJ7NBX2LP" not in ctx("export").out
-    assert ran.err.startswith("warning: 1 secret not kept: content, line 1")
+    assert ran.err.startswith("warning: 1 secret removed: content, line 1")
 
 
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        ([], 2, "error E011: There is no summary.\n  Give it by --content=TEXT or by --stdin.\n"),
+        ([], 2, "error E011: The summary is missing.\n  Use --content=TEXT or --stdin.\n"),
         (["--content="], 1, "error E023: There is no content.\n"),
-        (["--content=x", "--stdin"], 2, "error E011: There is content twice"),
+        (["--content=x", "--stdin"], 2, "error E011: Use --content or --stdin"),
         (["--content=x", "--tag=tier:nope"], 2, "error E011: There is no tier 'tier:nope'.\n"),
         (["01ZZZZZZ", "--content=x"], 1, "error E020: No node has an id that begins with"),
     ],

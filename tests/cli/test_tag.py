@@ -31,11 +31,11 @@ def test_a_tier_replaces_another_but_not_the_pin(ctx: Ctx, add: Add) -> None:
 def test_pinning(ctx: Ctx, add: Add) -> None:
     one, two = add("--type=fact", "One"), add("--type=fact", "--tag=tier:working", "Two")
     assert ctx("pin", one, two).out == f"Pinned: {one} One\nPinned: {two} Two\n"
-    assert ctx("pin", one).out == f"Pinned already: {one} One\n"
+    assert ctx("pin", one).out == f"Already pinned: {one} One\n"
     unpinned = ctx("unpin", one, two)
     assert unpinned.out == f"Unpinned: {one} One\nUnpinned: {two} Two\n"
     assert unpinned.err == (
-        f"{one} has no tier now, so no context shows it: ctx tag {one} tier:reference\n"
+        f"Agents are not shown {one} at start. To show it: `ctx tag {one} tier:reference`\n"
     )
     assert tags(ctx, two) == ["tier:working"]
 

@@ -25,7 +25,7 @@ def test_from_start_to_end(folder: Path, ctx: Ctx, add: Add) -> None:
     started = ctx("task", "start", "Implement OAuth")
     task = started.out.split()[1]
     assert started.out == (
-        f"Started: {task} Implement OAuth (task:implement-oauth)\n1 working node joined it.\n"
+        f"Started: {task} Implement OAuth (task:implement-oauth)\n1 working node added to it.\n"
     )
     assert ctx("add", "--type=fact", "--tag=tier:working", "During").out.endswith(
         " (task:implement-oauth)\n"
@@ -56,7 +56,7 @@ def test_from_start_to_end(folder: Path, ctx: Ctx, add: Add) -> None:
     metadata = nodes(ctx)["Implement OAuth"]["metadata"]
     assert metadata["status"] == "done"
     assert metadata["started"] <= metadata["ended"]
-    assert ctx("task", "current").out == "No task is the current one.\n"
+    assert ctx("task", "current").out == "No current task.\n"
     assert ctx("task", "current", "--format=json").json == {"task": None, "working": 0}
 
 
@@ -74,7 +74,7 @@ def test_starting_again_changes_nothing(folder: Path, ctx: Ctx) -> None:
 def test_one_task_takes_the_place_of_another(folder: Path, ctx: Ctx, add: Add) -> None:
     ctx("task", "start", "one")
     add("--type=fact", "--tag=tier:working", "Of one")
-    assert "It takes the place of task:one, whose nodes are out of sight.\n" in (
+    assert "It replaces task:one; agents are not shown nodes of that task.\n" in (
         ctx("task", "start", "two").out
     )
     assert "Of one" not in ctx("compose").out
@@ -198,7 +198,7 @@ def test_undoing_elsewhere_leaves_the_task_of_this_place(
     ctx("task", "end")
     monkeypatch.chdir(tmp_path / "site")
     ctx("undo")
-    assert ctx("task").out == "No task is the current one.\n"
+    assert ctx("task").out == "No current task.\n"
     monkeypatch.chdir(tmp_path / "shop")
     assert "alpha" in ctx("task").out
 
@@ -222,7 +222,7 @@ def test_names_that_differ_in_signs_are_different_tasks(folder: Path, ctx: Ctx) 
 
 def test_a_secret_in_a_name_is_kept_nowhere(folder: Path, ctx: Ctx, surroundings: Path) -> None:
     ran = ctx("task", "start", "rotate password=hunter2correcthorse99")
-    assert "1 secret not kept: name, line 1 (password)" in ran.err
+    assert "1 secret removed: name, line 1 (password)" in ran.err
     for file in (surroundings / ".ctx").iterdir():
         assert b"hunter2" not in file.read_bytes()
 
@@ -236,9 +236,9 @@ def test_tasks_of_two_projects(
         git("init", "-q")
         add("--type=fact", "--tag=tier:working", f"--tag=project:{name}", f"Of {name}")
     # In `site`: what belongs to the shop is let alone.
-    assert "1 working node joined it." in ctx("task", "start", "release").out
+    assert "1 working node added to it." in ctx("task", "start", "release").out
     monkeypatch.chdir(tmp_path / "shop")
-    assert ctx("task", "current").out == "No task is the current one.\n"
+    assert ctx("task", "current").out == "No current task.\n"
     assert tags(ctx)["Of shop"] == ["project:shop", "tier:working"]
     started = ctx("task", "start", "release", "--format=json").json
     assert started["new"] is True
@@ -265,7 +265,7 @@ def test_a_node_that_is_a_task_already(folder: Path, ctx: Ctx, add: Add) -> None
 
 def test_mistakes(folder: Path, ctx: Ctx, add: Add) -> None:
     assert ctx("task", "end").err == (
-        "error E011: No task is the current one.\n  Name it: `ctx task end NAME`.\n"
+        "error E011: No current task.\n  Name it: `ctx task end NAME`\n"
     )
     assert ctx("task", "end", "nowhere").err == (
         "error E020: There is no task 'nowhere'.\n  `ctx list --type=task` shows them.\n"

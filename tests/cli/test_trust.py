@@ -41,7 +41,7 @@ def test_what_is_made_here_is_trusted(repo: Path, ctx: Ctx) -> None:
     assert (trusted["root"], trusted["identity"]) == (str(repo), PERSON)
     ran = ctx("trust")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == f"{repo} is trusted already, since {trusted['at'][:10]}.\n"
+    assert ran.out == f"{repo} is already trusted, since {trusted['at'][:10]}.\n"
 
 
 @pytest.mark.parametrize("words", [["--template", "private"], ["--no-git"], ["--force"]])
@@ -56,7 +56,7 @@ def test_what_was_there_before_is_not_trusted(stranger: Path, ctx: Ctx) -> None:
     (stranger / ".ctx" / "config.toml").unlink()
     made = ctx("init")
     assert made.code == 0
-    assert "is not trusted yet: `ctx trust` shows what it holds" in made.err
+    assert "is not trusted yet. To review and trust it: `ctx trust`" in made.err
     assert listed(ctx) == []
     assert ctx("init", "--force", "--yes").code == 0
     assert listed(ctx) == [str(stranger)]
@@ -75,7 +75,7 @@ def test_a_store_is_made_also_where_trust_cannot_be_written_down(
 def test_in_a_pipe_it_needs_a_yes(stranger: Path, ctx: Ctx) -> None:
     refused = ctx("trust")
     assert refused.code == 1
-    assert "error E017: This needs a yes: Trust" in refused.err
+    assert "error E017: Confirmation needed: Trust" in refused.err
     # Names are a stranger's text, and agents read pipes.
     assert "by         1 author\n" in refused.err
     assert PERSON not in refused.err
@@ -109,7 +109,7 @@ def test_on_a_terminal_it_asks(
     monkeypatch.setattr(sys, "stdin", io.StringIO(said))
     ran = ctx("trust")
     assert ran.code == code
-    assert f"Trust {stranger}/.ctx? Agents that work here are given what it holds. [y/N]" in ran.err
+    assert f"Trust {stranger}/.ctx? Agents that work here are shown its content. [y/N]" in ran.err
     assert listed(ctx) == ([str(stranger)] if code == 0 else [])
 
 
@@ -122,8 +122,8 @@ def test_what_it_says(stranger: Path, ctx: Ctx) -> None:
     assert ran.err == ""
     assert ageless(ctx("trust", "--list").out) == f"  {stranger}  0 s  {PERSON}\n"
     assert ctx("trust", "--revoke").out == f"No longer trusted: {stranger}.\n"
-    assert ctx("trust", "--revoke").out == f"{stranger} was not trusted; nothing was changed.\n"
-    assert ctx("trust", "--list").out == "No project is trusted.\n"
+    assert ctx("trust", "--revoke").out == f"{stranger} was not trusted; nothing changed.\n"
+    assert ctx("trust", "--list").out == "No trusted projects.\n"
 
 
 def test_an_author_who_has_something_to_say(
@@ -178,7 +178,7 @@ def test_a_list_that_cannot_be_read(surroundings: Path, stranger: Path, ctx: Ctx
     path.write_text("{ broken")
     warning = f"warning: {path} cannot be read, so nothing is trusted.\n"
     ran = ctx("trust", "--list")
-    assert (ran.code, ran.out, ran.err) == (0, "No project is trusted.\n", warning)
+    assert (ran.code, ran.out, ran.err) == (0, "No trusted projects.\n", warning)
     assert ctx("trust", "--revoke").err == warning
     ran = ctx("trust", "--yes")
     assert ran.code == 0
@@ -213,8 +213,8 @@ def test_what_agents_read_has_nothing_of_a_project_that_is_not_trusted(
     monkeypatch.chdir(tmp_path / "clone")
     assert ctx("add", "--user", "--type=fact", "--tag=tier:pinned", "Deploy well.").code == 0
     told = (
-        "This project has a store that is not trusted. Nothing of it is shown; "
-        "`ctx trust` says what it holds, and trusts it.\n"
+        "This project has a store that is not trusted. Nothing of it is shown. "
+        "To review and trust it: `ctx trust`\n"
     )
     reading = (["recall", "deploy"], ["compose"], ["compose", "--query", "deploy"])
     showing = (["list"], ["search", "deploy"], ["query", "deploy", "--as=nodes"])

@@ -82,7 +82,7 @@ def test_what_was_changed_since_stays(ctx: Ctx, add: Add) -> None:
     [change] = ctx("undo", "--list", "--limit=1", "--format=json").json["changes"]
     ctx("update", node_id, "--content=Third")
     ran = ctx("undo", change["id"])
-    assert ran.err.startswith(f"warning: content of {node_id} was changed since, and stays.\n")
+    assert ran.err.startswith(f"warning: content of {node_id} changed since then and is kept.\n")
     node = ctx("show", node_id, "--format=json").json["node"]
     assert (node["content"], node["type"]) == ("Third", "fact")
 
@@ -90,7 +90,7 @@ def test_what_was_changed_since_stays(ctx: Ctx, add: Add) -> None:
 def test_a_dry_run_changes_nothing(ctx: Ctx, add: Add) -> None:
     add("--type=fact", "Fact")
     before = graph(ctx)
-    assert ctx("undo", "--dry-run").out.startswith("Would take back `add` of ")
+    assert ctx("undo", "--dry-run").out.startswith("Would undo: add at ")
     assert graph(ctx) == before
 
 

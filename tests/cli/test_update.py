@@ -31,7 +31,7 @@ def test_what_is_so_already_is_no_change(ctx: Ctx, add: Add) -> None:
 def test_nothing_to_change_is_a_mistake(ctx: Ctx, add: Add) -> None:
     ran = ctx("update", add("--type=fact", "Same"))
     assert ran.code == 2
-    assert ran.err.startswith("error E011: There is nothing to change.")
+    assert ran.err.startswith("error E011: Nothing to change.")
 
 
 @pytest.mark.parametrize("name", ["01ZZZZZZZZZZ", "zz", "", "not/an/id"])

@@ -100,6 +100,6 @@ def test_views_that_are_not_there(folder: Path, ctx: Ctx) -> None:
             "error E025: There is no view 'no'.\n  `ctx view list` lists the views.\n"
         )
     assert ctx("view", "update", "default").err == (
-        "error E011: Nothing is to change.\n  Give --query or --budget.\n"
+        "error E011: Nothing to change.\n  Use --query or --budget.\n"
     )
     assert ctx("view", "update", "default", "--budget=many").code == 2

@@ -30,11 +30,11 @@ def test_nothing_yet(client: Client, ctx: Ctx) -> None:
     ran = ctx("why")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        "error E028: No agent was given anything yet.\n"
-        "  `ctx install` registers the hooks that do it; `ctx doctor` checks them.\n"
+        "error E028: No receipts yet.\n"
+        "  `ctx install` registers the hooks; `ctx doctor` checks them.\n"
     )
     listed = ctx("why", "--list")
-    assert (listed.code, listed.out) == (0, "No agent was given anything yet.\n")
+    assert (listed.code, listed.out) == (0, "No receipts yet.\n")
     assert ctx("why", "--list", "--format=json").json == {"receipts": []}
 
 
@@ -136,13 +136,13 @@ def test_a_memory_that_was_empty(client: Client, ctx: Ctx) -> None:
     found = ctx("why", "--format=json").json
     assert (found["items"], found["frame"]) == ([], found["tokens"])
     assert ctx("why").out == (
-        f"SessionStart for app, {found['at']}: memory had nothing for it,"
+        f"SessionStart for app, {found['at']}: nothing relevant in memory,"
         f" {found['tokens']} tokens\n"
         f"Session {SESSION}, receipt {found['receipt']}\n"
         f"  frame  {found['tokens']}  (everything but the nodes)\n"
     )
     assert ageless(ctx("why", "--list").out) == (
-        f"  {found['receipt']}  0 s  SessionStart  memory had nothing for it"
+        f"  {found['receipt']}  0 s  SessionStart  nothing relevant in memory"
         f"  {found['tokens']} tokens  app\n"
     )
 

@@ -46,13 +46,13 @@ def test_one_that_hangs_is_ended(workers: Workers, ctx: Ctx) -> None:
     os.kill(pid, 19)
     told = ctx("worker", "status", "--format=json").json
     assert (told["running"], told["answering"]) == (True, False)
-    assert "running, and does not answer" in ctx("worker", "status").out
+    assert "running, but not responding" in ctx("worker", "status").out
     assert ctx("worker", "stop").code == 0
     until(lambda: not is_running(pid))
 
 
 def test_what_it_did(workers: Workers, ctx: Ctx) -> None:
-    assert ctx("worker", "logs").out == "It has not run yet.\n"
+    assert ctx("worker", "logs").out == "No log yet.\n"
     pid = ctx("worker", "start", "--format=json").json["pid"]
     ctx("worker", "stop")
     told = ctx("worker", "logs", "--format=json").json
@@ -123,7 +123,7 @@ def test_what_is_paused_is_said(ctx: Ctx) -> None:
 def test_nobody_waits_for_another_to_go(workers: Workers, ctx: Ctx) -> None:
     pid = ctx("worker", "start", "--format=json").json["pid"]
     ran = ctx("worker", "run")
-    assert (ran.code, ran.err) == (0, f"It runs already, as process {pid}.\n")
+    assert (ran.code, ran.err) == (0, f"Already running as process {pid}.\n")
 
 
 def test_something_else_where_its_lock_should_be(ctx: Ctx, surroundings: Path) -> None:

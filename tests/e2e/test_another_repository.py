@@ -169,7 +169,7 @@ def test_what_is_said_about_it(ctx: Ctx, clone: Path, surroundings: Path) -> Non
     assert (known["state"], known["differs"]) == ("not trusted", [differs])
     listed = ctx("trust", "--list").out
     assert "  not trusted\n" in listed
-    assert f"{clone}: {differs}. `ctx trust` trusts it again.\n" in listed
+    assert f"{clone}: {differs}. To trust it again: `ctx trust`\n" in listed
     checks = ctx("doctor", "--format=json").json["checks"]
     (seen,) = [each["seen"] for each in checks if each["name"] == "project store"]
     assert seen == (
@@ -178,7 +178,7 @@ def test_what_is_said_about_it(ctx: Ctx, clone: Path, surroundings: Path) -> Non
     status = ctx("status", "--format=json")
     assert (status.json["project_store"], status.json["withheld"]) == ("not trusted", True)
     assert differs in json.loads(status.err)["warning"]
-    assert "Project store: not trusted, and not counted\n" in ctx("status").out
+    assert "Project store: not trusted, not included\n" in ctx("status").out
 
     shutil.rmtree(clone / ".ctx")
     (known,) = ctx("trust", "--list", "--format=json").json["projects"]

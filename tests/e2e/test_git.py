@@ -297,7 +297,7 @@ def test_staged_work_stays_with_its_branch(project: Path, ctx: Ctx) -> None:
     git("switch", "-q", "main")
     nothing = ctx("commit", "-m", "Here?")
     assert nothing.out.startswith("Nothing to commit")
-    assert "There is staged work in: cli-" in nothing.out
+    assert "Other sessions with staged work: cli-" in nothing.out
     Path("here.txt").write_text("here\n")
     assert ctx("add", "file", "here.txt", "-m", "Here").code == 0
     assert "staged.txt" not in paths(project)
@@ -322,7 +322,7 @@ def test_staged_work_that_is_set_aside_is_said(project: Path, ctx: Ctx) -> None:
     git("branch", "-qD", "other")
     ran = ctx("add", "file", "s.txt")
     assert ran.code == 0
-    assert "What was staged on another branch is now session cli-" in ran.err
+    assert "Work staged on another branch is now in session cli-" in ran.err
     assert ctx("commit", "-m", "S").code == 0
 
 

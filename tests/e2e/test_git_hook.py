@@ -404,7 +404,7 @@ def test_in_and_out_again(repo: Path, ctx: Ctx, surroundings: Path) -> None:
     assert hook.read_bytes() == written
     assert ctx("uninstall", "--git").out == f"  Git hook  {hook}  removed\n"
     assert not hook.exists()
-    assert ctx("uninstall", "--git").out == "There is nothing to take out.\n"
+    assert ctx("uninstall", "--git").out == "Nothing to remove.\n"
 
 
 def test_out_also_where_the_store_is_gone(project: Path, ctx: Ctx) -> None:
@@ -446,7 +446,7 @@ def test_what_is_left_alone(
         f"  Add these two lines to {where.format(hook=hook)}.\n"
     )
     assert hook.read_bytes() == before
-    assert ctx("uninstall", "--git").out == "There is nothing to take out.\n"
+    assert ctx("uninstall", "--git").out == "Nothing to remove.\n"
     hook.write_bytes(before + b"\n# ctx commit --auto\n")
     assert ctx("install", "--git").out == f"  Git hook  {hook}  there already\n"
 

@@ -239,7 +239,7 @@ def test_processes_that_read_the_code_end_too(repo: Path, ctx: Ctx) -> None:
 
 def test_the_worker_in_a_terminal_ends_quietly(surroundings: Path) -> None:
     running = Running("worker", "run")
-    running.wait_for_text("Ctrl-C ends it.\n")
+    running.wait_for_text("stop it with Ctrl-C.\n")
     running.wait_for(lambda: (surroundings / ".ctx" / "worker.sock").exists())
     running.interrupt()
     assert running.end() == 0

@@ -218,7 +218,7 @@ def test_options_that_choose_stand_before(sandbox: Sandbox, ctx: Ctx) -> None:
         for option in (["-C", "."], ["--db", "x.db"], ["--set", "gc.keep_days=3"]):
             refused = ctx(name, *option, "word")
             assert refused.code == 2
-            assert f"{option[0]} must stand before `{name}`." in refused.err
+            assert f"{option[0]} must come before `{name}`." in refused.err
     assert ctx("-C", str(sandbox.app), "recall", "client").code == 0
     assert ctx("--set", "gc.keep_days=3", "recall", "client").code == 0
     assert not Path("x.db").exists()

@@ -203,7 +203,7 @@ def test_an_answer_that_cannot_be_printed(
         check(ran, name)
         if name.startswith("hook ") and name != "hook apply":
             assert ran.code == 0, f"{name}: {ran.err}"
-        elif "error E014: The answer cannot be printed: No space left on device." in ran.err:
+        elif "error E014: Cannot print the answer: No space left on device." in ran.err:
             assert ran.code == 1, f"{name}: {ran.err}"
             failed += 1
         else:

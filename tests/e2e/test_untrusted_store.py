@@ -22,7 +22,7 @@ from tests.e2e.terminals import on_a_terminal
 WORD = "canary9x"
 MINE = "Mine is deployed on Fridays."
 REASON = "This project has a store that is not trusted."
-SENTENCE = f"{REASON} Nothing of it is shown; `ctx trust` says what it holds, and trusts it."
+SENTENCE = f"{REASON} Nothing of it is shown. To review and trust it: `ctx trust`"
 
 
 class Stranger(NamedTuple):

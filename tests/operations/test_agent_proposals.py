@@ -386,7 +386,7 @@ def test_what_cannot_be_decided(conversation: Conversation, ctx: Ctx) -> None:
     ran = ctx("review", "reject", "01ZZZZZZZZZZ")
     assert ran.code == 1
     assert "Nothing is proposed for '01ZZZZZZZZZZ'." in ran.err
-    assert ctx("review", "accept", "--all").out == "Nothing is proposed.\n"
+    assert ctx("review", "accept", "--all").out == "No proposals.\n"
     says(conversation, f"{remember('One.')}\n{remember('Two.')}")
     one = id_of(ctx, "One.")
     # What is wrong with one of several is found before any is decided.

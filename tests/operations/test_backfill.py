@@ -353,10 +353,10 @@ def test_the_command(ctx: Ctx, client: Client, claude: Path) -> None:
     past(claude, str(client.folder))
     words = ("import", "--from", "claude-code", "--transcripts")
     would = ctx(*words, "--dry-run")
-    assert would.out.startswith("Would take in 3 sessions:\n")
+    assert would.out.startswith("Would import 3 sessions:\n")
     assert not os.path.exists(f"{client.home}/store.db")
     done = ctx(*words)
-    assert done.out.startswith("Took in 3 sessions:\n")
+    assert done.out.startswith("Imported 3 sessions:\n")
     assert "18 steps" in done.out
     again = ctx(*words, "--format", "json").json
     assert (again["sessions"], again["unchanged"]) == ([], 3)

@@ -151,9 +151,9 @@ def test_several_processes_come_upon_it_at_once(tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "from ctx.operations.convert_go_store import convert_go_store\n"
-        "from ctx.memory import store\n"
+        "from ctx.memory import user_store\n"
         "converted = convert_go_store(sys.argv[1])\n"
-        "store.open_for_writing(sys.argv[1]).execute('SELECT 1 FROM records')\n"
+        "user_store.open_for_writing(sys.argv[1]).execute('SELECT 1 FROM records')\n"
         "print(converted is not None)\n"
     )
     command = [sys.executable, "-c", script, str(path)]

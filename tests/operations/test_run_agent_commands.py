@@ -121,7 +121,7 @@ def test_outside_of_a_project_there_is_no_project(folder: Path, surroundings: Pa
             assert agent.nodes()[f"Text{scope}"].tags == ()
         text = '<ctx:remember type="fact" scope="project">Text.</ctx:remember>'
         assert agent.writes(text) == CommandOutcome(failed=1)
-        assert "There is no project here that it could belong to." in agent.is_told()
+        assert "There is no project here." in agent.is_told()
 
 
 def test_what_is_worked_on_belongs_to_the_current_task(agent: Agent) -> None:

@@ -53,10 +53,10 @@ def test_a_store_that_is_in_order(ctx: Ctx, home: Path, folder: Path) -> None:
         "clock",
         "store",
         "permissions",
-        "room",
+        "disk space",
         "settings",
         "capture",
-        "trouble of hooks",
+        "hook errors",
     ]
     assert {check.state for check in checks} == {"ok"}
     assert {check.advice for check in checks} == {""}
@@ -65,7 +65,7 @@ def test_a_store_that_is_in_order(ctx: Ctx, home: Path, folder: Path) -> None:
 
 
 def test_looking_makes_nothing(home: Path, folder: Path, said: Said) -> None:
-    assert said("store") == [("warning", f"{home}/store.db is not there yet.")]
+    assert said("store") == [("warning", f"{home}/store.db does not exist yet.")]
     assert said("permissions") == []
     assert not home.exists()
 
@@ -140,7 +140,7 @@ def test_what_others_can_read(ctx: Ctx, home: Path, folder: Path) -> None:
         "permissions",
         "warning",
         f"Others can read {home} and 1 more.",
-        f"`chmod -R go= {home}` makes it yours alone.",
+        f"`chmod -R go= {home}` makes it private.",
     )
     subprocess.run(shlex.split(check.advice.split("`")[1]), check=True)
     assert look(folder)[2].state == "ok"
@@ -172,14 +172,14 @@ def ago(minutes: int) -> int:
 
 def test_what_hooks_reported(ctx: Ctx, home: Path, folder: Path, said: Said) -> None:
     spool.put(str(home), spool.new_id(ago(3)), "post-tool-use", EVENT)
-    assert said("capture") == [("ok", "the last event came 3 min ago, 1 waiting to be taken in")]
+    assert said("capture") == [("ok", "the last event came 3 min ago, 1 waiting")]
     spool.put(str(home), spool.new_id(ago(125)), "post-tool-use", EVENT)
     (check,) = [check for check in look(folder) if check.name == "capture"]
     assert check == DoctorCheck(
         "capture",
         "warning",
-        "the last event came 3 min ago, 2 waiting to be taken in, the oldest for 2 h.",
-        "`ctx hook apply` takes them in, or says why not.",
+        "the last event came 3 min ago, 2 waiting, the oldest for 2 h.",
+        "To process them: `ctx hook apply`",
     )
     assert ctx("hook", "apply").code == 0
     assert said("capture") == [("ok", "the last event came 3 min ago")]
@@ -191,7 +191,7 @@ def test_what_was_given_up(home: Path, said: Said) -> None:
     (failed / spool.new_id(ago(1))).write_bytes(EVENT)
     assert said("capture") == [
         ("ok", "no event has come yet"),
-        ("warning", "Given up, because they could not be taken in: 1."),
+        ("warning", "Unreadable events set aside: 1."),
     ]
 
 
@@ -209,14 +209,14 @@ def test_what_nothing_could_be_made_of(ctx: Ctx, home: Path, folder: Path) -> No
         DoctorCheck(
             "capture",
             "warning",
-            f"2 events were given up, the last at {new} (PostToolUse of Edit, session s):"
+            f"2 events were skipped, the last at {new} (PostToolUse of Edit, session s):"
             " ValueError: boom",
-            "The rest was taken in. This is worth a report.",
+            "The rest was recorded. Please report this.",
         ),
         DoctorCheck(
             "capture",
             "ok",
-            f"1 event was given up, the last at {old} (PostToolUse of Edit, session s): Old",
+            f"1 event was skipped, the last at {old} (PostToolUse of Edit, session s): Old",
             "",
         ),
     ]
@@ -226,7 +226,7 @@ def test_a_pause_that_was_forgotten(ctx: Ctx, said: Said) -> None:
     ctx("pause")
     ((state, seen),) = said("capture")[1:]
     assert state == "warning"
-    assert seen.startswith("Nothing is taken in: paused everywhere since 20")
+    assert seen.startswith("Nothing is recorded: paused everywhere since 20")
 
 
 def test_what_hooks_complained_about(home: Path, said: Said) -> None:
@@ -234,9 +234,9 @@ def test_what_hooks_complained_about(home: Path, said: Said) -> None:
     old, new = clock.iso(ago(60 * 25)), clock.iso(ago(5))
     log = home / "hook.log"
     log.write_text(f"{old} stop Old\n")
-    assert said("trouble of hooks") == [("ok", "none in the last day")]
+    assert said("hook errors") == [("ok", "none in the last day")]
     log.write_bytes(f"{old} stop Old\n{new} stop One\n{new} stop Two \xff\n".encode("latin-1"))
-    assert said("trouble of hooks") == [
+    assert said("hook errors") == [
         ("warning", f"2 in the last day; the last one: {new} stop Two \N{REPLACEMENT CHARACTER}")
     ]
 
@@ -244,6 +244,6 @@ def test_what_hooks_complained_about(home: Path, said: Said) -> None:
 def test_a_folder_that_cannot_be_looked_at(home: Path, said: Said) -> None:
     home.mkdir(mode=0o700)
     (home / "hook.log").mkdir()
-    ((state, seen),) = said("trouble of hooks")
+    ((state, seen),) = said("hook errors")
     assert state == "problem"
     assert "Is a directory while looking at it" in seen

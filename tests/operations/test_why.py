@@ -46,9 +46,9 @@ def test_nothing_yet(client: Client) -> None:
         assert last(memory, 20) == ReceiptList(())
         with pytest.raises(ReceiptNotFound) as refused:
             why(memory, None)
-        assert refused.value.message == "No agent was given anything yet."
+        assert refused.value.message == "No receipts yet."
         assert refused.value.hint == (
-            "`ctx install` registers the hooks that do it; `ctx doctor` checks them."
+            "`ctx install` registers the hooks; `ctx doctor` checks them."
         )
         with pytest.raises(ReceiptNotFound) as refused:
             why(memory, "nobody")

@@ -67,7 +67,7 @@ def test_there_is_one(workers: Workers) -> None:
         told = other.communicate(timeout=300)[0].decode()
         assert other.returncode == 0
         assert told.startswith(
-            f"It runs already, as process {first.pid}.\nrunning (pid {first.pid}, "
+            f"Already running as process {first.pid}.\nrunning (pid {first.pid}, "
         )
     assert workers.pid == first.pid
 

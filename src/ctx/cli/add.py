@@ -14,7 +14,7 @@ from ctx.operations.add import AddResult, Options, add
 EXAMPLES = """
 ctx add --type=fact --tag=tier:reference "The API speaks OAuth 2.0"    a node
 ctx add --type=decision --meta rationale="no servers to run" "We use SQLite"
-make test 2>&1 | ctx add --type=observation --stdin    what a command printed
+make test 2>&1 | ctx add --type=observation --stdin    the output of a command
 ctx add file src README.md                             snapshot files
 ctx add task "Retry with jitter"                       a task; also: note, decision, command
 ctx add code                                           read the code; also: rust, cargo
@@ -31,10 +31,10 @@ git log -3 | ctx add --type=observation --summary "The last commits" --stdin
 
 FILE_EXAMPLES = """
 ctx add file src/app.py README.md      snapshot two files
-ctx add file src                       every file in a folder that git would add
+ctx add file src                       every file that git would add
 ctx add file 'src/**/*.py'             by a glob
 ctx add file src -m "Before the move"  and commit them
-ctx add file src/app.py --extract-semantics    also what it defines, imports and calls
+ctx add file src/app.py --extract-semantics    also its definitions, imports and calls
 """
 
 
@@ -49,7 +49,7 @@ TASK_EXAMPLES = """
 ctx add task "Retry with exponential backoff"             on a terminal, your editor opens
 ctx add task "Retry" --body "At most 5 times." --mention src/net/client.rs
 ctx add task "Retry" --body - < plan.md
-ctx task start task_0001                                  begin it
+ctx task start task_0001                                  start it
 """
 
 DECISION_EXAMPLES = """
@@ -60,7 +60,7 @@ ctx add decision "Retry with jitter" --mention core::net::Client --mention src/n
 
 COMMAND_EXAMPLES = """
 make lint > out 2>&1; ctx add command --name "make lint" --exit-code $? --stdin < out
-make lint 2>&1 | ctx add command --stdin --name "make lint"    however it ended
+make lint 2>&1 | ctx add command --stdin --name "make lint"    without the exit code
 """
 
 CARGO_EXAMPLES = """
@@ -69,9 +69,9 @@ ctx add cargo -m "Before the update"   and commit them
 """
 
 CODE_EXAMPLES = """
-ctx add {0}                            read what has changed into the index of the code
+ctx add {0}                            update the code index
 ctx add {0} --files "{1}"
-ctx add {0} --snapshot                 and keep what was found with the session
+ctx add {0} --snapshot                 also stage a snapshot of it
 ctx add {0} --snapshot -m "Before the rewrite"
 """
 
@@ -83,8 +83,8 @@ _NAMED = ("file", *_DOCUMENTS, "cargo", *_CODE, "command")
 def prepare(words: list[str]) -> list[str]:
     """`ctx add --type fact …` is `ctx add node --type fact …`.
 
-    A word names what is added only if it is the first one and no type is given: otherwise it
-    is the content.
+    A word selects a subcommand only if it comes first and there is no `--type`; otherwise it is
+    content.
     """
     typed = any(word == "--type" or word.startswith("--type=") for word in words)
     named = words[:1] == ["node"] or (words[:1] != [] and words[0] in _NAMED and not typed)
@@ -100,60 +100,58 @@ def configure(parser: argparse.ArgumentParser) -> None:
         NODE_EXAMPLES,
     )
     arguments.content(node)
-    arguments.node_type(node, "what it is (default: that of what it supersedes, else fact)")
-    arguments.tags(node, "a tag for it; may be given several times")
-    arguments.metadata(node, "more about it, such as a decision's rationale")
-    node.add_argument("--summary", metavar="TEXT", help="what stands for it in lists")
+    arguments.node_type(node, "its type (default: that of the node it supersedes, else fact)")
+    arguments.tags(node, "a tag; repeat for several")
+    arguments.metadata(node, "metadata, such as the rationale of a decision")
+    node.add_argument("--summary", metavar="TEXT", help="the text shown in lists")
     old = node.add_argument(
         "--supersedes",
         action="append",
         default=[],
         metavar="ID",
-        help="the node that this one takes the place of",
+        help="the node that this one replaces",
     )
     shared.completing(old, "node")
     node.add_argument(
-        "--user", action="store_true", help="for all projects, not only for the one you are in"
+        "--user", action="store_true", help="write to your own store, for all projects"
     )
     shared.session_option(node)
-    file = shared.add_subcommand(
-        group, "file", "snapshot files into the session's staging", FILE_EXAMPLES
-    )
+    file = shared.add_subcommand(group, "file", "stage a snapshot of files", FILE_EXAMPLES)
     file.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a glob")
-    file.add_argument("--commit", action="store_true", help="make a commit right away")
-    file.add_argument("-m", "--message", help="the commit's message (implies --commit)")
+    file.add_argument("--commit", action="store_true", help="commit at once")
+    file.add_argument("-m", "--message", help="the commit message (implies --commit)")
     file.add_argument("-f", "--force", action="store_true", help="also add ignored files")
     file.add_argument(
-        "--allow-secrets", action="store_true", help="also add files that hold a secret"
+        "--allow-secrets", action="store_true", help="also add files that contain a secret"
     )
     file.add_argument(
         "--extract-semantics",
         action="store_true",
-        help="also read out of them what they define, import and call",
+        help="also record their definitions, imports and calls",
     )
     shared.session_option(file)
     _configure_documents(group)
     command = shared.add_subcommand(
-        group, "command", "keep what a command printed, and how it ended", COMMAND_EXAMPLES
+        group, "command", "add the output of a command and its exit code", COMMAND_EXAMPLES
     )
-    command.add_argument("--name", required=True, metavar="COMMAND", help="what was run")
+    command.add_argument("--name", required=True, metavar="COMMAND", help="the command that ran")
     command.add_argument("--stdin", action="store_true", help="read its output from stdin")
     command.add_argument("--body", metavar="TEXT", help="its output (- reads stdin)")
-    command.add_argument("--exit-code", type=_exit_code, metavar="N", help="how it ended")
+    command.add_argument("--exit-code", type=_exit_code, metavar="N", help="its exit code")
     _more(command)
     cargo = shared.add_subcommand(
-        group, "cargo", "snapshot the cargo workspace into the session's staging", CARGO_EXAMPLES
+        group, "cargo", "stage a snapshot of the cargo workspace", CARGO_EXAMPLES
     )
-    cargo.add_argument("--commit", action="store_true", help="make a commit right away")
-    cargo.add_argument("-m", "--message", help="the commit's message (implies --commit)")
+    cargo.add_argument("--commit", action="store_true", help="commit at once")
+    cargo.add_argument("-m", "--message", help="the commit message (implies --commit)")
     shared.session_option(cargo)
     _configure_code(group)
 
 
 def _configure_code(group: "argparse._SubParsersAction[shared.Parser]") -> None:
     for word, told, example in (
-        ("code", "read the code: what is in its files", "src/**/*.py"),
-        ("rust", "the same for the files of Rust alone", "crates/core/src/**/*.rs"),
+        ("code", "update the code index", "src/**/*.py"),
+        ("rust", "update the code index for Rust files only", "crates/core/src/**/*.rs"),
     ):
         code = shared.add_subcommand(group, word, told, CODE_EXAMPLES.format(word, example))
         files = code.add_argument(
@@ -162,37 +160,35 @@ def _configure_code(group: "argparse._SubParsersAction[shared.Parser]") -> None:
             action="extend",
             default=[],
             metavar="GLOB",
-            help="only these: files, folders, or globs",
+            help="only these files, folders or globs",
         )
         shared.completing(files, "file")
         code.add_argument(
-            "--snapshot", action="store_true", help="keep what was found, for the next commit"
+            "--snapshot", action="store_true", help="stage a snapshot for the next commit"
         )
-        code.add_argument("--commit", action="store_true", help="commit the snapshot right away")
-        code.add_argument("-m", "--message", help="the commit's message (implies --commit)")
+        code.add_argument("--commit", action="store_true", help="commit the snapshot at once")
+        code.add_argument("-m", "--message", help="the commit message (implies --commit)")
         shared.session_option(code)
 
 
 def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> None:
     note = shared.add_subcommand(
-        group, "note", "write a note; in a project also into its log", NOTE_EXAMPLES
+        group, "note", "add a note; in a project also to its log", NOTE_EXAMPLES
     )
-    note.add_argument("text", nargs="*", metavar="TEXT", help="what to note (- reads stdin)")
-    task = shared.add_subcommand(
-        group, "task", "write down something to do; in a project as a file", TASK_EXAMPLES
-    )
-    task.add_argument("text", nargs="*", metavar="TITLE", help="what is to be done, in one line")
+    note.add_argument("text", nargs="*", metavar="TEXT", help="the note (- reads stdin)")
+    task = shared.add_subcommand(group, "task", "add a task; in a project as a file", TASK_EXAMPLES)
+    task.add_argument("text", nargs="*", metavar="TITLE", help="the title, in one line")
     decision = shared.add_subcommand(
-        group, "decision", "write down a decision; in a project as a file", DECISION_EXAMPLES
+        group, "decision", "add a decision; in a project as a file", DECISION_EXAMPLES
     )
-    decision.add_argument("text", nargs="*", metavar="TITLE", help="what was decided, in one line")
+    decision.add_argument("text", nargs="*", metavar="TITLE", help="the title, in one line")
     for document in (note, task, decision):
-        document.add_argument("--body", metavar="TEXT", help="the rest of it (- reads stdin)")
+        document.add_argument("--body", metavar="TEXT", help="the body (- reads stdin)")
         document.add_argument(
             "--stream",
             default="main",
             metavar="NAME",
-            help="the part of the narrative: main, work, or a feature's name (default: main)",
+            help="the narrative stream: main, work, or a feature (default: main)",
         )
         _more(document)
     for document in (task, decision):
@@ -201,18 +197,18 @@ def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> 
             action="append",
             default=[],
             metavar="NAME",
-            help="a file or a name in the code that it is about; may be given several times",
+            help="a file or a name in the code that it is about; repeat for several",
         )
         shared.completing(mention, "file")
 
 
 def _more(parser: argparse.ArgumentParser) -> None:
-    arguments.tags(parser, "a tag for it; may be given several times")
+    arguments.tags(parser, "a tag; repeat for several")
     parser.add_argument(
-        "--user", action="store_true", help="for all projects, not only for the one you are in"
+        "--user", action="store_true", help="write to your own store, for all projects"
     )
-    parser.add_argument("--commit", action="store_true", help="make a commit right away")
-    parser.add_argument("-m", "--message", help="the commit's message (implies --commit)")
+    parser.add_argument("--commit", action="store_true", help="commit at once")
+    parser.add_argument("-m", "--message", help="the commit message (implies --commit)")
     shared.session_option(parser)
 
 
@@ -251,7 +247,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     _refuse_typing_mistakes(options)
     content = arguments.content_of(options)
     if len(content) > LARGE_CONTENT:
-        output.warn(f"This is a large node: {count(len(content), 'character')}.")
+        output.warn(f"Large node: {count(len(content), 'character')}.")
     with opening.writing(settings, output) as memory:
         wanted = Options(
             content,
@@ -267,14 +263,14 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     warn_of_redaction(added.redacted, output)
     if tier(added.node.tags) is None:
         output.note(
-            "It has no tier: search finds it, no context shows it. "
-            f"`ctx tag {added.short_id} tier:reference` changes that."
+            "Agents are not shown this at start. "
+            f"To show it: `ctx tag {added.short_id} tier:reference`"
         )
     return 0
 
 
 def _refuse_typing_mistakes(options: argparse.Namespace) -> None:
-    """`ctx add flie src` is not meant to be a fact about flies."""
+    """Refuse `ctx add flie src`, which is a mistyped `file`, not a fact."""
     words = options.content
     if options.type or options.stdin or not words or words == ["-"]:
         return
@@ -283,8 +279,8 @@ def _refuse_typing_mistakes(options: argparse.Namespace) -> None:
         near = shared.nearest(word, _NAMED) or ""
         kind = word if word in KNOWLEDGE_TYPES else "fact"
         raise UsageError(
-            f"{word!r} is neither a sentence nor something that can be added.",
-            hint=near if "Did you" in near else f'For a node: ctx add --type={kind} "…".',
+            f"`ctx add` has no subcommand {word!r}.",
+            hint=near if "Did you" in near else f'Write `ctx add --type={kind} "…"`.',
         )
 
 

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     for path, reason in added.problems:
         output.warn(f"{path} {reason}")
     if added.parked:
-        output.warn(f"What was staged on another branch is now session {added.parked}.")
+        output.warn(f"Work staged on another branch is now in session {added.parked}.")
     if added.work_commit and not (options.commit or options.message):
         session = "" if added.session == CLI_SESSION else f" --session {added.session}"
         output.note(f"Next: ctx commit -m MESSAGE{session}")

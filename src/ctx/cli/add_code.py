@@ -25,7 +25,7 @@ class AddCodeCommitResult(NamedTuple):
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     wants_commit = options.commit or options.message is not None
     if wants_commit and not options.snapshot:
-        raise UsageError("There is nothing to commit without --snapshot.", hint="Add it.")
+        raise UsageError("--commit needs --snapshot.", hint="Add --snapshot.")
     if options.message is not None:
         commit.require_message(options.message)
     language = "rust" if options.subcommand == "rust" else None
@@ -60,15 +60,15 @@ def _say_more(added: AddCodeResult, output: Output) -> None:
         places = count(sum(each.places for each in added.problems), "place")
         more = f" and {len(added.problems) - 3} more" if len(added.problems) > 3 else ""
         named = ", ".join(each.path for each in added.problems[:3])
-        output.warn(f"{places} could not be understood, in {named}{more}.")
+        output.warn(f"{places} could not be parsed, in {named}{more}.")
     taken = added.snapshot
     if taken:
         for path, reason in taken.left_out[:_MOST_NAMED]:
             output.warn(f"{path} is not in the snapshot: {reason}.")
         if len(taken.left_out) > _MOST_NAMED:
-            output.warn(f"So are {len(taken.left_out) - _MOST_NAMED:,} other files.")
+            output.warn(f"{len(taken.left_out) - _MOST_NAMED:,} more files are not in it either.")
         if taken.parked:
-            output.warn(f"What was staged on another branch is now session {taken.parked}.")
+            output.warn(f"Work staged on another branch is now in session {taken.parked}.")
 
 
 def render_both(both: AddCodeCommitResult) -> list[Block]:
@@ -77,7 +77,7 @@ def render_both(both: AddCodeCommitResult) -> list[Block]:
 
 def render(added: AddCodeResult) -> list[Block]:
     if not added.read:
-        return [Line("No code was found there.")]
+        return [Line("No code found.")]
     items = sum(each.items for each in added.items)
     files = f"{added.read:,} of {count(added.files, 'file')}"
     changed = f"{added.changed:,} new or changed" if added.changed else "none changed"

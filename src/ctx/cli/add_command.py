@@ -24,7 +24,7 @@ _LONGEST_SHOWN = 160
 
 
 class AddCommandCommitResult(NamedTuple):
-    """The answer with `--commit`."""
+    """The answer of `ctx add command --commit`."""
 
     added: AddCommandResult
     commit: commit.CommitResult
@@ -46,22 +46,22 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.show(kept, render)
     warn_of_redaction(kept.redacted, output)
     if kept.outcome is None:
-        output.note(f"Nobody said how it ended. {_WITH_ITS_CODE} does.")
+        output.note(f"Exit code unknown. To record it: {_WITH_ITS_CODE}")
 
 
 def _command_output(options: argparse.Namespace) -> Iterable[bytes]:
     if options.body is not None and options.body != "-":
         if options.stdin:
-            raise UsageError("There is output twice: by --body and by --stdin.")
+            raise UsageError("Use --body or --stdin, not both.")
         return [options.body.encode()]
     if not options.stdin and options.body is None:
         raise UsageError(
-            "There is no output.",
+            "No output to add.",
             hint=_WITH_ITS_CODE,
         )
     if surroundings.stdin_is_terminal():
         raise UsageError(
-            "stdin is a terminal: nothing was printed there.",
+            "No output on stdin: it is a terminal.",
             hint=_WITH_ITS_CODE,
         )
     return surroundings.stdin_in_parts()

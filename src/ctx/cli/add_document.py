@@ -58,9 +58,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     note_unknown(written.unknown, output)
     note_unclear(written.unclear, output)
     if not has_project:
-        output.note("It is in your own store. `ctx init` gives the project one, with files.")
+        output.note("Added to your own store. `ctx init` creates a project store, with files.")
     elif tier(written.node.tags) is None and options.subcommand == "task":
-        output.note(f"`ctx task start {written.number or written.short_id}` begins it.")
+        output.note(f"To start it: `ctx task start {written.number or written.short_id}`")
 
 
 def workspace_to_commit(
@@ -72,7 +72,7 @@ def workspace_to_commit(
     if not options.commit and options.message is None:
         return None
     if options.user:
-        raise UsageError("What is not the project's cannot be committed.", hint="Leave out --user.")
+        raise UsageError("--user and --commit exclude each other.", hint="Leave out one.")
     return opening.open_to_write(settings, output)
 
 
@@ -88,7 +88,7 @@ def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _
     if wants_more and output.is_interactive and surroundings.stdin_is_terminal():
         return _edited(text, options.subcommand, settings, output)
     if not text:
-        raise UsageError("There is no text.", hint=f'`ctx add {options.subcommand} "…"`')
+        raise UsageError("The text is missing.", hint=f'`ctx add {options.subcommand} "…"`')
     return _Words(text, "")
 
 
@@ -100,7 +100,7 @@ def _edited(text: str, kind: str, settings: Settings, output: Output) -> _Words:
     title = found.title or _first_line(body)
     if not title:
         shutil.rmtree(os.path.dirname(file), ignore_errors=True)
-        raise UsageError("The text is empty. Nothing was added.")
+        raise UsageError("The text is empty; nothing added.")
     return _Words(title, body if found.title else _rest(body), file)
 
 

@@ -40,9 +40,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     output.show(added, render)
     _say_limits(added, output)
     if added.parked:
-        output.warn(f"What was staged on another branch is now session {added.parked}.")
+        output.warn(f"Work staged on another branch is now in session {added.parked}.")
     if wants_commit:
-        output.warn("Nothing was committed, because a file that was named is refused.")
+        output.warn("Nothing committed: a file you named was refused.")
     if added.work_commit:
         session = "" if added.session == CLI_SESSION else f" --session {added.session}"
         output.note(f"Next: ctx commit -m MESSAGE{session}")
@@ -52,8 +52,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
 def _say_limits(added: AddFileResult, output: Output) -> None:
     if added.semantics and added.semantics.over_budget:
         output.note(
-            f"{count(added.semantics.over_budget, 'edge')} more were left out: one step has at "
-            "most ingestion.max_edges_per_step. The index of the code has them all."
+            f"{count(added.semantics.over_budget, 'edge')} left out: the limit of a step is "
+            "ingestion.max_edges_per_step. The code index has all of them."
         )
 
 
@@ -79,17 +79,17 @@ def render(added: AddFileResult) -> list[Block]:
         blocks.append(Line(f"{count(len(added.unchanged), 'file')} unchanged."))
     if added.restored:
         files = count(len(added.restored), "file")
-        blocks.append(Line(f"{files} unchanged; a missing or damaged object was written again."))
+        blocks.append(Line(f"{files} unchanged; a missing or damaged object is repaired."))
     if added.refused:
         blocks.append(Line(f"Refused {count(len(added.refused), 'file')}:"))
         rows = [(item.path, item.reason) for item in added.refused]
         blocks += listing(("path", "reason"), rows)
     if added.semantics and added.semantics.files:
         edges = count(added.semantics.edges, "edge")
-        blocks.append(Line(f"Read {edges} out of the code:"))
+        blocks.append(Line(f"Extracted {edges}:"))
         rows = [(each.path, _file_line(each)) for each in added.semantics.files]
         blocks += listing(("path", "found"), rows)
-    return blocks or [Line("No files there that are not ignored (--force adds ignored ones).")]
+    return blocks or [Line("No files to add; --force adds ignored ones.")]
 
 
 def _file_line(file: ExtractedFile) -> str:

@@ -16,7 +16,7 @@ _STDOUT = ("-", "/dev/stdout")
 
 
 def node(parser: argparse.ArgumentParser, name: str = "id", *, several: bool = False) -> None:
-    told = "ids of nodes, or their beginnings" if several else "the id of a node, or its beginning"
+    told = "node ids, or the beginning of them" if several else "a node id, or the beginning of it"
     added = (
         parser.add_argument(name, nargs="+", metavar="ID", help=told)
         if several
@@ -35,7 +35,7 @@ def content_of(options: argparse.Namespace) -> str:
     words = " ".join(options.content)
     if options.stdin or words == "-":
         if options.stdin and words:
-            raise UsageError("There is content twice: as an argument and by --stdin.")
+            raise UsageError("Give the content as an argument or with --stdin, not both.")
         return surroundings.read_stdin()
     return words
 
@@ -73,7 +73,7 @@ def edge_type(parser: argparse.ArgumentParser, told: str, default: str | None = 
 
 def superseded(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--include-superseded", action="store_true", help="also nodes that another one replaced"
+        "--include-superseded", action="store_true", help="include superseded nodes"
     )
 
 
@@ -88,7 +88,7 @@ def scope(parser: argparse.ArgumentParser) -> None:
         dest="scope",
         action="store_const",
         const=PROJECT,
-        help="only the store of the project you are in",
+        help="only the project store",
     )
 
 
@@ -108,7 +108,7 @@ def limit(parser: argparse.ArgumentParser, default: int = 20) -> None:
         type=whole_number,
         default=default,
         metavar="N",
-        help=f"at most so many (default: {default}; 0: all)",
+        help=f"at most N (default: {default}; 0: all)",
     )
 
 
@@ -124,7 +124,7 @@ def whole_number(word: str) -> int:
 
 def output_file(parser: "argparse._ActionsContainer") -> None:
     added = parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write to a file (-: stdout, as without it)"
+        "-o", "--output", metavar="FILE", help="write to a file (-: stdout)"
     )
     completing(added, "file")
     parser.add_argument(
@@ -140,4 +140,6 @@ def output_path(options: argparse.Namespace, settings: Settings) -> str | None:
 
 
 def dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only say what would happen")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would change, without changing it"
+    )

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 ctx code outline src/net.py           what is in a file
-ctx code callers Client.connect       who calls it, and how sure that is
+ctx code callers Client.connect       its callers, with confidence
 ctx code imports src/net.py           what a file imports, and who imports it
-ctx code changed --since main         which functions and classes differ from a branch
-ctx code cycles                       what imports or calls itself in a circle
+ctx code changed --since main         functions and classes that differ from a branch
+ctx code cycles                       import and call cycles
 ctx code packages                     what is built here, and what it depends on
 ctx code history src/net.py           the commits of a file, and what changed with it
-ctx code                              how much of the code is known
+ctx code                              the state of the code index
 """
 
 _CALLERS = """
-ctx code callers Client.connect               any end of the qualified name will do
-ctx code callers src/net.py:42                what stands in that line
+ctx code callers Client.connect               any suffix of the qualified name works
+ctx code callers src/net.py:42                the item in that line
 ctx code callers connect --depth 3            also who calls the callers
-ctx code callers connect --confidence high    without guesses
+ctx code callers connect --confidence high    only certain calls
 """
 
 _CALLEES = """
@@ -46,7 +46,7 @@ ctx code imports Client               a class: who imports it
 """
 
 _CHANGED = """
-ctx code changed                      since the last commit, with files that git does not know
+ctx code changed                      since the last commit, with untracked files
 ctx code changed --since main~5
 ctx code changed --since v1.2 --format json
 """
@@ -59,13 +59,13 @@ ctx code packages serde               of one from elsewhere: who needs it
 
 _HISTORY = """
 ctx code history src/net.py                  its commits, and what changed in the same ones
-ctx code history --search "retry timeout"    commits that speak of it
+ctx code history --search "retry timeout"    commits about it
 """
 
 _DEEPEST = 20
 _NOT_FRESH = {
     "as it was": "",
-    "busy": "Another process is reading the code, so this is from before it began. ",
+    "busy": "Another process is updating the index. ",
     "not writable": "The index cannot be written here. ",
 }
 
@@ -85,7 +85,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "ctx code outline src/net.py\nctx code outline src/net.py --docs",
     )
     outline.add_argument("file", metavar="FILE", help="a file of the project")
-    outline.add_argument("--docs", action="store_true", help="with the first sentence about each")
+    outline.add_argument(
+        "--docs", action="store_true", help="with the first sentence of each docstring"
+    )
     _no_refresh(outline)
     for word, told, examples in (
         ("callers", "show who calls something", _CALLERS),
@@ -94,13 +96,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         calls = shared.add_subcommand(group, word, told, examples)
         _name(calls)
         calls.add_argument(
-            "--depth", type=_depth, default=1, metavar="N", help="steps to go (default: 1)"
+            "--depth", type=_depth, default=1, metavar="N", help="levels of calls (default: 1)"
         )
         calls.add_argument(
             "--confidence",
             choices=("high", "medium", "low"),
             default="low",
-            help="the least certainty that counts (default: low)",
+            help="the lowest confidence to show (default: low)",
         )
         arguments.limit(calls, 50)
         _no_refresh(calls)
@@ -117,8 +119,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "ctx code cycles\nctx code cycles --files",
     )
     which = cycles.add_mutually_exclusive_group()
-    which.add_argument("--files", action="store_true", help="only those of imports")
-    which.add_argument("--items", action="store_true", help="only those of calls")
+    which.add_argument("--files", action="store_true", help="only import cycles")
+    which.add_argument("--items", action="store_true", help="only call cycles")
     _no_refresh(cycles)
     packages = shared.add_subcommand(
         group, "packages", "show the packages of the project, and what they depend on", _PACKAGES
@@ -128,7 +130,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _no_refresh(packages)
     changed = shared.add_subcommand(
-        group, "changed", "show which items are new, modified or deleted", _CHANGED
+        group, "changed", "show new, modified and deleted items", _CHANGED
     )
     changed.add_argument(
         "--since", default="HEAD", metavar="REF", help="a commit, branch or tag (default: HEAD)"
@@ -137,19 +139,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         group, "history", "show the commits of a file, and what changed with it", _HISTORY
     )
     history.add_argument("file", nargs="?", default="", metavar="FILE", help="a file or a folder")
-    history.add_argument("--search", default="", metavar="WORDS", help="commits that speak of them")
+    history.add_argument("--search", default="", metavar="WORDS", help="search commit messages")
     arguments.limit(history, 10)
     status = shared.add_subcommand(
-        group, "status", "show how much of the code is known, and since when", "ctx code status"
+        group, "status", "show the coverage and age of the code index", "ctx code status"
     )
     _no_refresh(status)
     index = shared.add_subcommand(
         group,
         "index",
-        "read what has changed into the index",
-        "ctx code index\nctx code index --full    from nothing",
+        "update the code index",
+        "ctx code index\nctx code index --full    from scratch",
     )
-    index.add_argument("--full", action="store_true", help="forget what is known, and begin again")
+    index.add_argument("--full", action="store_true", help="rebuild the index from scratch")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -215,7 +217,7 @@ def tell_age(age: "IndexAge", output: Output) -> None:
     """Say how old an answer is that was not made now."""
     if age.state != "fresh":
         when = f"{since(age.refreshed_at)} old" if age.refreshed_at else "not complete yet"
-        output.note(f"{_NOT_FRESH[age.state]}What is known of the code is {when}.")
+        output.note(f"{_NOT_FRESH[age.state]}The code index is {when}.")
 
 
 def _answer(
@@ -268,7 +270,7 @@ def _name(parser: argparse.ArgumentParser) -> None:
 
 def _no_refresh(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--no-refresh", action="store_true", help="answer from what is known, however old"
+        "--no-refresh", action="store_true", help="use the index as it is, without updating it"
     )
 
 

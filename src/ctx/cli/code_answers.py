@@ -39,10 +39,10 @@ def outline_with_docs(found: "FileOutline") -> list[Block]:
 def _headed(found: "FileOutline") -> list[Block]:
     facts = [found.language or "", count(found.lines, "line")]
     if found.problems:
-        facts.append(count(found.problems, "place") + " not understood")
+        facts.append(count(found.problems, "place") + " not parsed")
     blocks: list[Block] = [Line(f"{found.path}: {', '.join(filter(None, facts))}", "heading")]
     if found.skipped:
-        blocks.append(Line(f"Nothing was read out of it: {found.skipped}."))
+        blocks.append(Line(f"Not parsed: {found.skipped}."))
     elif not found.items:
         blocks.append(Line("It defines nothing."))
     return blocks
@@ -56,7 +56,7 @@ def calls(found: "CodeCalls") -> list[Block]:
     blocks = _meant(found.items)
     is_by = found.direction == "callers"
     if not found.calls:
-        return [*blocks, Line("Nobody calls it." if is_by else "It calls nothing that is here.")]
+        return [*blocks, Line("No callers." if is_by else "No calls into this project.")]
     # The other end is told where it is not what was asked for: a method of the class, say.
     asked = {each.id for each in found.items}
     far = len(asked) > 1 or any(
@@ -102,9 +102,9 @@ def imports(found: "CodeImports") -> list[Block]:
         headings = ("line", "written", "is", "where")
         blocks.append(Table(headings, rows, ("number", "", "", "id")))
     else:
-        blocks.append(Line("It imports nothing."))
+        blocks.append(Line("No imports."))
     if not found.importers:
-        return [*blocks, Line("Nobody imports it.")]
+        return [*blocks, Line("Not imported anywhere.")]
     importing = [
         (f"{each.path}:{each.line}", each.importer.name, each.imported.name)
         for each in found.importers
@@ -129,7 +129,7 @@ def _meant(items: "Iterable[LocatedItem]") -> list[Block]:
 
 def cycles(found: "Cycles") -> list[Block]:
     if not found.cycles:
-        return [Line("There are no cycles.")]
+        return [Line("No cycles.")]
     blocks: list[Block] = []
     for of, between, how in (
         ("files", "files", "import"),
@@ -167,21 +167,25 @@ def packages(found: "PackageList") -> list[Block]:
             blocks.append(Line("Builds"))
             blocks += listing(("kind", "name", "path"), rows, ("type", "", "id"))
         needs = [_needed(needed.name, needed.manifest, needed) for needed in each.dependencies]
-        blocks.append(Line("Depends on" if needs else "It depends on nothing."))
+        blocks.append(Line("Depends on" if needs else "No dependencies."))
         blocks.append(Table(_NEEDED, needs, ("", "type", "", "dim", "id")))
     needing = [_needed(each.package, each.manifest, each.dependency) for each in found.needed_by]
     if needing:
-        who = "Needed by" if found.packages else f"{found.name} is not from here. It is needed by"
+        who = (
+            "Needed by"
+            if found.packages
+            else f"{found.name} is not part of this project. Needed by"
+        )
         blocks.append(Line(who, "" if found.packages else "heading"))
         blocks.append(Table(_NEEDED, needing, ("", "type", "", "dim", "id")))
     elif len(found.packages) == 1:
-        blocks.append(Line("No other package here needs it."))
+        blocks.append(Line("No package here depends on it."))
     return blocks
 
 
 def _all_packages(found: "Sequence[IndexedPackage]") -> list[Block]:
     if not found:
-        return [Line("No manifest of a package is here.")]
+        return [Line("No package manifest found.")]
     rows = [
         (
             each.name,
@@ -209,7 +213,7 @@ def _needed(
 def history(found: "FileHistory") -> list[Block]:
     blocks: list[Block] = []
     if not found.commits:
-        what = f"touched {found.path}" if found.path else f"speaks of {found.words}"
+        what = f"touched {found.path}" if found.path else f"mentions {found.words}"
         blocks.append(Line(f"No commit {what}{' yet' if found.path else ''}."))
     rows = [
         (each.commit, each.time[:10], each.subject, count(len(each.files), "file"))
@@ -275,7 +279,7 @@ def status(found: "IndexStatus") -> list[Block]:
 def indexed(done: "IndexReport") -> list[Block]:
     read = done.added + done.changed
     moved = f"{count(read, 'file')} read, {done.removed:,} gone"
-    blocks: list[Block] = [Line(f"The index of the code is up to date: {moved}.")]
+    blocks: list[Block] = [Line(f"The code index is up to date: {moved}.")]
     blocks += _coverage(done.coverage, done.path, done.bytes)
     rows = [(each.path, each.reason) for each in done.left_out]
     if rows:

@@ -10,23 +10,19 @@ from ctx.ids import short
 from ctx.operations.commit import CommitResult, Options, commit, commit_for_git
 
 EXAMPLES = """
-ctx commit -m "Retry with jitter"         keep what session cli has staged
+ctx commit -m "Retry with jitter"         commit what session cli has staged
 ctx commit -m "Step 3" --session s-42     the staging of another session
-ctx commit --amend -m "Better words"      replace the commit made last
+ctx commit --amend -m "Better words"      replace the last commit
 ctx commit -m "Code only" --no-narrative  without snapshots of narrative files
-ctx commit --auto                         in its own words, and silent where nothing is staged
+ctx commit --auto                         with a generated message; silent if nothing is staged
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     words = parser.add_mutually_exclusive_group()
-    words.add_argument(
-        "-m", "--message", help="what this commit is about (needed but for --amend and --auto)"
-    )
-    words.add_argument(
-        "--auto", action="store_true", help="with a message that says what is in it, for hooks"
-    )
-    parser.add_argument("--amend", action="store_true", help="replace the commit made last")
+    words.add_argument("-m", "--message", help="the message (required without --amend or --auto)")
+    words.add_argument("--auto", action="store_true", help="generate the message, for git hooks")
+    parser.add_argument("--amend", action="store_true", help="replace the last commit")
     parser.add_argument(
         "--no-narrative", action="store_true", help="do not snapshot narrative files"
     )
@@ -48,20 +44,20 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
 def say_more(made: CommitResult, output: Output) -> None:
     """What is worth knowing beside the commit itself."""
     for secret in made.secrets:
-        output.warn(f"{secret.where}, line {secret.line}: a secret was left out ({secret.rule}).")
+        output.warn(f"{secret.where}, line {secret.line}: secret removed ({secret.rule}).")
     for path, reason in made.skipped:
-        output.warn(f"narrative/{path} is not kept: {reason}.")
+        output.warn(f"narrative/{path} not committed: {reason}.")
     if made.disputes:
-        fields = count(made.disputes, "field was", "fields were")
-        output.note(f"{fields} changed on two sides at once: `ctx review`")
+        fields = count(made.disputes, "field")
+        output.note(f"{fields} changed on both branches; resolve with `ctx review`")
     still_there = sorted({item.where for item in (*made.secrets, *made.exposed)} - {"message"})
     if still_there:
         files = ", ".join(f".ctx/{path}" for path in still_there)
-        verb = "holds a secret" if len(still_there) == 1 else "hold secrets"
-        output.warn(f"{files} {verb}: take it out before you run git add .ctx.")
+        verb = "contains a secret" if len(still_there) == 1 else "contain secrets"
+        output.warn(f"{files} {verb}: remove it before `git add .ctx`.")
     elif made.unknown_to_git:
-        files = count(made.unknown_to_git, "changed file")
-        output.note(f"git does not know {files} under .ctx yet: git add .ctx")
+        files = count(made.unknown_to_git, "file")
+        output.note(f"{files} to add to git: `git add .ctx`")
 
 
 def render_quietly(made: CommitResult) -> list[Block]:
@@ -74,7 +70,9 @@ def render(made: CommitResult) -> list[Block]:
         lines: list[Block] = [Line(f"Nothing to commit in session {made.session}.")]
         if made.other_sessions:
             sessions = ", ".join(made.other_sessions)
-            lines.append(Line(f"There is staged work in: {sessions} (commit it with --session)."))
+            lines.append(
+                Line(f"Other sessions with staged work: {sessions}. Commit one with --session.")
+            )
         return lines
     blocks: list[Block] = [_headline(made)]
     blocks += [Line(f"  {line}") for line in made.changes[:MOST_ROWS]]

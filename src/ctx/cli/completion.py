@@ -24,7 +24,7 @@ class CompletionScript(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="the shell that is to complete words")
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
 def run(options: argparse.Namespace, _settings: Settings, output: Output) -> None:

@@ -12,7 +12,7 @@ EXAMPLES = """
 ctx compose                                          pinned, reference and working nodes
 ctx compose --budget=2000                            the same in at most 2,000 tokens
 ctx compose --query="type:decision created:>30d"     what a query finds
-ctx compose --seed 01M7ESYZ1SB4 --depth=2            a node and what is near it
+ctx compose --seed 01M7ESYZ1SB4 --depth=2            a node and its neighbours
 ctx compose --all-projects --format json             for scripts
 """
 
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ID",
-        help="a node to begin with: it, and what is near it; may be given several times",
+        help="start from this node and its neighbours; repeat for several",
     )
     completing(seed, "node")
     parser.add_argument(
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=arguments.whole_number,
         default=1,
         metavar="N",
-        help="so many steps along edges from the seeds (default: 1)",
+        help="the number of edges to follow from the seeds (default: 1)",
     )
     projects(parser)
     arguments.superseded(parser)
@@ -70,18 +70,18 @@ def note_other_projects(left_out: int, or_more: bool, output: Output) -> None:
 
 def budget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--budget", type=arguments.whole_number, metavar="N", help="at most so many tokens"
+        "--budget", type=arguments.whole_number, metavar="N", help="the token budget"
     )
 
 
 def projects(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     project = group.add_argument(
-        "--project", metavar="NAME", help="the project that counts (default: the one of the folder)"
+        "--project", metavar="NAME", help="the project (default: that of the folder)"
     )
     completing(project, "project")
     group.add_argument(
-        "--all-projects", action="store_true", help="also nodes that belong to other projects"
+        "--all-projects", action="store_true", help="include nodes of other projects"
     )
 
 

@@ -86,7 +86,7 @@ ctx config set gc.keep_days 30 --user
     unset = options.add_subcommand(
         group,
         "unset",
-        "take a setting out of a file",
+        "remove a setting from a file",
         "ctx config unset storage.compression_level\nctx config unset gc.keep_days --user",
     )
     _key_argument(unset)
@@ -185,18 +185,20 @@ def _place(
     elif parsed.scope == "project":
         if not _may_hold("project", known):
             raise UsageError(
-                f"A project may not set {known.name}: whoever clones it would get it unasked.",
+                f"A project cannot set {known.name}: it would affect everybody who clones it.",
                 hint="Set it for yourself with --user.",
             )
         layout.require_project(settings.folder, settings.user_store.home)
         project = opening.trusted_project(settings, output)
         if project is None:
-            raise StoreNotTrusted("The settings of a store that is not trusted stay as they are.")
+            raise StoreNotTrusted(
+                "The project store is not trusted, so its settings cannot be changed."
+            )
         return ConfigPlace("project", project.config_file)
     if not _may_hold("user", known):
         raise UsageError(
-            f"{known.name} is one project's own; the user file is for all of them.",
-            hint="Run this inside a project; `ctx init` makes one.",
+            f"{known.name} can only be set in a project file.",
+            hint="Run this in a project; `ctx init` creates one.",
         )
     return user
 
@@ -211,7 +213,7 @@ def _change(parsed: argparse.Namespace, place: ConfigPlace, known: Setting) -> "
     if value is None or setting.is_without_effect(known, raw):
         raise ConfigInvalid(
             f"{setting.refusal(known, raw)}.",
-            hint=f"`ctx config explain {known.name}` says what it is for.",
+            hint=f"See `ctx config explain {known.name}`.",
         )
     return edit_file.set_value(place, known, value)
 
@@ -219,13 +221,11 @@ def _change(parsed: argparse.Namespace, place: ConfigPlace, known: Setting) -> "
 def _say_who_wins(config: Config, known: Setting, place: ConfigPlace, output: Output) -> None:
     source, value = config.explain(known.name)[-1]
     if source.layer not in ("default", place.layer):
-        output.note(f"{source.place} sets it too, and wins: {known.name} is {as_toml(value)} here.")
+        output.note(f"{source.place} overrides it: {known.name} is {as_toml(value)} here.")
 
 
 def _key_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "key", metavar="KEY", help="such as gc.keep_days; `ctx config list` has all"
-    )
+    parser.add_argument("key", metavar="KEY", help="such as gc.keep_days; see `ctx config list`")
 
 
 def _file_options(parser: argparse.ArgumentParser) -> None:
@@ -252,7 +252,7 @@ def _render_value(answer: ConfigValue) -> list[Block]:
 def _render_listing(listing: ConfigList) -> list[Block]:
     rows = [(each.key, as_toml(each.value), each.place) for each in listing.settings]
     if not rows:
-        return [Line("Every setting has its default.")]
+        return [Line("All settings have their defaults.")]
     return [Table(("setting", "value", "from"), rows)]
 
 

@@ -14,10 +14,10 @@ from ctx.operations.context import ContextLayer, ContextResult, Options, context
 from ctx.workspace import for_agents
 
 EXAMPLES = """
-ctx context                        what a session that starts here now would be given
+ctx context                        the context of a session that starts here now
 ctx context --explain              each layer: tokens, cap, and what was left out
 ctx context --budget=500           the same within another budget
-ctx context --source=compact --session=5dd6    what this session would be given again
+ctx context --source=compact --session=5dd6    the context after a compaction
 ctx context --project-path=../shop --format json
 """
 
@@ -34,33 +34,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="named",
         metavar="ID",
         default="",
-        help="the session that goes on: the beginning of its id",
+        help="the session that continues: the beginning of its id",
     )
     completing(session, "past-session")
     parser.add_argument(
-        "--budget", type=arguments.whole_number, metavar="N", help="at most so many tokens"
+        "--budget", type=arguments.whole_number, metavar="N", help="the token budget"
     )
     parser.add_argument(
         "--source",
         choices=("startup", "resume", "compact"),
         default="startup",
-        help="why it starts: anew, resumed, or after its conversation was compacted",
+        help="why the session starts: new, resumed, or after a compaction",
     )
     parser.add_argument(
-        "--explain", action="store_true", help="show how it comes about instead of the text"
+        "--explain", action="store_true", help="show the layers instead of the text"
     )
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.source != "startup" and not options.named:
         raise UsageError(
-            f"--source={options.source} is about a session that goes on, and none is named.",
-            hint="`ctx sessions list` names them; give one with --session.",
+            f"--source={options.source} needs --session.",
+            hint="`ctx sessions list` shows ids.",
         )
     if options.source == "startup" and options.named:
         raise UsageError(
-            "--session names one that goes on, and by --source none does.",
-            hint="Give --source=resume or --source=compact too.",
+            "--session needs --source=resume or --source=compact.",
+            hint="Add one of them.",
         )
     if options.budget is not None:
         _check_budget(options.budget)
@@ -84,7 +84,7 @@ def _check_budget(budget: int) -> None:
 
 def _text(shown: ContextResult) -> list[Block]:
     if not shown.text:
-        return [Line("Nothing has changed since this session was last given something.")]
+        return [Line("Nothing new since this session last got a context.")]
     return [Markdown(shown.text)]
 
 
@@ -104,7 +104,7 @@ def _explained(shown: ContextResult) -> list[Block]:
         for each in shown.layers
     ]
     frame = shown.tokens - sum(each.tokens for each in shown.layers)
-    rows.append(("frame", f"{max(0, frame):,}", "", "", "", "what stands around the layers"))
+    rows.append(("frame", f"{max(0, frame):,}", "", "", "", "headings and instructions"))
     return [
         Line(f"{shown.source}{where}: {shown.tokens:,} of {shown.budget:,} tokens{parts}, {state}"),
         Table(

@@ -17,10 +17,10 @@ from ctx.operations.cost import (
 )
 
 EXAMPLES = """
-ctx cost                        what models were asked in the last 30 days, by model
+ctx cost                        requests of the last 30 days, by model
 ctx cost --since 7d --by day    day by day
-ctx cost --by session           which sessions took most to tell
-ctx cost --calibrate            how well ctx estimates what servers count
+ctx cost --by session           by session
+ctx cost --calibrate            estimated and reported token counts
 """
 
 _SINCE = "30d"
@@ -40,13 +40,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"only calls since: 1h, 7d, 2w, 2026-01-20 (default: {_SINCE})",
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--by", choices=GROUPINGS, default="model", help="what to add up (default: model)"
-    )
+    what.add_argument("--by", choices=GROUPINGS, default="model", help="group by (default: model)")
     what.add_argument(
         "--calibrate",
         action="store_true",
-        help="compare ctx's own estimate of tokens with what servers reported",
+        help="compare estimated with reported tokens",
     )
 
 
@@ -62,10 +60,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def render(found: CostReport) -> list[Block]:
     if not found.ever:
-        return [Line("No model was ever asked."), *_how_to_name_one(found.backend)]
+        return [Line("No requests yet."), *_how_to_name_one(found.backend)]
     since = found.since[:10]
     if not found.spent:
-        return [Line(f"No model was asked since {since}."), Line(""), *_today(found.today)]
+        return [Line(f"No requests since {since}."), Line(""), *_today(found.today)]
     rows = [_row(each, found.by) for each in found.spent[:MOST_ROWS]]
     if (more := len(found.spent) - MOST_ROWS) > 0:
         rows.append((f"… and {more:,} more", *[""] * 6))
@@ -102,10 +100,10 @@ def _money(spent: Spending) -> str:
 
 
 def _today(today: TodaySpending) -> list[Block]:
-    told = f"Today (UTC): {today.counted:,} of {today.cap:,} tokens count"
+    told = f"Today (UTC): {today.counted:,} of {today.cap:,} tokens used"
     parts = [
         f"{what} {count(calls.calls, 'call')} ({calls.tokens:,} tokens)"
-        for what, calls in (("set aside for", today.under_way), ("lost with", today.lost))
+        for what, calls in (("reserved for", today.under_way), ("lost in", today.lost))
         if calls.calls
     ]
     return [Line(f"{told}{''.join(f'; {part}' for part in parts)}.")]
@@ -116,29 +114,28 @@ def _remarks(total: Spending, under_way: int) -> list[str]:
     if (lost := total.unsettled - under_way) > 0:
         it = "it" if lost == 1 else "they"
         said.append(
-            f"{count(lost, 'call')} failed, broke off or did not say what {it} used: what {it} may"
-            " have used at most counts."
+            f"{count(lost, 'call')} failed or reported no usage: the most {it} can use counts."
         )
     if total.unpriced > total.unsettled:
         said.append(
-            "`ctx config set llm.prices '[\"NAME=1.00/5.00\"]'` says what a model costs: dollars"
-            " for a million tokens in and out."
+            "To set prices in dollars per million tokens, in and out:"
+            " `ctx config set llm.prices '[\"NAME=1.00/5.00\"]'`"
         )
     return said
 
 
 def _how_to_name_one(backend: str) -> list[Block]:
     if backend != "off":
-        return [Line('`ctx llm --query "…"` asks one; `ctx doctor` says which.', "dim")]
+        return [Line('To ask a model: `ctx llm --query "…"`. `ctx doctor` shows which.', "dim")]
     return [
-        Line("`ctx config set llm.backend llama_cpp` names one; so do `openai`, `anthropic` and"),
-        Line("`claude_cli`. `ctx config explain llm.backend` says more."),
+        Line("To configure a model: `ctx config set llm.backend llama_cpp`. Others: `openai`,"),
+        Line("`anthropic`, `claude_cli`. See `ctx config explain llm.backend`."),
     ]
 
 
 def render_calibration(found: Calibration) -> list[Block]:
     if not found.models:
-        return [Line(f"No server has said since {found.since[:10]} how large a request was.")]
+        return [Line(f"No server has reported token counts since {found.since[:10]}.")]
     rows = [
         (
             each.model or _NOBODY["model"],

@@ -191,7 +191,7 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
             drawn = drawn._replace(age=opened.age)
     output.show(drawn, render)
     if drawn.left_out and form in ("json", *_PICTURES):
-        output.note(f"{drawn.left_out:,} more had no place: --limit.")
+        output.note(f"{drawn.left_out:,} more left out (--limit).")
     if drawn.age:
         code.tell_age(drawn.age, output)
 
@@ -394,12 +394,12 @@ def render_report(report: verify.Report) -> list[Block]:
             more = len(report.damages) - _MOST_DAMAGES
             blocks.append(Line(f"… and {more:,} more. --format json lists all of them."))
     else:
-        blocks.append(Line(f"{checked}: all whole."))
+        blocks.append(Line(f"{checked}: no damage found."))
     if report.boundaries:
         objects = count(len(report.boundaries), "object")
         blocks.append(Line(f"History ends before {objects} not in this store, which is no damage."))
     if report.newer:
-        blocks.append(Line(f"{count(report.newer, 'object')} of a newer ctx, kept as they are."))
+        blocks.append(Line(f"{count(report.newer, 'object')} of a newer ctx version, unchanged."))
     if report.leftovers:
         files = count(len(report.leftovers), "file")
         what = "left by a stopped process, or stray among the heads"

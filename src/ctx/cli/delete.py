@@ -14,8 +14,8 @@ from ctx.operations.delete import DeleteResult, Deletion, delete, deletion, file
 EXAMPLES = """
 ctx delete 01M7ESYZ1SB4
 ctx delete 01M7ESYZ1SB4 --cascade     and what was derived from it
-ctx delete 01M7ESYZ1SB4 --dry-run     only say what would go
-ctx restore 01M7ESYZ1SB4              bring it back
+ctx delete 01M7ESYZ1SB4 --dry-run     show what would be deleted
+ctx restore 01M7ESYZ1SB4              restore it
 """
 
 _FILES_NAMED = 3
@@ -24,7 +24,7 @@ _FILES_NAMED = 3
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser, "ids", several=True)
     parser.add_argument(
-        "--cascade", action="store_true", help="also delete nodes that were derived from these"
+        "--cascade", action="store_true", help="also delete nodes derived from these"
     )
     arguments.dry_run(parser)
     yes_option(parser)
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         deleted = DeleteResult(found.nodes, found.short_ids, found.dependents, options.dry_run)
         if found.dependents and not options.dry_run:
             if surroundings.stdin_is_terminal():
-                output.confirm(f"{resting_on(found)} Go on?", yes=options.yes)
+                output.confirm(f"{resting_on(found)} Continue?", yes=options.yes)
             else:
                 output.warn(resting_on(found))
         if not options.dry_run:
@@ -55,8 +55,8 @@ def resting_on(deletion: Deletion) -> str:
         return ""
     told = ", ".join(deletion.short_ids[node.id] for node in deletion.dependents[:5])
     rest = "" if len(deletion.dependents) <= 5 else ", …"
-    resting = count(len(deletion.dependents), "node rests", "nodes rest")
-    return f"{resting} on what is deleted: {told}{rest}."
+    resting = count(len(deletion.dependents), "node depends", "nodes depend")
+    return f"{resting} on deleted nodes: {told}{rest}."
 
 
 def say_what_stays(files: Sequence[str], output: Output) -> None:
@@ -65,7 +65,7 @@ def say_what_stays(files: Sequence[str], output: Output) -> None:
         told = ", ".join(files[:_FILES_NAMED])
         more = f" and {len(files) - _FILES_NAMED:,} more" if len(files) > _FILES_NAMED else ""
         stay = "stays" if len(files) == 1 else "stay"
-        output.note(f"{told}{more} {stay}: delete what you do not need with `git rm`.")
+        output.note(f"{told}{more} {stay} on disk; delete what you no longer need with `git rm`.")
 
 
 def render(deleted: DeleteResult) -> list[Block]:

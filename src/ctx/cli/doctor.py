@@ -13,7 +13,7 @@ from ctx.errors import DiskFailure
 from ctx.workspace import Environment
 
 EXAMPLES = """
-ctx doctor                  look at everything, and say what to do
+ctx doctor                  check everything
 ctx doctor --format json    for scripts; the exit code is 1 if there is a problem
 """
 
@@ -61,5 +61,5 @@ def render(diagnosis: Diagnosis, *, home: str) -> list[Block]:
         for number, noun in ((diagnosis.problems, "problem"), (diagnosis.warnings, "warning"))
         if number
     ]
-    told = f"{' and '.join(found)}." if found else "Everything is fine."
-    return [Table(("state", "check", "what was seen"), rows), Line(told)]
+    told = f"{' and '.join(found)}." if found else "No problems found."
+    return [Table(("state", "check", "result"), rows), Line(told)]

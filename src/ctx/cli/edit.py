@@ -86,7 +86,7 @@ def edited(text: str, name: str, editor: str) -> str:
     if reason:
         shutil.rmtree(folder, ignore_errors=True)
         raise UsageError(
-            f"The editor {editor!r} failed: {reason}. Nothing was changed.",
+            f"The editor {editor!r} failed: {reason}. Nothing changed.",
             hint="Set EDITOR to the one you like.",
         )
     return file

@@ -9,9 +9,9 @@ from ctx.memory.graph import PROJECT
 from ctx.operations.export import ExportResult, export, export_to_file
 
 EXAMPLES = """
-ctx export > backup.json                              everything of the project, or of yours
-ctx export --user > mine.json                         everything of yours, also in a project
-ctx export --output backup.json                       a file that is there whole or not at all
+ctx export > backup.json                              the project store, or yours
+ctx export --user > mine.json                         your store
+ctx export --output backup.json                       written atomically
 ctx export --query "tag:project:shop" > shop.json     some nodes, and the edges between them
 """
 

@@ -15,9 +15,9 @@ from ctx.operations.query import find
 
 EXAMPLES = """
 ctx forget "staging password"                  find, show, ask, delete
-ctx forget "tag:task:spike created:<30d" -y    without being asked
-ctx forget "tag:task:spike" --dry-run          only show
-ctx undo                                       take it back
+ctx forget "tag:task:spike created:<30d" -y    without a prompt
+ctx forget "tag:task:spike" --dry-run          only list them
+ctx undo                                       undo it
 """
 
 _SHOWN = 20
@@ -54,4 +54,4 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not options.dry_run:
         say_what_stays(files, output)
     if deleted.deleted and not options.dry_run:
-        output.note("`ctx undo` brings them back.")
+        output.note("To restore them: `ctx undo`")

@@ -17,7 +17,7 @@ from ctx.objects.repository import Repository
 EXAMPLES = """
 ctx gc --dry-run            what would be deleted
 ctx gc                      delete what nothing has referred to for 7 days
-ctx gc --keep-days 0        whatever its age
+ctx gc --keep-days 0        regardless of age
 ctx gc --aggressive         also staging that was committed just now
 ctx gc --tracked            also what git tracks, out of reach of every ref for 90 days
 """
@@ -47,9 +47,11 @@ class DeletedFile(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--dry-run", action="store_true", help="delete nothing, only tell")
     parser.add_argument(
-        "--aggressive", action="store_true", help="do not wait for staging objects to age"
+        "-n", "--dry-run", action="store_true", help="only show what would be deleted"
+    )
+    parser.add_argument(
+        "--aggressive", action="store_true", help="also delete recent staging objects"
     )
     parser.add_argument(
         "--tracked", action="store_true", help="also objects that git tracks and no ref uses"
@@ -58,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--keep-days",
         type=int,
         metavar="N",
-        help="keep what is younger (default: gc.keep_days)",
+        help="keep younger objects (default: gc.keep_days)",
     )
     shared.yes_option(parser)
 
@@ -80,7 +82,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         found = collect(repository, limits, output)
         tracked = sum(item.tracked for item in found.garbage)
         if tracked and not options.dry_run:
-            question = f"{count(tracked, 'object file')} that git tracks would go. Go ahead?"
+            question = (
+                f"{count(tracked, 'object file')} that git tracks would be deleted. Continue?"
+            )
             output.confirm(question, yes=False)
     if not options.dry_run:
         with repository.locked("ctx gc"):

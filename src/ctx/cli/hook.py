@@ -20,9 +20,9 @@ from ctx.operations.worker_round import WorkerRounds
 from ctx.workspace import Memory
 
 EXAMPLES = """
-ctx hook session-start < event.json          what an agent is given when it starts
-ctx hook stop --response '<ctx:status/>'     do the commands of an answer
-ctx hook apply                               look after what hooks have left to do
+ctx hook session-start < event.json          the context of a new session
+ctx hook stop --response '<ctx:status/>'     run the commands of an answer
+ctx hook apply                               process what hooks have left
 """
 
 
@@ -42,14 +42,14 @@ class HookAnswer(NamedTuple):
 
 _EVENT_EXAMPLE = "ctx hook {word} < event.json"
 _DOES = {
-    "session-start": "give an agent the context of this place",
-    "prompt-submit": "give it what waits for it: recall results, status, expanded nodes",
-    "stop": "do the commands in its last answer",
-    "post-tool-use": "keep what a tool did",
-    "post-tool-use-failure": "keep how a tool failed",
-    "pre-compact": "write down what the agent is at",
-    "session-end": "note that a session is over",
-    "subagent-stop": "keep that a subagent is done",
+    "session-start": "print the context for an agent",
+    "prompt-submit": "print pending results: recall, status, expanded nodes",
+    "stop": "run the commands in the last answer",
+    "post-tool-use": "record a tool call",
+    "post-tool-use-failure": "record a failed tool call",
+    "pre-compact": "save the state before a compaction",
+    "session-end": "record the end of a session",
+    "subagent-stop": "record the end of a subagent",
 }
 
 
@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             event.add_argument(
                 "--part", metavar="N", default="1", help="which part of a large context"
             )
-    does = "do what agents asked for, and take in what hooks reported"
+    does = "run commands of agents, and process events"
     applying = shared.add_subcommand(group, "apply", does, "ctx hook apply")
     applying.add_argument(
         "--quick", action="store_true", help="answer as soon as the commands are done"

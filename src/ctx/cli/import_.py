@@ -20,9 +20,9 @@ from ctx.operations.import_ import ImportResult, ImportSource, Options, import_
 EXAMPLES = """
 ctx import < backup.json                     what `ctx export` wrote
 ctx import --merge other.json                where both differ, the newer one wins
-ctx import --from claude-mem --dry-run       what would come from ~/.claude-mem
+ctx import --from claude-mem --dry-run       what would be imported
 ctx import --from claude-code                CLAUDE.md files, and what Claude Code noted
-ctx import --from claude-code --transcripts  the sessions of the past, to be remembered
+ctx import --from claude-code --transcripts  past sessions
 ctx import notes.jsonl --project shop        one JSON object a line
 ctx import notes.jsonl --scope project       into the store of the project you are in
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
@@ -43,12 +43,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="program",
         choices=PROGRAMS,
-        help="what it comes from (default: found out from the file)",
+        help="the program that wrote it (default: detected)",
     )
     parser.add_argument(
         "--merge",
         action="store_true",
-        help="let the newer one win where nodes differ, instead of refusing",
+        help="where nodes differ, keep the newer one",
     )
     arguments.dry_run(parser)
     project = parser.add_argument(
@@ -136,7 +136,7 @@ def _source(path: str, program: Kind | None) -> ImportSource:
     kind = detect_format.kind(path)
     if program == "ctx" and kind not in ("ctx", "graph"):
         raise UsageError(
-            f"{path} is not of ctx: it looks like {kind}.",
+            f"{path} was not written by ctx: it looks like {kind}.",
             hint=f"Use --from {kind}, or leave it out.",
         )
     return ImportSource(kind, [path])
@@ -152,8 +152,8 @@ def _from_stdin(program: str | None) -> ImportSource:
         raise UsageError(f"{program} cannot be read from stdin.", hint="Give the path of a file.")
     if surroundings.stdin_is_terminal():
         raise UsageError(
-            "There is nothing to import.",
-            hint="Give a file, pipe one in, or name a program: ctx import --from claude-mem.",
+            "Nothing to import.",
+            hint="Name a file, pipe one in, or use `ctx import --from claude-mem`.",
         )
     text = surroundings.read_stdin()
     if program == "jsonl":
@@ -183,7 +183,7 @@ def render(imported: ImportResult) -> list[Block]:
         rows = [(kind, f"{number:,}") for kind, number in imported.added.items()]
         blocks.append(Table(("type", "nodes"), rows, ("type",)))
     elif more or imported.archived:
-        verb = "Would change what is here" if imported.dry_run else "Changed what was here"
+        verb = "Would change existing nodes" if imported.dry_run else "Changed existing nodes"
         blocks.append(Line(f"{verb},{source}:"))
     else:
         blocks.append(Line(f"Nothing new{source}."))
@@ -197,7 +197,7 @@ def render(imported: ImportResult) -> list[Block]:
     blocks += [
         Line(f"{count(number, 'node')} {what}.")
         for number, what in (
-            (imported.unchanged, "here already"),
+            (imported.unchanged, "already here"),
             (imported.kept, "newer here, and kept"),
             (imported.left_out, "left out by --since or --project"),
         )
@@ -221,11 +221,11 @@ def _say_more(imported: ImportResult, output: Output) -> None:
         characters = count(imported.cleaned, "character")
         output.warn(f"{characters} that no text may hold: replaced by U+FFFD.")
     if imported.dry_run:
-        output.note("Nothing was changed.")
+        output.note("Nothing changed.")
     elif imported.change:
         if claude_mem.PROGRAM in imported.programs:
             output.note(
-                "They have no tier, so that no context holds them unasked: "
+                "Agents are not shown these at start. To list them: "
                 f"ctx list --tag={claude_mem.SOURCE}"
             )
-        output.note(f"`ctx undo {imported.change}` takes it back.")
+        output.note(f"To undo: `ctx undo {imported.change}`")

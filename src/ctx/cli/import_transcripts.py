@@ -34,9 +34,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         done = backfill(memory, wanted, tick)
     output.show(done, render)
     if done.dry_run:
-        output.note("Nothing was changed.")
+        output.note("Nothing changed.")
     elif done.sessions:
-        output.note("`ctx sessions list` shows them; `ctx context` what an agent is given now.")
+        output.note("See `ctx sessions list` and `ctx context`.")
 
 
 def _refuse_others(options: argparse.Namespace) -> None:
@@ -47,7 +47,7 @@ def _refuse_others(options: argparse.Namespace) -> None:
         )
     for name in ("merge", "scope", "with_prompts"):
         if getattr(options, name):
-            raise UsageError(f"--{name.replace('_', '-')} has no meaning with --transcripts.")
+            raise UsageError(f"--{name.replace('_', '-')} cannot be used with --transcripts.")
 
 
 def _project(said: str | None, settings: Settings) -> str | None:
@@ -60,7 +60,7 @@ def _project(said: str | None, settings: Settings) -> str | None:
 def render(done: BackfillResult) -> list[Block]:
     blocks: list[Block] = []
     if done.sessions:
-        verb = "Would take in" if done.dry_run else "Took in"
+        verb = "Would import" if done.dry_run else "Imported"
         blocks.append(Line(f"{verb} {count(len(done.sessions), 'session')}:"))
         rows = [
             (each.session[:12], each.project or "", each.began[:10], _shortened(each.what))
@@ -83,7 +83,7 @@ def render(done: BackfillResult) -> list[Block]:
     blocks += [
         Line(f"{count(number, 'session')} {what}.")
         for number, what in (
-            (done.unchanged, "here already"),
+            (done.unchanged, "already here"),
             (
                 done.left_out,
                 "left out: by --since, --project or a setting, deleted, switched off, or going on",
@@ -92,7 +92,7 @@ def render(done: BackfillResult) -> list[Block]:
         if number
     ]
     if done.skipped:
-        blocks.append(Line(f"Not read whole: {len(done.skipped):,}"))
+        blocks.append(Line(f"Not fully read: {len(done.skipped):,}"))
         blocks.append(Table(("transcript", "reason"), [tuple(each) for each in done.skipped[:20]]))
     return blocks
 

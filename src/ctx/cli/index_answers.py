@@ -25,7 +25,7 @@ def show(key: str | None, settings: Settings, output: Output) -> None:
     if found.age:
         code.tell_age(found.age, output)
     elif debug_index.is_about_code(key):
-        output.note("The code has not been read yet: `ctx code index` does that.")
+        output.note("There is no code index yet. To create it: `ctx code index`")
 
 
 def _render(found: IndexLookup) -> list[Block]:

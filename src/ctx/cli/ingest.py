@@ -24,9 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "files", nargs="+", metavar="FILE", help="a text file (- reads stdin)"
     )
     shared.completing(files, "file")
-    arguments.tags(parser, "a tag for each; may be given several times")
-    parser.add_argument("--summary", metavar="TEXT", help="what stands for it in lists")
-    parser.add_argument("--name", metavar="NAME", help="what to call the text that comes on stdin")
+    arguments.tags(parser, "a tag for each; repeat for several")
+    parser.add_argument("--summary", metavar="TEXT", help="the text shown in lists")
+    parser.add_argument("--name", metavar="NAME", help="the name of text from stdin")
     shared.session_option(parser)
 
 
@@ -34,12 +34,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     text = None
     if "-" in options.files:
         if not options.name:
-            raise UsageError("What comes on stdin has no name.", hint="Give one with --name.")
+            raise UsageError("Text from stdin needs a name.", hint="Add --name.")
         text = surroundings.read_stdin()
     elif options.name:
         raise UsageError(
-            "--name is for a text that comes on stdin, and a file has its name.",
-            hint="Leave it out, or give - instead of the file.",
+            "--name is only for text from stdin.",
+            hint="Leave it out, or use - instead of the file.",
         )
     paths = [path for path in options.files if path != "-"]
     wanted = Options(paths, text, options.name or "", options.tag, options.summary)
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     outside = [each for each in ingested.files if each.scope == USER] if is_project else []
     if outside:
         files = count(len(outside), "file is", "files are")
-        output.note(f"{files} not of this project: kept in your own store.")
+        output.note(f"{files} outside this project: added to your own store.")
     warn_of_redaction(ingested.redacted, output)
     return 1 if ingested.refused else 0
 

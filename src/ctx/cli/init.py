@@ -16,7 +16,7 @@ ctx init                       a project store here, added to git
 ctx init --template team       with narrative scaffolds and a review note
 ctx init --template private    kept out of git by .git/info/exclude
 ctx init --no-git ../api       in another folder, git's index left alone
-ctx init --force --yes         throw the store away and begin anew
+ctx init --force --yes         delete the store and create a new one
 """
 
 
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--template",
         choices=[template.value for template in Template],
         default=Template.MINIMAL.value,
-        help="what to begin with (default: minimal)",
+        help="initial content (default: minimal)",
     )
     parser.add_argument("--no-git", action="store_true", help="do not add .ctx to git")
     parser.add_argument("--force", action="store_true", help="replace an existing store")
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.confirm(
                 f"{project.store} would be lost: {count(lost.objects, 'object')}, "
                 f"{count(lost.heads, 'head')}, {count(lost.documents, 'narrative file')}, "
-                f"{count(lost.sessions, 'session')} with staged work, and its settings. Go ahead?",
+                f"{count(lost.sessions, 'session')} with staged work, and its settings. Continue?",
                 yes=options.yes,
             )
     made = init(
@@ -60,25 +60,25 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if made.git == "refused":
         output.warn(f"{made.git_message} Add .ctx yourself, or use --template private.")
     if made.git == "tracked":
-        output.warn("git tracks .ctx already: git rm -r --cached .ctx takes it out.")
+        output.warn("git already tracks .ctx. To stop that: `git rm -r --cached .ctx`")
     if made.created:
         output.note("Next: ctx add file PATH…, then ctx commit -m MESSAGE.")
     if made.created and not made.trusted:
-        output.note("It is not trusted yet: `ctx trust` shows what it holds, and trusts it.")
+        output.note("The store is not trusted yet. To review and trust it: `ctx trust`")
     if made.created and project.checkout and project.checkout.top != project.root:
         output.note(f"The top folder of this git repository is {project.checkout.top}.")
     if made.created and made.outer:
-        output.note(f"This project lies inside another one, {made.outer}.")
+        output.note(f"This project is inside another one: {made.outer}")
 
 
 def render(made: InitResult) -> list[Block]:
     if not made.created:
-        return [Line(f"{made.store} is a project store already; nothing was changed.")]
+        return [Line(f"{made.store} already exists; nothing changed.")]
     first = f", first commit {short(made.commit)}" if made.commit else ""
-    lines = [Line(f"Made a project store for {made.name} in {made.store}{first}.")]
+    lines = [Line(f"Created a project store for {made.name} in {made.store}{first}.")]
     match made.git:
         case "added":
-            lines.append(Line("Added to git; it is part of your next git commit."))
+            lines.append(Line("Added to git: commit it with your next git commit."))
         case "excluded":
             lines.append(Line("Kept out of git by .git/info/exclude."))
         case _:

@@ -95,7 +95,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     only = parser.add_mutually_exclusive_group()
     only.add_argument(
-        "--print", dest="only_print", action="store_true", help="only print what to add by hand"
+        "--print", dest="only_print", action="store_true", help="only print what to add manually"
     )
     only.add_argument("--dry-run", action="store_true", help="only show what would change")
     parser.add_argument("--no-skill", action="store_true", help="leave the skill out")
@@ -111,8 +111,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     home = settings.expanded("~")
     if settings.chosen_database is not None and options.projection is None:
         raise UsageError(
-            "Hooks do not see --db: which store they use is said by the client's environment.",
-            hint="Leave --db out, and set CTX_DB to the file where Claude Code is started.",
+            "--db has no effect on hooks: they read the environment of the client.",
+            hint="Leave out --db, and set CTX_DB where you start Claude Code.",
         )
     for option, is_asked, write in (
         ("--plugin", options.plugin is not None, _plugin),
@@ -121,7 +121,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     ):
         if is_asked:
             if options.only_print or options.no_skill or options.no_hooks:
-                raise UsageError(f"{option} stands alone: it writes that and nothing else.")
+                raise UsageError(f"{option} cannot be combined with other options.")
             output.show(write(options, settings, output), partial(render, home=home))
             return
     variables = surroundings.variables()
@@ -145,8 +145,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         if program.advice:
             output.warn(f"{program.summary} Claude calls `ctx` in a shell. {program.advice}")
         output.note(
-            "Start a new conversation to use it. `ctx doctor` checks everything; "
-            f"`ctx uninstall{asked.option}` takes it out again."
+            "Start a new conversation to use it. To check: `ctx doctor`. "
+            f"To remove: `ctx uninstall{asked.option}`"
         )
         if asked.hooks:
             output.note(f"From then on {CAPTURED}")
@@ -176,7 +176,7 @@ def _warnings(asked: _InstallPlan, settings: Settings, change: FileChange | None
             f" {os.path.join(usual, 'store.db')}."
         )
     if environment.get("CTX_OFF", "") not in ("", "0"):
-        yield "CTX_OFF is set: where it is, hooks keep nothing and say nothing."
+        yield "CTX_OFF is set: hooks do nothing."
 
 
 def _spoiling(asked: _InstallPlan, text: str) -> Iterator[str]:
@@ -255,8 +255,8 @@ def _require_ctx(place: InstallTarget, path: str) -> None:
     """A project's settings travel: they name `ctx` as a shell finds it."""
     if place.level == "project" and not any(program_runs.programs("ctx", path.split(os.pathsep))):
         raise HookFailed(
-            "There is no `ctx` on the PATH, by which a project's settings call it.",
-            hint="Put it there and try again; nothing was registered.",
+            "`ctx` is not on the PATH, and project settings call it by name.",
+            hint="Put it there and try again; nothing changed.",
         )
 
 
@@ -312,7 +312,7 @@ def _write_skill(place: InstallTarget, output: Output) -> InstalledPart:
     changed = skill.edited(place.skill)
     part = install.write_skill(place)
     for path in changed if part.state == "updated" else ():
-        output.warn(f"{path} was not as ctx writes it; what was there is kept beside it.")
+        output.warn(f"{path} was modified; the old file is kept beside it.")
     return part
 
 
@@ -379,7 +379,7 @@ def render(installed: InstallResult, *, home: str) -> list[Block]:
         rows.append(("Client", "Claude Code is not on the PATH", ""))
     blocks: list[Block] = [Table(("part", "where", "state"), rows, ("field", "", ""))]
     if installed.tried:
-        blocks.append(Line(f"Tried {count(len(installed.tried), 'hook')}: all of them work."))
+        blocks.append(Line(f"Tried {count(len(installed.tried), 'hook')}: all work."))
     return [*dry(installed.dry_run, installed.diff), *blocks]
 
 
@@ -388,7 +388,7 @@ def dry(dry_run: bool, diff: str) -> list[Block]:
     if not dry_run:
         return []
     shown: list[Block] = [Verbatim(diff), Line("")] if diff else []
-    return [*shown, Line("Nothing was changed. This is what would be:")]
+    return [*shown, Line("Nothing changed. Planned changes:")]
 
 
 def rows_of(parts: tuple[InstalledPart, ...], hooks: int, home: str) -> list[tuple[str, str, str]]:

@@ -12,10 +12,10 @@ from ctx.operations.learnings import Learning, LearningList
 from ctx.synthesis.learnings import CATEGORIES, HUMAN
 
 EXAMPLES = """
-ctx learnings list                                     what sessions have shown here
-ctx learnings add "Migrations are never edited"        say something that holds
-ctx learnings confirm 01M7ESYZ1SB4                     it is so, whatever happens
-ctx learnings reject 01M7ESYZ1SB4                      it is not, and is not learned again
+ctx learnings list                                     the learnings of this project
+ctx learnings add "Migrations are never edited"        add a learning
+ctx learnings confirm 01M7ESYZ1SB4                     mark it as true
+ctx learnings reject 01M7ESYZ1SB4                      mark it as wrong; it is not learned again
 """
 
 _LIST = """
@@ -26,7 +26,7 @@ ctx learnings list --project shop         those of another project, in your own 
 """
 _ADD = """
 ctx learnings add "Migrations are never edited" --category convention    with its category
-ctx learnings add "httpx is pinned below 1.0"                            the category is found
+ctx learnings add "httpx is pinned below 1.0"                            the category is detected
 ctx learnings add "Tests come first" --user                              for all projects
 """
 _JUDGED = """
@@ -37,7 +37,7 @@ ctx learnings {0} 01M7ESYZ1SB4 01M7EV2Q9K3D    several
 
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
-    listing = shared.add_subcommand(group, "list", "what sessions have shown", _LIST)
+    listing = shared.add_subcommand(group, "list", "list learnings", _LIST)
     whose = listing.add_mutually_exclusive_group()
     project = whose.add_argument("--project", metavar="NAME", help="those of another project")
     shared.completing(project, "project")
@@ -48,18 +48,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_from_0_to_1,
         default=0.0,
         metavar="CONFIDENCE",
-        help="only those that are as certain as this, from 0 to 1",
+        help="the lowest confidence to show, from 0 to 1",
     )
     listing.add_argument("--rejected", action="store_true", help="also those that were rejected")
-    adding = shared.add_subcommand(group, "add", "say something that holds", _ADD)
+    adding = shared.add_subcommand(group, "add", "add a learning", _ADD)
     adding.add_argument("text", metavar="TEXT", help="one sentence")
     _category(adding, "what kind of learning it is")
     adding.add_argument(
         "--user", action="store_true", help="for all projects, not only for the one you are in"
     )
     for word, does in (
-        ("confirm", "say that a learning is so: it is certain then"),
-        ("reject", "say that it is not: it is not shown, nor learned again"),
+        ("confirm", "confirm a learning"),
+        ("reject", "reject a learning: it is hidden and not learned again"),
     ):
         examples = _JUDGED.format(word)
         each = shared.add_subcommand(group, word, does, examples)
@@ -150,7 +150,7 @@ def _are(number: int) -> str:
 def _sure(each: Learning) -> str:
     if each.rejected:
         return "rejected"
-    return f"{each.confidence:.2f}{' (said)' if each.origin == HUMAN else ''}"
+    return f"{each.confidence:.2f}{' (confirmed)' if each.origin == HUMAN else ''}"
 
 
 def _judged(found: LearningList, word: str) -> list[Block]:

@@ -12,7 +12,7 @@ from ctx.operations.link import CONFIDENCE, LinkResult, link
 
 EXAMPLES = """
 ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --type=DEPENDS_ON
-ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --type=SUPERSEDES    the second is left out from now on
+ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --type=SUPERSEDES    the first replaces the second
 ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --confidence=low --reason="same stack trace"
 """
 
@@ -21,8 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser, "from_id")
     arguments.node(parser, "to_id")
     arguments.edge_type(parser, "how they relate (default: RELATES_TO)", default="RELATES_TO")
-    parser.add_argument("--confidence", choices=tuple(CONFIDENCE), help="how sure (default: high)")
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why it is so")
+    parser.add_argument(
+        "--confidence", choices=tuple(CONFIDENCE), help="the confidence (default: high)"
+    )
+    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason")
     session_option(parser)
 
 
@@ -39,5 +41,5 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def render(linked: LinkResult) -> list[Block]:
-    verb = "Linked" if linked.new else "Linked already"
+    verb = "Linked" if linked.new else "Already linked"
     return [Line(f"{verb}: {linked.from_short} ── {linked.edge.type} → {linked.to_short}")]

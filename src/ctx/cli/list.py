@@ -10,11 +10,11 @@ from ctx.cli.settings import Settings
 from ctx.operations.list import Options, list_nodes
 
 EXAMPLES = """
-ctx list                                  the newest twenty
+ctx list                                  the 20 newest
 ctx list --type=decision --tag=project:shop
-ctx list --since=1h --limit=0             all of the last hour
-ctx list --user                           what is yours, whatever project you are in
-ctx list --deleted                        what `ctx restore` can bring back
+ctx list --since=1h --limit=0             everything of the last hour
+ctx list --user                           only your own store
+ctx list --deleted                        deleted nodes
 ctx list --format json                    whole nodes, for scripts
 """
 
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--type", action="append", default=[], metavar="TYPE", help="only nodes of these types"
     )
     completing(kinds, "node-type")
-    arguments.tags(parser, "only nodes with this tag; of several, all")
+    arguments.tags(parser, "only nodes with this tag; repeat for several")
     parser.add_argument(
         "--since", metavar="TIME", help="only nodes made since: 1h, 7d, 2w, 2026-01-20"
     )
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.superseded(parser)
     arguments.scope(parser)
     parser.add_argument(
-        "--deleted", action="store_true", help="what was deleted, and `ctx restore` brings back"
+        "--deleted", action="store_true", help="deleted nodes, which `ctx restore` restores"
     )
 
 

@@ -27,8 +27,8 @@ from ctx.packs import prompt
 from ctx.workspace import Workspace
 
 EXAMPLES = """
-ctx llm --query "Why are payments charged twice?"          a pack is built, and asked about
-ctx query "Why are payments charged twice?" | ctx llm      one that was built before
+ctx llm --query "Why are payments charged twice?"          build a pack and ask
+ctx query "Why are payments charged twice?" | ctx llm      ask about an existing pack
 ctx llm --pack pack.json --max-tokens 500 --temperature 0
 ctx llm --query "Explain the Client struct" --server http://127.0.0.1:8080
 ctx llm --query - --backend claude_cli < issue.md          a long one, from stdin
@@ -39,13 +39,10 @@ _INTERRUPTED = 130
 _WARMEST = 2.0
 _MOST_NAMED = 5
 _MICROS = 1_000_000
-_WAYS = (
-    '`ctx llm --query "…"` builds a pack and asks about it; `ctx query "…" | ctx llm` and'
-    " `ctx llm --pack FILE` take one that is there."
-)
+_WAYS = 'Use `ctx llm --query "…"`, `ctx query "…" | ctx llm` or `ctx llm --pack FILE`.'
 _NO_MODEL = (
-    "`ctx llm --backend llama_cpp --server http://127.0.0.1:8080 …` asks one now;"
-    " `ctx config set llm.backend llama_cpp` names it for good."
+    "To ask one now: `ctx llm --backend llama_cpp --server http://127.0.0.1:8080 …`."
+    " To configure one: `ctx config set llm.backend llama_cpp`"
 )
 
 
@@ -90,15 +87,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="tokens of the pack that is built",
     )
     parser.add_argument(
-        "--backend", choices=backends.NAMES, help="whom to ask (default: `llm.backend`)"
+        "--backend", choices=backends.NAMES, help="the backend (default: `llm.backend`)"
     )
-    parser.add_argument("--server", metavar="URL", help="where (default: `llm.server_url`)")
-    parser.add_argument("--model", metavar="NAME", help="which model (default: `llm.model`)")
+    parser.add_argument("--server", metavar="URL", help="the server (default: `llm.server_url`)")
+    parser.add_argument("--model", metavar="NAME", help="the model (default: `llm.model`)")
     parser.add_argument(
-        "--max-tokens", type=arguments.whole_number, metavar="N", help="of the answer, at most"
+        "--max-tokens",
+        type=arguments.whole_number,
+        metavar="N",
+        help="the token limit of the answer",
     )
     parser.add_argument(
-        "--temperature", type=_temperature, metavar="F", help="how freely it chooses words, 0 to 2"
+        "--temperature", type=_temperature, metavar="F", help="the sampling temperature, 0 to 2"
     )
     parser.add_argument(
         "--commit", action="store_true", help="write the answer to the log too, and commit it"
@@ -134,9 +134,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         # It has cost something, and is all that there is of it.
         _show(answered, output)
         if isinstance(error, CtxError):
-            error.message += " The answer was not kept."
+            error.message += " The answer was not stored."
         else:
-            output.warn("The answer was not kept.")
+            output.warn("The answer was not stored.")
         raise
     try:
         appearing.check()
@@ -201,14 +201,14 @@ def _pack_bytes(options: argparse.Namespace, settings: Settings) -> bytes:
                 f"{options.pack} cannot be read: {error.strerror}.", hint=_WAYS
             ) from None
     if surroundings.stdin_is_terminal():
-        raise UsageError("There is nothing to ask about.", hint=_WAYS)
+        raise UsageError("No pack to ask about.", hint=_WAYS)
     data = bytearray()
     for part in surroundings.stdin_in_parts():
         data += part
         if len(data) > prompt.LARGEST_PACK:
             break
     if not data.strip():
-        raise ContentRefused("Nothing came on stdin, so there is no pack.", hint=_WAYS)
+        raise ContentRefused("No pack on stdin.", hint=_WAYS)
     return bytes(data)
 
 
@@ -220,8 +220,8 @@ def _backend(config: Config, options: argparse.Namespace, settings: Settings) ->
         return backends.named_backend(options.backend or "", options.server or "", config, *place)
     found = backends.configured_backend(config, *place)
     if found is None:
-        what = "and `auto` found none here" if config.choice("llm.backend") == "auto" else "so far"
-        raise ModelFailure(f"No model is named {what}.", hint=_NO_MODEL)
+        what = ", and `auto` found none" if config.choice("llm.backend") == "auto" else ""
+        raise ModelFailure(f"No model is configured{what}.", hint=_NO_MODEL)
     return found
 
 
@@ -313,7 +313,7 @@ def _say_more(answered: LlmResult, output: Output) -> int:
     output.note(_kept_summary(kept))
     warn_of_redaction(kept.redacted, output)
     if kept.cut:
-        output.warn(f"The last {kept.cut:,} characters of the answer were not kept.")
+        output.warn(f"The answer is too long: the last {kept.cut:,} characters were not stored.")
     if (made := answered.commit) and made.commit:
         noted = f", with {answered.note}" if answered.note else ""
         output.note(f"Committed {short(made.commit)}{noted}.")
@@ -321,17 +321,17 @@ def _say_more(answered: LlmResult, output: Output) -> int:
     shown = f"`ctx show {kept.short_id}`"
     match answered.stop:
         case "interrupted":
-            output.note(f"Interrupted: what had come is kept as such, see {shown}.")
+            output.note(f"Interrupted. The partial answer is stored: {shown}")
             return _INTERRUPTED
         case "cut":
-            reason = answered.problem or "The answer broke off."
+            reason = answered.problem or "The answer is incomplete."
             raise ModelFailure(
-                reason, hint=f"What had come is kept as such, see {shown}. Ask again for the rest."
+                reason, hint=f"The partial answer is stored: {shown}. Ask again for the rest."
             )
         case "length":
-            output.note("It had no more tokens: --max-tokens allows more.")
+            output.note("The answer reached the token limit: raise --max-tokens.")
         case "refused":
-            output.note("The model would not say more.")
+            output.note("The model refused to continue.")
     return 0
 
 
@@ -342,7 +342,7 @@ def _figures(answered: LlmResult) -> str:
         known = f" ({usage.cached_tokens:,} not read again)" if usage.cached_tokens else ""
         told += [f"{usage.input_tokens:,} tokens in{known}", f"{usage.output_tokens:,} out"]
     else:
-        told.append("nobody said how many tokens it took")
+        told.append("token usage unknown")
     told.append(f"{answered.duration_ms / 1000:.1f} s")
     if answered.cost_micros is not None:
         told.append(f"${answered.cost_micros / _MICROS:.4f}")
@@ -356,7 +356,7 @@ def _figures(answered: LlmResult) -> str:
 
 def _kept_summary(kept: KeptAnswer) -> str:
     if not kept.new:
-        return f"The same answer was kept before: `ctx show {kept.short_id}`."
+        return f"The same answer is already stored: `ctx show {kept.short_id}`."
     names = [each.name for each in kept.mentions[:_MOST_NAMED]]
     more = f" and {len(kept.mentions) - len(names)} more" if len(kept.mentions) > len(names) else ""
     parts = []
@@ -366,4 +366,4 @@ def _kept_summary(kept: KeptAnswer) -> str:
         parts.append(count(len(kept.decisions), "decision"))
     told = f" with {' and '.join(parts)}" if parts else ""
     linked = f", linked to {', '.join(names)}{more}" if names else ""
-    return f"Kept as {kept.short_id}{told}{linked}: `ctx show {kept.short_id}`."
+    return f"Stored as {kept.short_id}{told}{linked}: `ctx show {kept.short_id}`."

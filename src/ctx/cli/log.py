@@ -12,16 +12,14 @@ from ctx.operations.log import Log, LogDay, LogEntry, StagedLog, day, log
 EXAMPLES = """
 ctx log                       what is staged, and the last commits
 ctx log --oneline --limit=0   all of them, a line each
-ctx log --day 2026-01-20      the log files of a day as one
+ctx log --day 2026-01-20      the log of a day
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.limit(parser)
     parser.add_argument("--oneline", action="store_true", help="a line for each commit")
-    parser.add_argument(
-        "--day", metavar="YYYY-MM-DD", help="what the log files of a day (UTC) say, joined"
-    )
+    parser.add_argument("--day", metavar="YYYY-MM-DD", help="the log of a day (UTC)")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -61,7 +61,7 @@ def _run_and_report(words: list[str], settings: "Settings", output: "Output") ->
     try:
         return _run(words, settings, output)
     except Declined:
-        output.note("Nothing was changed.")
+        output.note("Nothing changed.")
         return 1
     except ReaderGone:
         # Whoever read our output has seen enough, as with `| head`.
@@ -123,7 +123,7 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
     try:
         if name is None:
             options.top_parser(commands.GROUPS).parse_args(leading or ["--help"])
-            raise UsageError("There is no command.", hint="`ctx --help` lists them.")
+            raise UsageError("No command given.", hint="See `ctx --help`.")
         if name == "help":
             words = [word for word in leading + rest if word not in ("-h", "--help")]
             parsed = options.help_parser().parse_intermixed_args(words)
@@ -142,7 +142,7 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
     if settings.untrusted and not output.is_on_a_terminal:
         raise UsageError(
             "--untrusted shows a store on a terminal only, because agents read pipes.",
-            hint="`ctx trust` says what the store holds, and trusts it.",
+            hint="To review and trust the store: `ctx trust`",
         )
     returned = command.run(parsed, settings, output)
     output.flush()

@@ -11,10 +11,10 @@ from ctx.memory.graph import PROJECT, USER
 from ctx.operations.move import MoveResult, move
 
 EXAMPLES = """
-ctx move 01M7ESYZ1SB4 --project                  share what you know with the project
+ctx move 01M7ESYZ1SB4 --project                  share it with the project
 ctx move 01M7ESYZ1SB4 --user                     keep it to yourself again
 ctx move 01M7ESYZ1SB4 01M7ESYZ1ZB1 --project     several, with the edges between them
-ctx move 01M7ESYZ1SB4 --user --dry-run           only say what would happen
+ctx move 01M7ESYZ1SB4 --user --dry-run           show what would change
 """
 
 
@@ -23,9 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--user", action="store_true", help="to your own store")
     where.add_argument("--project", action="store_true", help="to the project's store, and git")
-    parser.add_argument(
-        "--drop-edges", action="store_true", help="leave behind the edges that cannot come along"
-    )
+    parser.add_argument("--drop-edges", action="store_true", help="drop edges that cannot move")
     arguments.dry_run(parser)
     session_option(parser)
 
@@ -45,7 +43,7 @@ def render(moved: MoveResult) -> list[Block]:
     where = "the project" if moved.scope == PROJECT else "your own store"
     if not moved.moved:
         there = count(len(moved.unchanged), "node is", "nodes are")
-        return [Line(f"Unchanged: {there} in {where} already.")]
+        return [Line(f"Unchanged: {there} already in {where}.")]
     verb = "Would move" if moved.dry_run else "Moved"
     blocks: list[Block] = [
         Line(f"{verb} {count(len(moved.moved), 'node')} to {where}:"),

@@ -100,21 +100,21 @@ def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
     told_places = (f"{each.where}, line {each.line} ({each.rule})" for each in redacted)
     places = list(dict.fromkeys(told_places))
     told = "; ".join(places[:3]) + ("; …" if len(places) > 3 else "")
-    output.warn(f"{count(len(redacted), 'secret')} not kept: {told}.")
+    output.warn(f"{count(len(redacted), 'secret')} removed: {told}.")
 
 
 def note_unknown(unknown: "Sequence[UnknownName]", output: Output) -> None:
     """Say which names the code does not have, and what may have been meant."""
     for name, near in unknown:
         meant = f" Did you mean {_either(near)}?" if near else ""
-        output.note(f"The code here has no `{short_name(name)}`: it is kept as it was said.{meant}")
+        output.note(f"The code here has no `{short_name(name)}`: stored as written.{meant}")
 
 
 def note_unclear(unclear: "Sequence[UnknownName]", output: Output) -> None:
     """Say which names are those of several things."""
     for name, several in unclear:
         meant = f" It may be {_either(several)}." if several else ""
-        output.note(f"`{short_name(name)}` names several things: it is kept as it was said.{meant}")
+        output.note(f"`{short_name(name)}` names several things: stored as written.{meant}")
 
 
 def short_name(name: str) -> str:

@@ -55,7 +55,7 @@ def refuse_untrusted(settings: Settings, what: str) -> None:
     if settings.untrusted:
         raise UsageError(
             f"--untrusted cannot be used with {what}: it shows a store on the terminal only.",
-            hint="`ctx trust` says what the store holds, and trusts it.",
+            hint="To review and trust the store: `ctx trust`",
         )
 
 
@@ -143,7 +143,7 @@ def _compact_due(memory: Memory, output: Output) -> None:
 def tell(compacted: "CompactResult", output: Output) -> None:
     """Say that a session was compacted without being asked for it."""
     if compacted.problem:
-        output.warn(f"{compacted.summary} `ctx stage status` says more.")
+        output.warn(f"{compacted.summary} See `ctx stage status`.")
     else:
         output.note(compacted.summary)
 
@@ -163,7 +163,7 @@ def _mention_stale(memory: Memory, output: Output) -> None:
         f"{each.session} ({age(each.seconds)})" for each in found if each.session not in parked
     ]
     if named:
-        output.note(f"Staged and waiting: {', '.join(named)}. `ctx stage` says what to do.")
+        output.note(f"Staged, not committed: {', '.join(named)}. See `ctx stage`.")
 
 
 def _waiting(memory: Memory) -> "Sequence[StaleSession]":
@@ -233,7 +233,7 @@ def _took_over(settings: Settings, output: Output) -> bool:
     if adopted is not None:
         # It happens once and unasked, so it is said to whoever reads: also beside JSON.
         output.warn(
-            f"Took over {count(adopted.nodes, 'node')} and {count(adopted.edges, 'edge')} from the "
+            f"Imported {count(adopted.nodes, 'node')} and {count(adopted.edges, 'edge')} from the "
             f"Go program's store, which is now {adopted.backup}."
         )
         if adopted.skipped:
@@ -241,7 +241,7 @@ def _took_over(settings: Settings, output: Output) -> bool:
             more = "; …" if len(adopted.skipped) > 5 else "."
             command = shlex.join(["ctx", "import", "--from", "ctx", adopted.backup, "--dry-run"])
             output.warn(
-                f"{count(len(adopted.skipped), 'item')} could not be taken over: {some}{more} "
+                f"{count(len(adopted.skipped), 'item')} could not be imported: {some}{more} "
                 f"`{command}` shows all."
             )
         if adopted.redacted:

@@ -145,9 +145,9 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
     """
     parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = parser.add_argument_group(EVERYWHERE)
-    group.add_argument("--format", choices=FORMATS, help="how to print the answer (default: text)")
+    group.add_argument("--format", choices=FORMATS, help="the output format (default: text)")
     if read_only:
-        group.description = "-C, --set and --db must stand before the command"
+        group.description = "-C, --set and --db must come before the command"
         group.add_argument("-C", "--set", "--db", action=_Misplaced, help=argparse.SUPPRESS)
     else:
         folder = group.add_argument(
@@ -159,20 +159,20 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
             action="append",
             metavar="KEY=VALUE",
             dest=f"overrides_{level}",
-            help="use this setting for this one command",
+            help="override a setting for this command",
         )
         completing(override, "assignment")
         group.add_argument(
             "--db",
             metavar="FILE",
-            help="the file of the graph (default: CTX_DB, else ~/.ctx/store.db)",
+            help="the store file (default: CTX_DB, else ~/.ctx/store.db)",
         )
     group.add_argument(
         "--untrusted",
         action="store_true",
-        help="also show a project's store that is not trusted, on a terminal only",
+        help="include an untrusted project store, on a terminal only",
     )
-    group.add_argument("-q", "--quiet", action="store_true", help="print errors and results only")
+    group.add_argument("-q", "--quiet", action="store_true", help="print only errors and results")
     return parser
 
 
@@ -190,7 +190,7 @@ class _Misplaced(argparse.Action):
 
         command = parser.prog.removeprefix("ctx ")
         raise UsageError(
-            f"{option} must stand before `{command}`.",
+            f"{option} must come before `{command}`.",
             hint=f"`ctx {shlex.join([str(option), str(value)])} {command} …`: a permission to run"
             f" `ctx {command}` does not cover it.",
         )
@@ -224,8 +224,8 @@ def top_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentPars
             "examples:\n"
             '  ctx add --type=fact --tag=tier:reference "Deploys run on Mondays"\n'
             "  ctx search deploy              find it again\n"
-            "  ctx compose                    what an agent should know, in 50,000 tokens\n"
-            "  ctx init                       memory beside the code, inside git\n\n"
+            "  ctx compose                    a context for an agent\n"
+            "  ctx init                       a project store, in git\n\n"
             "`ctx help COMMAND` shows the options and examples of a command.\n"
             "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust."
         ),
@@ -303,13 +303,13 @@ def session_option(parser: argparse.ArgumentParser) -> None:
     session = parser.add_argument(
         "--session",
         metavar="ID",
-        help="the session to join (default: CTX_SESSION, the one that was started, else `cli`)",
+        help="the session (default: CTX_SESSION, the one you started, else `cli`)",
     )
     completing(session, "session")
 
 
 def yes_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-y", "--yes", action="store_true", help="go ahead without being asked")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 
 def examples(lines: str) -> str:
@@ -322,4 +322,4 @@ def nearest(word: str, known: Iterable[str], program: str = "ctx") -> str:
     import difflib
 
     found = difflib.get_close_matches(word, list(known), n=1)
-    return f"Did you mean `{found[0]}`?" if found else f"`{program} --help` lists what there is."
+    return f"Did you mean `{found[0]}`?" if found else f"`{program} --help` lists them."

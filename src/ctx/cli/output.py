@@ -234,8 +234,8 @@ class Output:
         except OSError as error:
             _abandon(self._stdout)
             reason = error.strerror or type(error).__name__
-            hint = "The change itself is stored." if interrupts.has_stored() else None
-            raise DiskFailure(f"The answer cannot be printed: {reason}.", hint=hint) from error
+            hint = "The change is stored." if interrupts.has_stored() else None
+            raise DiskFailure(f"Cannot print the answer: {reason}.", hint=hint) from error
 
     def withhold(self) -> None:
         """Tell programs that the project's store, which is not trusted, is not in the answer."""
@@ -292,12 +292,12 @@ class Output:
 
         place = traceback.extract_tb(error.__traceback__)[-1]
         told = f"Unexpected {type(error).__name__}: {error} ({place.filename}:{place.lineno})"
-        hint = "This is a mistake in ctx. "
+        hint = "This is a bug in ctx. "
         if debugging:
             lines = "".join(traceback.format_exception(error)).rstrip()
-            self.error(CtxError(told, detail=lines, hint=hint + "The lines above help to find it."))
+            self.error(CtxError(told, detail=lines, hint=hint + "Please report the lines above."))
         else:
-            self.error(CtxError(told, hint=hint + "With CTX_DEBUG=1 it shows the traceback."))
+            self.error(CtxError(told, hint=hint + "Set CTX_DEBUG=1 to see the traceback."))
 
     @property
     def is_on_a_terminal(self) -> bool:
@@ -329,7 +329,7 @@ class Output:
         if yes:
             return
         if not settings.stdin_is_terminal():
-            raise ConfirmationNeeded(f"This needs a yes: {question}")
+            raise ConfirmationNeeded(f"Confirmation needed: {question}")
         self._say(visible(question), end=" [y/N] ")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise Declined

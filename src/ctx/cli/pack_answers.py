@@ -28,8 +28,8 @@ def render(pack: PromptPack) -> list[Block]:
     blocks += _recently(pack)
     if pack.left_out:
         left_out = len(pack.left_out) + pack.more_left_out
-        told = count(left_out, "more was found", "more were found")
-        blocks += [Line(""), Line(f"{told} and left out (--explain).", "dim")]
+        told = count(left_out, "more result", "more results")
+        blocks += [Line(""), Line(f"{told} left out (--explain).", "dim")]
     return blocks
 
 
@@ -79,7 +79,7 @@ def _recently(pack: PromptPack) -> list[Block]:
 
 def lately(cost: int) -> str:
     """That what happened lately was given too."""
-    return f"What happened lately: {cost:,} tokens."
+    return f"Recent log: {cost:,} tokens."
 
 
 def percent(share: float) -> str:
@@ -117,7 +117,7 @@ def render_markdown_explained(pack: PromptPack) -> list[Block]:
 
 def _head(pack: PromptPack) -> str:
     if not pack.retrieved:
-        return "Nothing was found."
+        return "Nothing found."
     # Without a file there is nothing that it says.
     return f"{_amount(pack)}." + (f" Confidence {percent(pack.confidence)}." if pack.files else "")
 
@@ -131,7 +131,7 @@ def _amount(pack: PromptPack) -> str:
 def _warnings(pack: PromptPack) -> list[Block]:
     told = [state(pack.code_index)]
     if pack.files and pack.confidence < _UNSURE:
-        told.append("The first file is a guess: look further, or name a file or a function.")
+        told.append("Low confidence. Name a file or function to sharpen it.")
     return [Line(line, "dim") for line in told if line]
 
 
@@ -140,17 +140,15 @@ def state(index: IndexState) -> str:
     match index.state:
         case "scanned":
             return (
-                "There is no index of the code yet: this comes from a quick look at the files,"
-                " and the index is being made."
+                "There is no code index yet. This is from a quick scan; the index is being built."
             )
         case "as it was" | "busy" | "not writable" if index.refreshed_at:
-            return f"The code is as it was {since(index.refreshed_at)} ago."
+            return f"The code index is {since(index.refreshed_at)} old."
         case "refused":
-            return "The code was not looked at, because git refuses: `git status` says why."
+            return "The code is not included: git failed. See `git status`."
         case "not writable":
             return (
-                "There is no index of the code, and none can be written here: this comes from a"
-                " quick look at the files."
+                "There is no code index, and it cannot be written here. This is from a quick scan."
             )
         case _:
             return ""

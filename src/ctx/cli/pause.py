@@ -11,16 +11,16 @@ from ctx.memory.query import time_filters
 from ctx.operations.pause import Pause, PauseResult, pause, place_of
 
 EXAMPLES = """
-ctx pause              take in nothing of what agents do, wherever that is
-ctx pause --for 2h     and go on by itself after two hours
-ctx pause --project    only in the project that this folder belongs to
-ctx resume             go on
+ctx pause              pause capture everywhere
+ctx pause --for 2h     for two hours
+ctx pause --project    only in this project
+ctx resume             resume capture
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     project_option(parser)
-    parser.add_argument("--for", dest="until", metavar="TIME", help="for so long: 30min, 2h, 1d")
+    parser.add_argument("--for", dest="until", metavar="TIME", help="how long: 30min, 2h, 1d")
 
 
 def project_option(parser: argparse.ArgumentParser) -> None:
@@ -43,19 +43,19 @@ def _until(text: str) -> int:
     if told_ms > now_ms:
         return told_ms
     if told_ms == now_ms or "-" in text:
-        raise UsageError(f"--for {text[:40]} is over already.", hint="Write --for 2h, for example.")
+        raise UsageError(f"--for {text[:40]} is in the past.", hint="For example: --for 2h")
     return now_ms + (now_ms - told_ms)
 
 
 def render(paused: PauseResult) -> list[Block]:
     where = f"in {paused.project}" if paused.project else "everywhere"
     word = "--project" if paused.project else ""
-    state = "Paused" if paused.changed else "Paused already"
+    state = "Paused" if paused.changed else "Already paused"
     return [
-        Line(f"{state} {where}: what agents do is not taken in."),
-        Line("Memory is given and asked for as before."),
+        Line(f"{state} {where}: ctx does not record what agents do."),
+        Line("Agents still get memory, and can still use it."),
         *table(paused.pauses),
-        Line(f"`ctx resume {word}".rstrip() + "` goes on."),
+        Line(f"To resume: `ctx resume {word}".rstrip() + "`"),
     ]
 
 

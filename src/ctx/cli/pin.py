@@ -10,7 +10,7 @@ from ctx.cli.settings import Settings
 from ctx.operations.tag import TagResults, pin
 
 EXAMPLES = """
-ctx pin 01M7ESYZ1SB4      always part of every context
+ctx pin 01M7ESYZ1SB4      show it in every context
 ctx unpin 01M7ESYZ1SB4    back to the tier it had
 """
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def render(pinned: TagResults) -> list[Block]:
     return [
         Line(
-            f"{'Pinned' if each.added else 'Pinned already'}: {each.short_id} {preview(each.node)}"
+            f"{'Pinned' if each.added else 'Already pinned'}: {each.short_id} {preview(each.node)}"
         )
         for each in pinned.nodes
     ]

@@ -35,13 +35,13 @@ ctx query "type:decision refresh token" --as nodes            words rank, filter
 """
 
 LANGUAGE = """
-With a word in it, it is a task: the files, functions, decisions and past failures that are worth
-reading for it come as one pack, within a budget of tokens. Without, it is filters: all nodes that
-match. In a pipe, a pack is JSON.
+A query with words is a task: ctx builds a pack of the files, functions, decisions and past failures
+to read for it, within a token budget. A query of filters alone lists the nodes that match. In a
+pipe, a pack is JSON. `ctx help packs` and `ctx help filters` explain more.
 
 filters:
   type:fact            a type of node
-  tag:project:shop     a tag; tag:task:* for all that begin so
+  tag:project:shop     a tag; tag:task:* for all that begin with task:
   created:>24h         made in the last 24 hours; <1w before; >2026-01-20 since a date
   updated:>24h         the same for the last change
   tokens:<1000         the estimated size
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "query", nargs="+", metavar="QUERY", help="a task, filters, or both (- reads stdin)"
     )
     parser.add_argument(
-        "--as", dest="answer", choices=("nodes", "pack"), help="what to answer with, whatever it is"
+        "--as", dest="answer", choices=("nodes", "pack"), help="list nodes, or build a pack"
     )
     parser.add_argument(
         "--limit",
@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--depth", type=_depth, metavar="N", help="steps along the graph (default: 2)"
     )
     graph.add_argument(
-        "--no-graph", dest="depth", action="store_const", const=0, help="only what is found itself"
+        "--no-graph", dest="depth", action="store_const", const=0, help="do not follow the graph"
     )
     narrative = group.add_mutually_exclusive_group()
     narrative.add_argument(
@@ -91,13 +91,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="narrative",
         action="store_const",
         const=True,
-        help="with the log of the last days, whatever the settings say",
+        help="include the recent log",
     )
     narrative.add_argument(
-        "--no-narrative", dest="narrative", action="store_const", const=False, help="without it"
+        "--no-narrative",
+        dest="narrative",
+        action="store_const",
+        const=False,
+        help="leave out the recent log",
     )
     group.add_argument(
-        "--explain", action="store_true", help="say why each chunk is there, and what was left out"
+        "--explain",
+        action="store_true",
+        help="show why each chunk is included, and what was left out",
     )
     arguments.output_file(group)
     also_formats(parser, "yaml")
@@ -112,8 +118,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         return
     if about_packs := _about_packs(options):
         raise UsageError(
-            f"{about_packs[0]} is about a pack, and filters alone give nodes.",
-            hint="Say what it is about in words, or add `--as pack`.",
+            f"{about_packs[0]} applies to packs, and filters alone list nodes.",
+            hint="Add words, or `--as pack`.",
         )
     options.limit = _NODES if options.limit is None else options.limit
     answer(query, options, settings, output)
@@ -183,14 +189,14 @@ def _next_step(query: Query, *, is_in_project: bool) -> str:
     if query.tree is not None:
         filters = [each for each in tokens(query.text) if each.kind == "filter"]
         told = ", ".join(f"`{query.text[each.start : each.end]}`" for each in filters[:3])
-        return f"Only what {told} finds was looked for; in quotes it is words to search for."
+        return f"{told} limits the search. To search for it as words, put it in quotes."
     if not is_in_project:
-        return "Only memory was asked: this folder is no project. `ctx init` makes it one."
-    return "Ask with other words, or by the names that the code uses."
+        return "Searched memory only: this folder is not a project. To make it one: `ctx init`"
+    return "Try other words, or names from the code."
 
 
 def _receipt(built: "PromptPack") -> str:
-    return f" `ctx why {built.receipt}` tells why." if built.receipt else ""
+    return f" To see why: `ctx why {built.receipt}`" if built.receipt else ""
 
 
 def answer(query: Query, options: argparse.Namespace, settings: Settings, output: Output) -> None:

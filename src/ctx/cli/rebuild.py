@@ -9,10 +9,10 @@ from ctx.operations import rebuild
 from ctx.operations.rebuild import RebuildResult
 
 EXAMPLES = """
-ctx rebuild           bring the index up to date, and remove damaged ones
-ctx rebuild --full    make it anew from the objects: the same heads give the same bytes
-ctx rebuild --text    only the index of words
-ctx rebuild --scc     only the cycles of the code
+ctx rebuild           update the index, and remove damaged ones
+ctx rebuild --full    rebuild it from the objects
+ctx rebuild --text    only the text index
+ctx rebuild --scc     only the cycles in the code
 """
 
 
@@ -21,9 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--incremental", action="store_true", help="only what is missing or damaged (default)"
     )
-    how.add_argument("--full", action="store_true", help="delete every index, and make it anew")
-    how.add_argument("--text", action="store_true", help="only the index of words")
-    how.add_argument("--scc", action="store_true", help="only the cycles of the code")
+    how.add_argument("--full", action="store_true", help="delete every index and rebuild")
+    how.add_argument("--text", action="store_true", help="only the text index")
+    how.add_argument("--scc", action="store_true", help="only the cycles in the code")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -56,7 +56,7 @@ def _memory(done: RebuildResult) -> Block:
     verb = {
         "incremental": "The index is up to date:",
         "full": "Rebuilt the index:",
-        "text": "Rebuilt the index of words:",
+        "text": "Rebuilt the text index:",
     }[done.how]
     made_of = f"{count(done.nodes, 'node')} of {count(done.records, 'record')}"
     return Line(f"{verb} {made_of} in {count(done.commits, 'commit')} ({size(done.bytes)}).")

@@ -25,8 +25,8 @@ EXAMPLES = """
 ctx recall how do we refresh tokens           the best matches first
 ctx recall "type:decision AND tag:auth"       all that match, the newest first
 ctx recall "type:decision refresh token"      both
-ctx recall retry timeout --only commits       what git's history says about it
-ctx recall tokens --budget=400 --format markdown    as an agent is given it
+ctx recall retry timeout --only commits       only commits
+ctx recall tokens --budget=400 --format markdown    as an agent sees it
 """
 
 LONGEST_LINE = 400
@@ -45,13 +45,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--only",
         action="append",
         choices=(NODES, *_KINDS),
-        help="look there alone; may be given several times (default: everywhere)",
+        help="search only there; repeat for several (default: everywhere)",
     )
     arguments.limit(parser, default=DEFAULT_LIMIT)
     budget(parser)
     projects(parser)
     arguments.superseded(parser)
-    arguments.named_scope(parser, "only what is yours, or only what the project's store holds")
+    arguments.named_scope(parser, "only your store, or only the project store")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -100,7 +100,7 @@ def render_markdown(found: RecallResult) -> list[Block]:
 
 
 def _as_item(passage: Passage) -> str:
-    """What is no node, as an agent is given it."""
+    """What is no node, as an agent sees it."""
     said = [passage.text] if passage.kind == "file" else [passage.title, passage.text]
     first, *more = contained("\n\n".join(part.strip() for part in said if part.strip()))
     return "\n".join([f"- [{passage.kind}] {code(_where(passage))} {first}".rstrip(), *more])
@@ -117,7 +117,7 @@ def render(found: RecallResult) -> list[Block]:
 
 def _nothing(found: RecallResult) -> str:
     if found.total:
-        return "Nothing of it fits into the budget."
+        return "No result fits into the budget."
     if NODES in found.kinds:
         return "No matching nodes."
     return f"No matching {' or '.join(_CALLED.get(kind, kind) for kind in found.kinds)}."

@@ -14,7 +14,7 @@ EXAMPLES = """
 ctx relate task_0042 Mentions src/net/client.rs
 ctx relate src/main.rs imports src/lib.rs --span 3:3
 ctx relate core::net::Client Calls core::timeout::sleep
-ctx relate Client::connect Calls src/net/retry.rs:42      what stands in that line
+ctx relate Client::connect Calls src/net/retry.rs:42      the item in that line
 ctx relate decision_0007 depends-on 01M7ESYZ1SB4
 ctx relate src/a.py RelatesTo src/b.py --confidence low --evidence "they change together"
 """
@@ -29,12 +29,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confidence", choices=tuple(CONFIDENCE), default="high", help="how sure (default: high)"
     )
-    parser.add_argument("--evidence", "--reason", default="", metavar="TEXT", help="why it is so")
+    parser.add_argument("--evidence", "--reason", default="", metavar="TEXT", help="the reason")
     parser.add_argument(
         "--span",
         default="",
         metavar="START:END",
-        help="the lines where it can be seen, in TO if that is a file, else in FROM",
+        help="the lines that show it, in TO if that is a file, else in FROM",
     )
     session_option(parser)
 
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def render(related: RelateResult) -> list[Block]:
-    verb = "Related" if related.new else "Related already"
+    verb = "Related" if related.new else "Already related"
     first = f"{related.from_short} {short_name(related.from_name)}"
     second = f"{related.to_short} {short_name(related.to_name)}"
     return [Line(f"{verb}: {first} ── {related.edge.type} → {second}")]

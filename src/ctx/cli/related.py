@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=arguments.whole_number,
         default=1,
         metavar="N",
-        help="so many steps along edges in either direction (default: 1)",
+        help="the number of edges to follow, in both directions (default: 1)",
     )
     arguments.edge_type(parser, "only edges of this type")
     arguments.limit(parser, default=50)
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def render(found: GraphWalk) -> list[Block]:
     if not found.steps:
-        return [Line("Nothing is related to it.")]
+        return [Line("No related nodes.")]
     nodes = {node.id: node for node in found.nodes}
     rows = []
     for step in found.steps:

@@ -15,10 +15,10 @@ from ctx.operations.store_backups import BackupList, RestoreBackupResult
 
 EXAMPLES = """
 ctx restore 01M7ESYZ1SB4       a deleted node, with its tags and edges
-ctx list --deleted             what there is to restore
+ctx list --deleted             deleted nodes
 ctx restore --backup           the backups of your store, newest first
-ctx restore --backup latest    go back to the newest one; what is there now is kept
-ctx undo                       take back the last change as a whole
+ctx restore --backup latest    restore the newest one; the current store is kept
+ctx undo                       undo the last change
 """
 
 _LIST = ""
@@ -32,12 +32,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=_LIST,
         metavar="NAME",
-        help="go back to a backup of your store: its name, or `latest`; without: list them",
+        help="restore a backup of your store: its name, or `latest`; without: list them",
     )
     parser.add_argument(
         "--keep-newer",
         action="store_true",
-        help="with --backup: also what was said since, as where the store is damaged",
+        help="with --backup: keep changes made after the backup",
     )
     dry_run(parser)
     yes_option(parser)
@@ -50,10 +50,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         return
     if not options.ids:
         raise UsageError(
-            "There is no ID.", hint="`ctx list --deleted` shows ids; `--backup` lists backups."
+            "No id given.", hint="`ctx list --deleted` shows ids; `--backup` lists backups."
         )
     if options.dry_run or options.keep_newer:
-        raise UsageError("--dry-run and --keep-newer go with --backup.")
+        raise UsageError("--dry-run and --keep-newer need --backup.")
     with opening.writing(settings, output) as memory:
         restored = restore(memory, [memory.graph.find_deleted(text) for text in options.ids])
     output.show(restored, render)
@@ -63,7 +63,7 @@ def _restore_backup(options: argparse.Namespace, settings: Settings, output: Out
     from ctx.operations import store_backups
 
     if options.ids:
-        raise UsageError("Give ids of nodes, or --backup with the name of one.")
+        raise UsageError("Give node ids or --backup, not both.")
     path = settings.database
     if options.backup == _LIST:
         output.show(store_backups.list_backups(path), render_backups)
@@ -96,7 +96,7 @@ def render(restored: RestoreResult) -> list[Block]:
 
 def render_backups(found: BackupList) -> list[Block]:
     if not found.backups:
-        return [Line("There are no backups yet. `ctx store backup` makes one.")]
+        return [Line("No backups yet. To make one: `ctx store backup`")]
     rows = [
         (
             each.name,
@@ -111,18 +111,18 @@ def render_backups(found: BackupList) -> list[Block]:
 
 
 def render_restored(restored: RestoreBackupResult) -> list[Block]:
-    verb = "Would go" if restored.dry_run else "Went"
+    verb = "Would restore" if restored.dry_run else "Restored"
     nodes = count(restored.nodes, "node")
-    blocks: list[Block] = [Line(f"{verb} back to {restored.backup}: {nodes}.")]
+    blocks: list[Block] = [Line(f"{verb} {restored.backup}: {nodes}.")]
     newer = count(restored.newer, "record")
     if restored.was_damaged:
         blocks.append(Line("The store was damaged."))
     if restored.taken:
-        blocks.append(Line(f"{newer} that the backup does not have: taken along."))
+        blocks.append(Line(f"{newer} newer than the backup: kept."))
     elif restored.newer:
-        blocks.append(Line(f"{newer} that the backup does not have: left, see --keep-newer."))
+        blocks.append(Line(f"{newer} newer than the backup: dropped (see --keep-newer)."))
     if restored.kept:
-        blocks.append(Line(f"What was there before is kept: {restored.kept}"))
+        blocks.append(Line(f"The previous store is kept: {restored.kept}"))
     if restored.waiting:
-        blocks.append(Line(f"{count(restored.waiting, 'event')} in the spool: taken in as always."))
+        blocks.append(Line(f"{count(restored.waiting, 'event')} waiting to be processed."))
     return blocks

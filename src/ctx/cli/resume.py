@@ -8,8 +8,8 @@ from ctx.cli.settings import Settings
 from ctx.operations.pause import ResumeResult, place_of, resume
 
 EXAMPLES = """
-ctx resume              take in what agents do again, wherever it was paused
-ctx resume --project    only in the project that this folder belongs to
+ctx resume              resume capture everywhere
+ctx resume --project    only in this project
 """
 
 
@@ -26,9 +26,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def render(resumed: ResumeResult) -> list[Block]:
     where = f" in {resumed.project}" if resumed.project else ""
     if not resumed.ended:
-        blocks: list[Block] = [Line(f"Nothing was paused{where}.")]
+        blocks: list[Block] = [Line(f"Capture was not paused{where}.")]
     else:
-        blocks = [Line(f"No longer paused{where or ' anywhere'}.")]
+        blocks = [Line(f"Capture resumed{where or ' everywhere'}.")]
     if resumed.pauses:
         blocks += [Line("Still paused:"), *table(resumed.pauses)]
     return blocks

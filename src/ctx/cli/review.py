@@ -19,9 +19,9 @@ from ctx.operations.review import FieldVersion, OpenField, Review
 from ctx.workspace import Memory
 
 EXAMPLES = """
-ctx review                                  what agents propose, and what two branches changed
+ctx review                                  proposals of agents, and conflicting changes
 ctx review accept 01M7ESYZ1SB4              pin a node as the agent asked
-ctx review reject --all                     leave everything as it is
+ctx review reject --all                     reject every proposal
 ctx review --pick 01M7ESYZ1SB4 --version=2  of two versions, take the other
 ctx review --format json                    for scripts
 """
@@ -55,12 +55,10 @@ def prepare(words: list[str]) -> list[str]:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
-    _configure_list(
-        shared.add_subcommand(group, "list", "show what waits for a decision", LIST_EXAMPLES)
-    )
+    _configure_list(shared.add_subcommand(group, "list", "show open decisions", LIST_EXAMPLES))
     for name, help_text, examples in (
-        ("accept", "do what agents propose", ACCEPT_EXAMPLES),
-        ("reject", "leave nodes as they are, whatever agents propose", REJECT_EXAMPLES),
+        ("accept", "accept proposals", ACCEPT_EXAMPLES),
+        ("reject", "reject proposals", REJECT_EXAMPLES),
     ):
         deciding = shared.add_subcommand(group, name, help_text, examples)
         named = deciding.add_argument("ids", nargs="*", metavar="ID", help="of the proposals")
@@ -92,7 +90,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         return
     if bool(options.ids) == options.all:
         raise UsageError(
-            "Name what is to be decided, or give --all.",
+            "Give ids, or --all.",
             hint=f"ctx review {options.subcommand} ID",
         )
     with opening.writing(settings, output) as memory:
@@ -104,11 +102,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def _list(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if (options.version is None) != (options.pick is None):
         raise UsageError(
-            "--pick names a node, and --version what to take.",
+            "--pick and --version go together.",
             hint="ctx review --pick ID --version=2",
         )
     if options.field and not (options.accept or options.pick):
-        raise UsageError("--field says what to accept or pick.", hint="ctx review --help")
+        raise UsageError("--field needs --accept or --pick.", hint="ctx review --help")
     if not (options.accept or options.pick):
         with opening.reading(settings, output) as memory:
             found = reviewing.review(memory)
@@ -154,7 +152,7 @@ def _answer(each: OpenField, output: Output) -> str:
     known = {str(version.number) for version in each.versions} | {"s", "q", ""}
     known |= set() if each.field == LIFE else {"e"}
     while True:
-        answer = output.ask(f"Which one holds: {others}, {edit}[s]kip, [q]uit?").lower()[:1]
+        answer = output.ask(f"Which version: {others}, {edit}[s]kip, [q]uit?").lower()[:1]
         if answer in known:
             return answer
 
@@ -188,8 +186,10 @@ def render(found: Review) -> list[Block]:
     fields = count(len(found.open), "field")
     return [
         *blocks,
-        Line(f"{fields} changed on two sides at once. The first version of each holds:"),
-        Line("`ctx review --accept ID` keeps it, `--pick ID --version=N` takes another."),
+        Line(f"{fields} changed on both branches. Version 1 is in effect:"),
+        Line(
+            "Keep it with `ctx review --accept ID`, or take another with `--pick ID --version=N`."
+        ),
     ]
 
 
@@ -208,7 +208,7 @@ def render_decided(done: Review) -> list[Block]:
         for word, each in decided
     ]
     if not told:
-        return [Line("Nothing is proposed.")]
+        return [Line("No proposals.")]
     left = len(done.proposals)
     return [*told, Line(f"{count(left, 'proposal')} left.")] if left else told
 
@@ -229,9 +229,9 @@ def _proposals(found: Review) -> Iterator[Block]:
         for each in found.proposals
     ]
     yield Table(("id", "type", "age", "asks for", "text"), rows, ("id", "", "age", "", "text"))
-    yield Line("`ctx review accept ID` or `reject ID` decides; `--all` decides all of them.")
+    yield Line("Decide with `ctx review accept ID` or `ctx review reject ID`; `--all` for all.")
     if any(each.is_done for each in found.proposals):
-        yield Line("(done): an agent has pinned it. Accept keeps the pin, reject removes it.")
+        yield Line("(done): already pinned by an agent. Accept keeps the pin, reject removes it.")
     yield Line("")
 
 
@@ -240,7 +240,7 @@ def _dispute(each: OpenField) -> Iterator[Block]:
     yield Line(f"{each.type} {each.short_id} {each.field}: {each.title}", "heading")
     rows = [
         (
-            f"{version.number}{' holds' if version.number == 1 else ''}",
+            f"{version.number}{' (current)' if version.number == 1 else ''}",
             short(version.commit) if version.commit else "staged",
             since(version.at, now),
             version.author,
@@ -256,6 +256,6 @@ def _value(each: OpenField, version: FieldVersion) -> str:
     if each.field == LIFE:
         return "edited" if version.value else "deleted"
     if version.value is None:
-        return "(taken away)"
+        return "(removed)"
     text = " ".join(str(version.value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"

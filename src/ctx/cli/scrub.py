@@ -14,10 +14,10 @@ from ctx.redaction import needle
 from ctx.redaction.needle import Needle
 
 EXAMPLES = """
-ctx scrub acme-internal --dry-run    where a word was stored, without changing anything
-ctx scrub acme-internal              take it out of everything, after a question
+ctx scrub acme-internal --dry-run    show where a word is stored
+ctx scrub acme-internal              remove it everywhere, after confirmation
 ctx scrub --regex 'ACME-\\d{4}' --yes
-ctx scrub                            what today's rules take for a secret, and older ones did not
+ctx scrub                            secrets that older rules missed
 """
 
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
             output.show(found, render)
             return 0
         output.preview(render(found))
-        output.confirm("Take it out of all these places? It cannot be undone.", yes=False)
+        output.confirm("Remove it from all these places? This cannot be undone.", yes=False)
     if scope.home:
         with opening.staging(settings, output) as memory:
             settle(memory, scope.home)
@@ -82,11 +82,11 @@ def _scope(options: argparse.Namespace, settings: Settings, output: Output) -> S
 
 def render(found: ScrubResult) -> list[Block]:
     if not found.places and not found.left:
-        blocks: list[Block] = [Line("It is nowhere in what ctx has stored.")]
+        blocks: list[Block] = [Line("Not found in anything ctx stores.")]
     else:
-        verb = "Would take it out of" if found.dry_run else "Took it out of"
+        verb = "Would remove it from" if found.dry_run else "Removed it from"
         places = count(len(found.places), "place")
-        blocks = [Line(f"{verb} {places}:" if found.places else "Nothing could be taken out.")]
+        blocks = [Line(f"{verb} {places}:" if found.places else "Nothing could be removed.")]
         blocks += listing(
             ("where", "how many", "what"),
             [(place.where, f"{place.found:,}", place.done) for place in found.places],
@@ -97,13 +97,13 @@ def render(found: ScrubResult) -> list[Block]:
     if found.in_git:
         blocks.append(
             Line(
-                "git's own history still holds what was committed before, here and in every clone. "
-                "A secret that was pushed must be replaced where it is used. To look:"
+                "git history still contains it in earlier commits, here and in every clone. "
+                "Replace a secret that was pushed. To search the history:"
             )
         )
         blocks += [Line(f"  {command}") for command in found.in_git]
     if found.transcripts:
-        blocks.append(Line("The agent's own transcripts hold it. They are not ctx's to change:"))
+        blocks.append(Line("Transcripts of the agent contain it; ctx does not change them:"))
         blocks += [Line(f"  {path}") for path in found.transcripts]
     if found.folders:
         blocks.append(

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from ctx.operations.session_synthesis import SynthesisResult
 
 EXAMPLES = """
-ctx sessions synthesise 5dd6 --dry-run    what would be asked, and what that takes at most
-ctx sessions synthesise 5dd6              ask the model about what it was not asked about yet
-ctx sessions synthesise 5dd6 --again      ask about everything once more
+ctx sessions synthesise 5dd6 --dry-run    show the requests and their largest cost
+ctx sessions synthesise 5dd6              ask the model about new steps
+ctx sessions synthesise 5dd6 --again      ask about all steps again
 """
 
 
@@ -45,18 +45,17 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _no_model(backend: str) -> ModelFailure:
     if backend == "auto":
-        return ModelFailure("There is no model on this machine that could be asked.")
+        return ModelFailure("No model found on this machine.")
     return ModelFailure(
         "No model is configured.",
-        hint="`ctx config set llm.backend llama_cpp` names one on this machine; `ctx doctor` says"
-        " what else there is.",
+        hint="To configure one: `ctx config set llm.backend llama_cpp`. See also `ctx doctor`.",
     )
 
 
 def render(found: "SynthesisResult") -> list[Block]:
     if not found.asked:
         # Why some of it was not asked is told beside.
-        return [] if found.problem else [Line("There is nothing to ask about this session now.")]
+        return [] if found.problem else [Line("Nothing to ask about this session.")]
     questions = count(len(found.asked), "question")
     would = "Would ask" if found.dry_run else "Asked"
     blocks: list[Block] = [Line(f"{would} {_who(found)} {questions}:")]
@@ -69,14 +68,14 @@ def render(found: "SynthesisResult") -> list[Block]:
     ]
     blocks.append(Table(("about", "what"), rows))
     if found.dry_run:
-        mended = f"{found.most_mended:,} where every answer has to be mended"
+        mended = f"{found.most_mended:,} if every answer needs a retry"
         blocks.append(Line(f"At most {found.most_tokens:,} tokens; {mended}."))
-        blocks.append(Line("A try that fails and is repeated counts again.", "dim"))
+        blocks.append(Line("Failed requests that are repeated count again.", "dim"))
     else:
         told = f"{count(found.new, 'node')} new, {found.changed:,} changed"
         blocks.append(Line(f"{told}, {found.withdrawn:,} withdrawn."))
     left = f"{found.left_today:,} today, {found.left_in_session:,} for this session"
-    blocks.append(Line(f"Tokens that are left: {left}.", "dim"))
+    blocks.append(Line(f"Tokens left: {left}.", "dim"))
     return blocks
 
 

@@ -14,17 +14,17 @@ from ctx.operations import sessions
 from ctx.operations.sessions import DeleteSessionResult, SessionDetails, SessionList, SessionReplay
 
 EXAMPLES = """
-ctx sessions list              what agents have worked on in this project
-ctx sessions show 5dd6         what became of one: its summary, files, observations
-ctx sessions replay 5dd6       what happened in it, step by step
-ctx sessions synthesise 5dd6   have it told by the model that is configured
-ctx sessions delete 5dd6       take it out of memory
+ctx sessions list              the sessions of this project
+ctx sessions show 5dd6         its summary, files and observations
+ctx sessions replay 5dd6       step by step
+ctx sessions synthesise 5dd6   summarize it with the configured model
+ctx sessions delete 5dd6       delete it from memory
 """
 
 _LIST = """
-ctx sessions list                             those of this project, the last first
-ctx sessions list --all --since 7d            those of every project, of the last week
-ctx sessions list --status active             those that go on
+ctx sessions list                             this project, newest first
+ctx sessions list --all --since 7d            all projects, last week
+ctx sessions list --status active             active sessions
 ctx sessions list --project shop --limit 0    every one of a project
 """
 _SHOW = """
@@ -36,8 +36,8 @@ ctx sessions replay 5dd6           a line or two for each step
 ctx sessions replay 5dd6 --full    all that was kept of each
 """
 _DELETE = """
-ctx sessions delete 5dd6 --dry-run    only say what would go
-ctx sessions delete 5dd6 --yes        without being asked
+ctx sessions delete 5dd6 --dry-run    show what would be deleted
+ctx sessions delete 5dd6 --yes        without a prompt
 """
 
 _HEADINGS = {
@@ -51,33 +51,35 @@ _HEADINGS = {
 _GLANCE = 100
 _SHORT = 12
 _MOST_FILES = 20
-_FORGOTTEN = "Its first steps are not kept any more: `ctx config explain capture.keep_days`."
+_FORGOTTEN = "Its first steps have expired; see `ctx config explain capture.keep_days`."
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
-    listing = shared.add_subcommand(group, "list", "what agents have worked on", _LIST)
+    listing = shared.add_subcommand(group, "list", "list sessions", _LIST)
     whose = listing.add_mutually_exclusive_group()
     project = whose.add_argument("--project", metavar="NAME", help="those of another project")
     shared.completing(project, "project")
     whose.add_argument("--all", action="store_true", help="those of every project")
-    listing.add_argument("--status", choices=STATUSES, help="only those that stand so")
+    listing.add_argument("--status", choices=STATUSES, help="only sessions with this status")
     listing.add_argument(
-        "--since", metavar="TIME", help="only those heard of since: 1h, 7d, 2w, 2026-01-20"
+        "--since", metavar="TIME", help="only sessions active since: 1h, 7d, 2w, 2026-01-20"
     )
     arguments.limit(listing)
-    showing = shared.add_subcommand(group, "show", "what became of a session", _SHOW)
+    showing = shared.add_subcommand(group, "show", "show a session", _SHOW)
     _session(showing)
-    replaying = shared.add_subcommand(group, "replay", "what happened, step by step", _REPLAY)
+    replaying = shared.add_subcommand(group, "replay", "show the steps of a session", _REPLAY)
     _session(replaying)
-    replaying.add_argument("--full", action="store_true", help="all that was kept of each step")
+    replaying.add_argument("--full", action="store_true", help="everything stored of each step")
     telling = shared.add_subcommand(
-        group, "synthesise", "have a session told by a model", session_synthesis.EXAMPLES
+        group, "synthesise", "summarize a session with a model", session_synthesis.EXAMPLES
     )
     _session(telling)
     arguments.dry_run(telling)
-    telling.add_argument("--again", action="store_true", help="also what it was asked before")
-    deleting = shared.add_subcommand(group, "delete", "take a session out of memory", _DELETE)
+    telling.add_argument(
+        "--again", action="store_true", help="also steps it was asked about before"
+    )
+    deleting = shared.add_subcommand(group, "delete", "delete a session from memory", _DELETE)
     _session(deleting)
     arguments.dry_run(deleting)
     shared.yes_option(deleting)
@@ -114,28 +116,26 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _delete(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if not options.named.strip():
-        raise UsageError("No session is named.", hint="`ctx sessions list` shows them.")
+        raise UsageError("No session given.", hint="`ctx sessions list` shows them.")
     with opening.writing(settings, output) as memory:
         found = sessions.delete(memory, options.named, dry_run=True)
         if not options.dry_run:
-            output.confirm(f"{_what_goes(found)} Go on?", yes=options.yes)
+            output.confirm(f"{_what_goes(found)} Continue?", yes=options.yes)
             found = sessions.delete(memory, found.session, dry_run=False)
     output.show(found, render_deleted)
     if found.logs:
         tell = "tells" if len(found.logs) == 1 else "tell"
         output.warn(f"{', '.join(found.logs)} still {tell} of it; `ctx scrub` takes words out.")
     if found.change:
-        output.note(f"`ctx undo {found.change}` brings the nodes back, and nothing else.")
+        output.note(f"To restore the nodes, and nothing else: `ctx undo {found.change}`")
 
 
 def render_list(found: SessionList) -> list[Block]:
     if not found.sessions:
         where = f" in {found.project}" if found.project else ""
         return [
-            Line(f"No session is known{where}."),
-            Line(
-                "`ctx import --from claude-code --transcripts` takes in those of the past.", "dim"
-            ),
+            Line(f"No sessions{where}."),
+            Line("To import past sessions: `ctx import --from claude-code --transcripts`", "dim"),
         ]
     rows = [
         (
@@ -167,7 +167,7 @@ def render_one(found: SessionDetails) -> list[Block]:
         Line(f"{place}{branch}{head}"),
     ]
     if session.goes_on_from:
-        blocks.append(Line(f"goes on from {session.goes_on_from}"))
+        blocks.append(Line(f"continues {session.goes_on_from}"))
     blocks.append(Line(f"{_counted(found)}"))
     blocks += _summary(found)
     if found.observations:
@@ -254,7 +254,7 @@ def _replayed(found: SessionReplay, lines: list[str]) -> list[Block]:
     if found.forgotten:
         blocks.append(Line(_FORGOTTEN, "dim"))
     if not lines:
-        blocks.append(Line("Nothing that happened in it is kept."))
+        blocks.append(Line("No steps are stored."))
     return [*blocks, *map(Line, lines)]
 
 
@@ -336,12 +336,12 @@ def render_deleted(found: DeleteSessionResult) -> list[Block]:
     blocks.append(Table(("id", "kind", "node"), rows, ("id", "type", "text")))
     if found.kept:
         stay = "stays" if found.kept == 1 else "stay"
-        blocks.append(Line(f"{count(found.kept, 'node')} {stay}: others have a part in them."))
+        blocks.append(Line(f"{count(found.kept, 'node')} {stay}: other sessions share them."))
     return blocks
 
 
 def _what_goes(found: DeleteSessionResult) -> str:
-    return f"The session {found.session} goes: {_amounts(found)}"
+    return f"This deletes session {found.session}: {_amounts(found)}"
 
 
 def _amounts(found: DeleteSessionResult) -> str:

@@ -51,14 +51,10 @@ class Settings(NamedTuple):
     def with_options(self, options: argparse.Namespace) -> "Settings":
         folder = os.path.abspath(getattr(options, "in_folder", None) or _current_folder())
         if not os.path.isdir(folder):
-            raise UsageError(
-                f"{folder} is not a folder.", hint="-C takes a folder that exists: make it first."
-            )
+            raise UsageError(f"{folder} is not a folder.", hint="-C needs an existing folder.")
         database = getattr(options, "db", None)
         if database == "":
-            raise UsageError(
-                "--db names no file.", hint="Leave it out for the store that is used otherwise."
-            )
+            raise UsageError("--db needs a file.", hint="Leave it out for the default store.")
         overrides = (*getattr(options, "overrides_0", ()), *getattr(options, "overrides_1", ()))
         if overrides:
             from ctx.config import resolve
@@ -122,7 +118,7 @@ class Settings(NamedTuple):
             return self.user_store.database
         if "://" in chosen:
             raise UsageError(
-                f"{chosen.split('://')[0]}:// is no store that this version knows.",
+                f"{chosen.split('://')[0]}://: unknown kind of store.",
                 hint="--db and CTX_DB take the path of a file.",
             )
         return os.path.abspath(os.path.join(self.folder, self.expanded(chosen)))

@@ -27,39 +27,39 @@ from ctx.project.staging_chains import ABORTED, ACTIVE, DAMAGED, PARKED, STALE, 
 
 EXAMPLES = """
 ctx stage start "Fix timeout handling"       a session of its own for a task
-ctx stage                                    what is staged, and in which session
-ctx stage compact -m "Timeouts are fixed"    make it a commit, and leave the session
+ctx stage                                    what is staged, by session
+ctx stage compact -m "Timeouts are fixed"    commit it, and end the session
 """
 
 START_EXAMPLES = """
-ctx stage start "Fix timeout handling"       commands join it until it is compacted
-ctx stage start --session s-42 "Timeouts"    under a name of yours, or take it up again
+ctx stage start "Fix timeout handling"       commands use it until it is compacted
+ctx stage start --session s-42 "Timeouts"    with a name, or continue it
 """
 
 ABORT_EXAMPLES = """
 ctx stage abort --reason "Changed approach"   hide what the session has staged
 ctx stage abort --session s-42 --dry-run      what that would be
-ctx stage abort --commit 3f9a1c               give up a commit that git removed
+ctx stage abort --commit 3f9a1c               drop a commit that git removed
 """
 
 COMPACT_EXAMPLES = """
-ctx stage compact                         words for it are found by themselves
+ctx stage compact                         with a generated message
 ctx stage compact -m "Timeouts are fixed"
 ctx stage compact --session s-42          what another session has staged
 """
 
 RECOVER_EXAMPLES = """
-ctx stage recover                         look at every session, and mend what is damaged
+ctx stage recover                         check every session, and repair damaged ones
 ctx stage recover --dry-run               only look
-ctx stage recover timeouts-0f3a9c         also: get back what was aborted
-ctx stage recover --commit 3f9a1c         a commit that was given up
+ctx stage recover timeouts-0f3a9c         restore an aborted session
+ctx stage recover --commit 3f9a1c         a commit that was aborted
 """
 
 _NEXT = {
-    STALE: "`ctx stage compact --session {0}` makes a commit of it",
-    PARKED: "it is there again when its branch is",
-    ABORTED: "`ctx stage recover {0}` gets it back",
-    DAMAGED: "`ctx stage recover {0}` saves what is whole",
+    STALE: "`ctx stage compact --session {0}` commits it",
+    PARKED: "check out its branch to continue",
+    ABORTED: "`ctx stage recover {0}` restores it",
+    DAMAGED: "`ctx stage recover {0}` saves the undamaged part",
 }
 
 
@@ -71,9 +71,7 @@ def prepare(words: list[str]) -> list[str]:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
-    begin = shared.add_subcommand(
-        group, "start", "begin a session for a task; commands join it", START_EXAMPLES
-    )
+    begin = shared.add_subcommand(group, "start", "start a session for a task", START_EXAMPLES)
     task = begin.add_argument("task", nargs="+", metavar="TASK", help="its name, its tag or its id")
     shared.completing(task, "task")
     named = begin.add_argument(
@@ -83,8 +81,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     flush = shared.add_subcommand(
         group,
         "flush",
-        "keep changed narrative documents with the session",
-        "ctx stage flush    they are safe from `git clean` then",
+        "stage changed narrative documents",
+        "ctx stage flush    protects them from `git clean`",
     )
     shared.session_option(flush)
     compact = shared.add_subcommand(
@@ -95,24 +93,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     shared.session_option(compact)
     abort = shared.add_subcommand(group, "abort", "hide what a session has staged", ABORT_EXAMPLES)
-    abort.add_argument("--reason", metavar="TEXT", help="why, for whoever wonders later")
+    abort.add_argument("--reason", metavar="TEXT", help="the reason")
     given_up = abort.add_argument(
         "--commit", metavar="ID", help="a commit that git removed, or that is parked"
     )
     shared.completing(given_up, "untracked")
     arguments.dry_run(abort)
     shared.session_option(abort)
-    shared.add_subcommand(
-        group, "status", "show what is staged, and in which session", "ctx stage status"
-    )
+    shared.add_subcommand(group, "status", "show what is staged, by session", "ctx stage status")
     mend = shared.add_subcommand(
-        group, "recover", "mend damaged sessions, or get an aborted one back", RECOVER_EXAMPLES
+        group, "recover", "repair damaged sessions, or restore an aborted one", RECOVER_EXAMPLES
     )
     chain = mend.add_argument(
         "name", nargs="?", metavar="SESSION", help="this one only, also if it was aborted"
     )
     shared.completing(chain, "chain")
-    again = mend.add_argument("--commit", metavar="ID", help="a commit that was given up")
+    again = mend.add_argument("--commit", metavar="ID", help="a commit that was aborted")
     shared.completing(again, "discarded")
     mend.add_argument(
         "--documents", action="store_true", help="write flushed documents again that are gone"
@@ -129,7 +125,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.show(flushed, render_flushed)
             for secret in flushed.secrets:
                 where = f"{secret.where}, line {secret.line}"
-                output.warn(f"{where}: a secret was left out ({secret.rule}).")
+                output.warn(f"{where}: secret removed ({secret.rule}).")
             for path, reason in flushed.skipped:
                 output.warn(f"narrative/{path} is not kept: {reason}.")
         case "compact":
@@ -173,7 +169,7 @@ def _start(options: argparse.Namespace, settings: Settings, output: Output) -> N
             opening.tell(begun.compacted, output)
         given = settings.given_session
         if given not in (None, begun.session):
-            output.warn(f"Commands join session {given} here, as the environment says.")
+            output.warn(f"Commands here still use session {given}, which the environment sets.")
 
 
 def render_begun(begun: StageStartResult) -> list[Block]:
@@ -220,9 +216,9 @@ def render_aborted(aborted: StageAbortResult) -> list[Block]:
 
 def render_given_up(found: StageAbortCommitResult) -> list[Block]:
     if found.dry_run:
-        return [Line(f"Would give up commit {short(found.commit)}.")]
+        return [Line(f"Would drop commit {short(found.commit)}.")]
     return [
-        Line(f"Gave up commit {short(found.commit)}."),
+        Line(f"Dropped commit {short(found.commit)}."),
         Line(
             f"It is kept for {count(found.keep_days, 'day')}: "
             f"ctx stage recover --commit {short(found.commit)}"
@@ -231,9 +227,9 @@ def render_given_up(found: StageAbortCommitResult) -> list[Block]:
 
 
 def render_status(found: StageStatus) -> list[Block]:
-    blocks: list[Block] = [Line(f"Commands join session {found.joined}.")]
+    blocks: list[Block] = [Line(f"Current session: {found.joined}.")]
     if not found.chains:
-        return [*blocks, Line("Nothing is staged.")]
+        return [*blocks, Line("Nothing staged.")]
     rows = [_row(chain) for chain in found.chains]
     headings = ("session", "state", "steps", "records", "files", "tokens", "last", "task")
     kinds = ("", "", "number", "number", "number", "number", "dim", "text")
@@ -264,7 +260,7 @@ def _next(chains: Sequence[Chain]) -> list[Block]:
 def _recovered_commit(found: RecoveredCommit, would: str) -> list[Block]:
     name = f'{short(found.commit)} "{found.message.partition(chr(10))[0]}"'
     if found.problem:
-        return [Line(f"Commit {name} cannot be brought back: {found.problem.rstrip('.')}.")]
+        return [Line(f"Commit {name} cannot be restored: {found.problem.rstrip('.')}.")]
     more = f", with {count(found.commits - 1, 'commit')} before it" if found.commits > 1 else ""
     blocks: list[Block] = [Line(f"Commit {name} {would} a head again{more}. Then: git add .ctx")]
     if found.documents:
@@ -299,4 +295,4 @@ def render_recovered(found: StageRecoverResult) -> list[Block]:
     if found.missing:
         verb = "Wrote again" if found.rewritten else "Flushed and gone (--documents writes them)"
         blocks.append(Line(f"{verb}: {', '.join(f'narrative/{path}' for path in found.missing)}"))
-    return blocks or [Line(f"Nothing to mend in {count(found.checked, 'session')}.")]
+    return blocks or [Line(f"Nothing to repair in {count(found.checked, 'session')}.")]

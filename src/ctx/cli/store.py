@@ -20,11 +20,11 @@ from ctx.operations.store import (
 from ctx.sqlite.connection import shown
 
 EXAMPLES = """
-ctx store check                     prove that nothing is damaged
-ctx store backup                    a copy beside the store, while others go on
-ctx store restore ~/store.backup    put a backup in the place of the store
+ctx store check                     verify the file
+ctx store backup                    copy it, while it is in use
+ctx store restore ~/store.backup    restore a backup
 ctx store recover --dry-run         what can be saved from a damaged store
-ctx store path                      where it lies
+ctx store path                      its location
 """
 
 
@@ -33,20 +33,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shared.add_subcommand(
         group,
         "check",
-        "check the file, and that its tables are what the records say",
+        "verify the file, and its tables against the records",
         "ctx store check\nctx store check --format json",
     )
     rebuild = shared.add_subcommand(
         group,
         "rebuild",
-        "make the tables anew from the records, the index of words too",
+        "rebuild the tables and the text index from the records",
         "ctx store rebuild",
     )
     shared.yes_option(rebuild)
     backup = shared.add_subcommand(
         group,
         "backup",
-        "copy the store, also while others write to it",
+        "copy the store, also while it is in use",
         "ctx store backup\nctx store backup ~/store.backup",
     )
     target = backup.add_argument(
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     restore = shared.add_subcommand(
         group,
         "restore",
-        "put a backup in the place of the store, which is kept beside it",
+        "replace the store with a backup; the old file is kept",
         "ctx store restore ~/store.backup\nctx store restore ~/store.backup --yes",
     )
     shared.completing(restore.add_argument("file", metavar="FILE", help="the backup"), "file")
@@ -64,12 +64,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     recover = shared.add_subcommand(
         group,
         "recover",
-        "save what can still be read of a damaged store, which is kept beside it",
+        "recover a damaged store; the old file is kept",
         "ctx store recover --dry-run\nctx store recover",
     )
     arguments.dry_run(recover)
     shared.add_subcommand(
-        group, "path", "print where the store lies", "ctx store path\nctx store path --format json"
+        group, "path", "print the path of the store", "ctx store path\nctx store path --format json"
     )
 
 
@@ -95,7 +95,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> int
             return 0 if checked.sound else 1
         case "rebuild":
             if not options.yes and (rows := store.unrecorded(path)):
-                question = f"{count(rows, 'row')} that no record speaks of would go. Go ahead?"
+                question = f"{count(rows, 'row')} without a record would be deleted. Continue?"
                 output.confirm(question, yes=False)
             with output.progress("Rebuilding") as tick:
                 output.show(store.rebuild(path, tick), render_rebuild)
@@ -129,17 +129,17 @@ def render_path(found: StorePath) -> list[Block]:
 def render_check(checked: StoreCheck) -> list[Block]:
     if checked.sound:
         what = f"{count(checked.records, 'record')} and {count(checked.nodes, 'node')}"
-        return [Line(f"Checked {what}: all whole.")]
+        return [Line(f"Checked {what}: no damage found.")]
     if checked.problems:
         return [
             Line("The store is damaged:"),
             *listing(("problem",), [(problem,) for problem in checked.problems]),
-            Line("`ctx store recover` saves what can still be read."),
+            Line("To recover it: `ctx store recover`"),
         ]
     return [
-        Line(f"{count(len(checked.differences), 'row')} not as the records say:"),
+        Line(f"{count(len(checked.differences), 'row')} differ from the records:"),
         *listing(("table", "row", "what"), checked.differences),
-        Line("`ctx store rebuild` makes the tables anew from the records."),
+        Line("To rebuild the tables: `ctx store rebuild`"),
     ]
 
 
@@ -157,7 +157,7 @@ def render_restore(restored: StoreRestoreResult) -> list[Block]:
         Line(f"Restored {count(restored.nodes, 'node')} from {restored.source}.")
     ]
     if restored.kept:
-        blocks.append(Line(f"What was there before is kept: {restored.kept}"))
+        blocks.append(Line(f"The previous store is kept: {restored.kept}"))
     return blocks
 
 
@@ -178,7 +178,7 @@ def render_recovery(recovery: StoreRecovery) -> list[Block]:
     ]
     if found.from_tables:
         made = count(found.from_tables, "record")
-        blocks.append(Line(f"{made} made anew from what the tables knew."))
+        blocks.append(Line(f"{made} rebuilt from the tables."))
     lost = [
         count(number, noun)
         for number, noun in (
@@ -193,7 +193,7 @@ def render_recovery(recovery: StoreRecovery) -> list[Block]:
         blocks.append(Line("Nothing was lost."))
     if found.lost_pages:
         pages = count(found.lost_pages, "page")
-        blocks.append(Line(f"{pages} of the file cannot be read: what was there cannot be told."))
+        blocks.append(Line(f"{pages} of the file cannot be read; their content is lost."))
     if lost:
         blocks.append(Line(f"Lost: {', '.join(lost)}."))
         blocks += listing(("id", "type"), [(node.id, node.type) for node in found.lost_nodes])

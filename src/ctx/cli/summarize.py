@@ -13,7 +13,7 @@ from ctx.operations.summarize import Options, SummarizeResult, summarize
 
 EXAMPLES = """
 ctx summarize 01M7ESYZ1SB4 01M7ESZ2K9QD --content="The parser is done"
-ctx summarize 01M7ESYZ1SB4 --content="Done" --archive-sources    and take it out of sight
+ctx summarize 01M7ESYZ1SB4 --content="Done" --archive-sources    and archive the source
 fold -s notes.txt | ctx summarize 01M7ESYZ1SB4 --stdin
 """
 
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--archive-sources",
         action="store_true",
-        help="take the nodes out of sight, except pinned ones",
+        help="archive the nodes, except pinned ones",
     )
     arguments.tags(parser, "a tag for it (default: the tier, task and project of its sources)")
     session_option(parser)
@@ -33,9 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.stdin and options.content is not None:
-        raise UsageError("There is content twice: by --content and by --stdin.")
+        raise UsageError("Use --content or --stdin, not both.")
     if options.content is None and not options.stdin:
-        raise UsageError("There is no summary.", hint="Give it by --content=TEXT or by --stdin.")
+        raise UsageError("The summary is missing.", hint="Use --content=TEXT or --stdin.")
     read = options.stdin or options.content == "-"
     content = surroundings.read_stdin() if read else options.content
     with opening.writing(settings, output) as memory:
@@ -49,5 +49,5 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def render(made: SummarizeResult) -> list[Block]:
     blocks: list[Block] = [Line(f"Created summary: {made.short_id}")]
     blocks += [Line(f"Archived: {made.short_ids[each]}") for each in made.archived]
-    blocks += [Line(f"Pinned, so it stays: {made.short_ids[each]}") for each in made.pinned]
+    blocks += [Line(f"Kept, because pinned: {made.short_ids[each]}") for each in made.pinned]
     return blocks

@@ -20,8 +20,8 @@ from ctx.operations.task import (
 
 EXAMPLES = """
 ctx task start "Implement OAuth"    working nodes now carry task:implement-oauth
-ctx task                            what is being worked on
-ctx task end --summarize            archive them, keep decisions and a summary
+ctx task                            the current task
+ctx task end --summarize            end it, and add a summary
 """
 
 START_EXAMPLES = """
@@ -34,7 +34,7 @@ ctx task start 01M7ESYZ1SB4         by its node
 END_EXAMPLES = """
 ctx task end                        the current task
 ctx task end implement-oauth        another one
-ctx task end --summarize            and leave a summary of its nodes
+ctx task end --summarize            and add a summary
 """
 
 
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     begin = shared.add_subcommand(
         group,
         "start",
-        "make a task the current one: its working nodes are in sight",
+        "start a task, or switch to it",
         START_EXAMPLES,
     )
     name = begin.add_argument(
@@ -58,13 +58,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shared.completing(name, "task")
     shared.session_option(begin)
     finish = shared.add_subcommand(
-        group, "end", "archive a task's working nodes, and keep its decisions", END_EXAMPLES
+        group, "end", "end a task: archive its working nodes, keep its decisions", END_EXAMPLES
     )
     name = finish.add_argument("name", nargs="*", metavar="NAME", help="(default: the current one)")
     shared.completing(name, "task")
-    finish.add_argument(
-        "--summarize", action="store_true", help="leave a summary, made of what its nodes say"
-    )
+    finish.add_argument("--summarize", action="store_true", help="add a summary of its nodes")
     shared.session_option(finish)
     shared.add_subcommand(group, "current", "show the current task", "ctx task current")
 
@@ -93,10 +91,10 @@ def render_started(started: StartTaskResult) -> list[Block]:
     blocks: list[Block] = [Line(f"Started: {_named(started.task)}")]
     if started.replaced:
         blocks.append(
-            Line(f"It takes the place of task:{started.replaced}, whose nodes are out of sight.")
+            Line(f"It replaces task:{started.replaced}; agents are not shown nodes of that task.")
         )
     if started.joined:
-        blocks.append(Line(f"{count(len(started.joined), 'working node')} joined it."))
+        blocks.append(Line(f"{count(len(started.joined), 'working node')} added to it."))
     return blocks
 
 
@@ -119,7 +117,7 @@ def render_ended(ended: EndTaskResult) -> list[Block]:
 def render_current(shown: CurrentTask) -> list[Block]:
     task = shown.task
     if task is None:
-        return [Line("No task is the current one.")]
+        return [Line("No current task.")]
     age = f", started {since(task.started, clock.now_ms())} ago" if task.started else ""
     return [Line(f"{_named(task)}{age}, {count(shown.working, 'working node')}")]
 

@@ -10,8 +10,8 @@ from ctx.memory import model, walk
 from ctx.operations.graph_walk import GraphWalk, graph_walk
 
 EXAMPLES = """
-ctx trace 01M7ESYZ1SB4               what it was made from, to the end
-ctx trace 01M7ESYZ1SB4 --reverse     what was made from it, or rests on it
+ctx trace 01M7ESYZ1SB4               everything it was derived from
+ctx trace 01M7ESYZ1SB4 --reverse     what depends on it
 ctx trace 01M7ESYZ1SB4 --type=DERIVED_FROM --depth=2
 """
 
@@ -20,7 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
     parser.add_argument("--reverse", action="store_true", help="follow the edges backwards")
     arguments.edge_type(parser, "only edges of this type (default: DERIVED_FROM, DEPENDS_ON, …)")
-    parser.add_argument("--depth", type=arguments.whole_number, metavar="N", help="so many steps")
+    parser.add_argument(
+        "--depth", type=arguments.whole_number, metavar="N", help="the number of edges to follow"
+    )
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -46,7 +48,7 @@ def render(found: GraphWalk) -> list[Block]:
     blocks: list[Block] = [Table(("node", "type", "content"), rows, ("id", "type", "text"))]
     if len(found.steps) == 1:
         forward = found.steps[0].outward
-        blocks.append(Line("It comes from nothing else." if forward else "Nothing rests on it."))
+        blocks.append(Line("Not derived from anything." if forward else "Nothing depends on it."))
     elif len(found.steps) >= walk.MOST:
         blocks.append(Line(f"… cut off after {count(walk.MOST, 'node')}; see --depth."))
     return blocks

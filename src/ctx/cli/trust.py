@@ -23,11 +23,11 @@ from ctx.project import trust_check
 from ctx.project import trust_list as trusting
 
 EXAMPLES = """
-ctx trust                     see what this project's memory holds, and trust it
-ctx trust --yes               without being asked
-ctx trust --list              what is trusted
-ctx trust --revoke            give this project's agents nothing of it any more
-ctx trust --revoke ../gone    also of a folder that is not there any more
+ctx trust                     review the project store, and trust it
+ctx trust --yes               without a prompt
+ctx trust --list              list trusted projects
+ctx trust --revoke            stop trusting it
+ctx trust --revoke ../gone    also for a folder that no longer exists
 """
 
 _SHOWN_AUTHORS = 5
@@ -39,8 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     shared.completing(folder, "folder")
     instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--revoke", action="store_true", help="trust it no longer")
-    instead.add_argument("--list", action="store_true", help="only show what is trusted")
+    instead.add_argument("--revoke", action="store_true", help="stop trusting it")
+    instead.add_argument("--list", action="store_true", help="list trusted projects")
     shared.yes_option(parser)
 
 
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     is_broken = trusting.is_broken(home)
     if options.list:
         if options.path:
-            raise UsageError("--list takes no folder: it shows everything that is trusted.")
+            raise UsageError("--list takes no folder.")
         output.show(everything(home), render_list)
     elif options.revoke:
         output.show(_revoked(folder, home), render)
@@ -76,7 +76,7 @@ def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) 
         # Who reads a pipe is perhaps an agent, and names are a stranger's text.
         output.preview(holding(held, with_names=output.has_reader))
         output.confirm(
-            f"Trust {project.store}? Agents that work here are given what it holds.", yes=False
+            f"Trust {project.store}? Agents that work here are shown its content.", yes=False
         )
     answer = trust(home, project)._replace(contents=held)
     output.show(answer, render)
@@ -128,16 +128,16 @@ def render(answer: TrustResult) -> list[Block]:
                 blocks.append(Line(f"  It was trusted as another repository: {was}."))
             return [*blocks, *(holding(answer.contents) if answer.contents else [])]
         case "already trusted":
-            return [Line(f"{answer.root} is trusted already, since {answer.at[:10]}.")]
+            return [Line(f"{answer.root} is already trusted, since {answer.at[:10]}.")]
         case "revoked":
             return [Line(f"No longer trusted: {answer.root}.")]
         case "not trusted":
-            return [Line(f"{answer.root} was not trusted; nothing was changed.")]
+            return [Line(f"{answer.root} was not trusted; nothing changed.")]
 
 
 def render_list(trusted: TrustedProjects) -> list[Block]:
     if not trusted.projects:
-        return [Line("No project is trusted.")]
+        return [Line("No trusted projects.")]
     rows = [
         (each.root, since(each.at), each.identity, "" if each.state == "trusted" else each.state)
         for each in trusted.projects
@@ -147,6 +147,6 @@ def render_list(trusted: TrustedProjects) -> list[Block]:
     ]
     for each in trusted.projects:
         blocks += [
-            Line(f"{each.root}: {why}. `ctx trust` trusts it again.") for why in each.differs
+            Line(f"{each.root}: {why}. To trust it again: `ctx trust`") for why in each.differs
         ]
     return blocks

@@ -13,10 +13,10 @@ from ctx.ids import short
 from ctx.operations.undo import ChangeList, UndoResult, changes, undo_change
 
 EXAMPLES = """
-ctx undo                  take back the last change of this session
-ctx undo --list           what was changed lately, by whom
-ctx undo 01M7ETGP2Q       take back one change, also an undoing
-ctx undo --dry-run        only say what would be taken back
+ctx undo                  undo the last change of this session
+ctx undo --list           recent changes
+ctx undo 01M7ETGP2Q       undo one change, or redo it
+ctx undo --dry-run        show what would be undone
 """
 
 
@@ -25,7 +25,7 @@ _MOST_WARNINGS = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     change = parser.add_argument(
-        "change", nargs="?", metavar="CHANGE", help="as `--list` shows it (default: the last)"
+        "change", nargs="?", metavar="CHANGE", help="a change from `--list` (default: the last)"
     )
     completing(change, "change")
     parser.add_argument("--list", action="store_true", help="list the changes, newest first")
@@ -44,14 +44,15 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         undone = undo_change(memory, options.change, dry_run=options.dry_run)
     output.show(undone, render)
     for kept in undone.kept[:_MOST_WARNINGS]:
-        output.warn(f"{kept.what} of {short(kept.subject)} was changed since, and stays.")
+        output.warn(f"{kept.what} of {short(kept.subject)} changed since then and is kept.")
     if len(undone.kept) > _MOST_WARNINGS:
-        output.warn(f"So do {len(undone.kept) - _MOST_WARNINGS:,} more.")
+        output.warn(f"{len(undone.kept) - _MOST_WARNINGS:,} more changed since then and are kept.")
     say_what_stays(undone.files, output)
     for path in undone.documents:
-        output.note(f"{path} is in git and keeps its words, until somebody changes them.")
+        output.note(f"{path} is in git and keeps its text. Edit it to change that.")
     if undone.by:
-        output.note(f"`ctx undo {undone.by}` brings it back.")
+        again = "undo" if undone.change.action == "undo" else "redo"
+        output.note(f"To {again}: `ctx undo {undone.by}`")
 
 
 def render_changes(changes: ChangeList) -> list[Block]:
@@ -70,7 +71,7 @@ def render_changes(changes: ChangeList) -> list[Block]:
             )
         )
     if not rows:
-        return [Line("Nothing was changed yet.")]
+        return [Line("No changes yet.")]
     headings = ("change", "age", "by", "what", "session", "")
     return [Table(headings, rows, ("id", "age", "type", "text", "dim", "dim"))]
 
@@ -78,10 +79,10 @@ def render_changes(changes: ChangeList) -> list[Block]:
 def render(undone: UndoResult) -> list[Block]:
     made = undone.change
     if made.action == "undo":
-        sentence = "Brought back what was undone:" if undone.by else "Would bring back:"
+        sentence = "Redone:" if undone.by else "Would redo:"
     else:
-        verb = "Took back" if undone.by else "Would take back"
-        sentence = f"{verb} `{made.action}` of {made.at}, which had done:"
+        verb = "Undone" if undone.by else "Would undo"
+        sentence = f"{verb}: {made.action} at {made.at}"
     return [
         Line(sentence),
         *listing(("what",), [(what,) for what in undone.what]),

@@ -23,7 +23,7 @@ from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 
 EXAMPLES = """
-ctx uninstall                 take out the hooks and the skill, and keep the store
+ctx uninstall                 remove the hooks and the skill, keep the store
 ctx uninstall --dry-run       show what would change
 ctx uninstall --project       out of this project's own settings
 ctx uninstall --force         also pages of the skill that you have changed
@@ -77,21 +77,20 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(answer, partial(render, home=home))
     if part.state == "kept":
         changed = ", ".join(short(path, home) for path in skill.edited(place.skill))
-        output.warn(f"You have changed {changed}: kept. --force removes it too.")
-    for warning in install.unmanaged(change, "Take it out by hand."):
+        output.warn(f"{changed}: kept, because you changed it. --force removes it too.")
+    for warning in install.unmanaged(change, "Remove it manually."):
         output.warn(warning)
     if options.dry_run:
         return
     for path in skill.put_aside(place.skill) if part.state == "removed" else ():
-        output.note(f"{short(path, home)} stays: you had changed it.")
+        output.note(f"{short(path, home)} kept, because you changed it.")
     is_one = any(each.state == "removed" for each in answer.parts)
     if is_one and not options.project:
         # No hook wakes it any more.
         worker.stop(settings)
     if is_one and not options.project and os.path.isdir(store):
         output.note(
-            f"What is remembered stays in {short(store, home)}; "
-            f"`rm -r {shlex.quote(store)}` deletes all of it."
+            f"Memory stays in {short(store, home)}; `rm -r {shlex.quote(store)}` deletes all of it."
         )
 
 
@@ -121,6 +120,6 @@ def render(uninstalled: UninstallResult, *, home: str) -> list[Block]:
     if uninstalled.backup:
         rows.append(("Backup", short(uninstalled.backup, home), ""))
     if all(part.state == "missing" for part in uninstalled.parts):
-        return [Line("There is nothing to take out.")]
+        return [Line("Nothing to remove.")]
     table = Table(("part", "where", "state"), rows, ("field", "", ""))
     return [*dry(uninstalled.dry_run, uninstalled.diff), table]

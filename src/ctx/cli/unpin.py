@@ -28,8 +28,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     for each in unpinned.nodes:
         if each.removed and model.tier(each.node.tags) is None:
             output.note(
-                f"{each.short_id} has no tier now, so no context shows it: "
-                f"ctx tag {each.short_id} {model.REFERENCE}"
+                f"Agents are not shown {each.short_id} at start. To show it: "
+                f"`ctx tag {each.short_id} {model.REFERENCE}`"
             )
 
 

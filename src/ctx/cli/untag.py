@@ -18,7 +18,7 @@ ctx untag 01M7ESYZ1SB4 tier:working project:shop
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
     completing(
-        parser.add_argument("tags", nargs="+", metavar="TAG", help="what to take"), "own-tag"
+        parser.add_argument("tags", nargs="+", metavar="TAG", help="the tags to remove"), "own-tag"
     )
     session_option(parser)
 

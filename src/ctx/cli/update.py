@@ -14,7 +14,7 @@ from ctx.operations.update import Options, UpdateResult, update
 EXAMPLES = """
 ctx update 01M7ESYZ1SB4 --content="Deploys run on Mondays"
 ctx update 01M7ESYZ1SB4 --type=decision --meta=confidence=high
-ctx update 01M7ESYZ1SB4 --meta=confidence=    take it away again
+ctx update 01M7ESYZ1SB4 --meta=confidence=    remove it
 ctx update 01M7ESYZ1SB4 --stdin < note.md
 """
 
@@ -24,14 +24,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--content", metavar="TEXT", help="the new content (- reads stdin)")
     parser.add_argument("--stdin", action="store_true", help="read the new content from stdin")
     arguments.node_type(parser, "the new type")
-    parser.add_argument("--summary", metavar="TEXT", help="what stands for it in lists")
-    arguments.metadata(parser, "set a value; an empty one takes it away")
+    parser.add_argument("--summary", metavar="TEXT", help="the text shown in lists")
+    arguments.metadata(parser, "set a value; an empty one removes it")
     session_option(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.stdin and options.content is not None:
-        raise UsageError("There is content twice: by --content and by --stdin.")
+        raise UsageError("Use --content or --stdin, not both.")
     wanted = Options(
         read_stdin() if options.stdin or options.content == "-" else options.content,
         options.type,
@@ -40,11 +40,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     )
     if wanted == Options():
         raise UsageError(
-            "There is nothing to change.",
-            hint="Give --content, --type, --summary or --meta; tags have `ctx tag`.",
+            "Nothing to change.",
+            hint="Use --content, --type, --summary or --meta; for tags, `ctx tag`.",
         )
     if wanted.content and len(wanted.content) > LARGE_CONTENT:
-        output.warn(f"This is a large node: {count(len(wanted.content), 'character')}.")
+        output.warn(f"Large node: {count(len(wanted.content), 'character')}.")
     with opening.writing(settings, output) as memory:
         updated = update(memory, memory.graph.find(options.id), wanted)
     output.show(updated, render)

@@ -14,7 +14,7 @@ from ctx.operations.view import ViewList, ViewResult
 
 EXAMPLES = """
 ctx view create shop --query="tag:project:shop" --budget=8000
-ctx view render shop                   the context that it gives
+ctx view render shop                   its context
 ctx view update default --budget=80000
 """
 
@@ -39,8 +39,8 @@ ctx view update shop --query="tag:project:shop AND created:>30d"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
-    create = shared.add_subcommand(group, "create", "make a view", CREATE_EXAMPLES)
-    create.add_argument("name", metavar="NAME", help="what to call it")
+    create = shared.add_subcommand(group, "create", "create a view", CREATE_EXAMPLES)
+    create.add_argument("name", metavar="NAME", help="the name")
     create.add_argument("--query", required=True, metavar="QUERY", help="which nodes it shows")
     budget(create)
     _user(create)
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 verb = "Created" if done.changed else "Unchanged"
             case "update":
                 if options.query is None and options.budget is None:
-                    raise UsageError("Nothing is to change.", hint="Give --query or --budget.")
+                    raise UsageError("Nothing to change.", hint="Use --query or --budget.")
                 wanted = options.name, options.query, options.budget
                 done = views.update(memory, *wanted, options.scope)
                 verb = "Updated" if done.changed else "Unchanged"

@@ -11,7 +11,7 @@ from ctx.memory.receipts import PackReceipt, Receipt
 from ctx.operations.why import GivenNode, ReceiptDetails, ReceiptList, last, why
 
 EXAMPLES = """
-ctx why                     what was given last in this project, and what it cost
+ctx why                     the last context or pack of this project
 ctx why --list              the last receipts of this project; of all, where it has none
 ctx why --list --limit=0    all of them
 ctx why 1768906800123       one of them, by its id; of a pack also why each part is in it
@@ -90,10 +90,10 @@ def _render_pack(explained: ReceiptDetails, packed: PackReceipt) -> list[Block]:
     if packed.narrative:
         blocks += [Line(""), Line(pack_answers.lately(packed.narrative))]
     if changed := [(each.label, "", _now(each)) for each in explained.items if each.changed]:
-        blocks += [Line(""), Line("Not any more what it was", "heading")]
+        blocks += [Line(""), Line("Changed since", "heading")]
         blocks.append(Table(("node", "", "content"), changed, ("id", "", "text")))
     if unknown := [each.label for each in explained.items if each.changed is None]:
-        blocks += [Line(""), Line(f"Not known here: {', '.join(unknown)}", "dim")]
+        blocks += [Line(""), Line(f"Unknown here: {', '.join(unknown)}", "dim")]
     if packed.left_out:
         rows = [
             (each.title, f"{each.tokens:,} tokens", f"{each.score:.2f}", each.reason)
@@ -107,7 +107,7 @@ def _amount(given: ReceiptDetails | Receipt) -> str:
     if given.packed is not None:
         return count(len(given.packed.chunks), "chunk")
     if not given.items and given.event == "SessionStart":
-        return "memory had nothing for it"
+        return "nothing relevant in memory"
     nodes = count(sum(1 for each in given.items if each.id), "node")
     files = sum(1 for each in given.items if not each.id)
     return f"{nodes} and {count(files, 'changed file')}" if files else nodes
@@ -125,7 +125,7 @@ def _now(each: GivenNode) -> str:
 
 def render_list(found: ReceiptList) -> list[Block]:
     if not found.receipts:
-        return [Line("No agent was given anything yet.")]
+        return [Line("No receipts yet.")]
     rows = [
         (
             each.id,

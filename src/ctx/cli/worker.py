@@ -25,11 +25,11 @@ from ctx.worker.process_lock import WorkerProcess
 from ctx.workspace import Environment
 
 EXAMPLES = """
-ctx worker status            whether it runs, what it takes, and what waits for it
-ctx worker start             start it now; hooks do so by themselves
-ctx worker stop              end it; what comes meanwhile waits
-ctx worker logs -n 50        what it did last
-ctx worker logs --follow     and what it does next
+ctx worker status            whether it runs, and what is waiting
+ctx worker start             start it now; hooks start it automatically
+ctx worker stop              stop it; new events wait
+ctx worker logs -n 50        the last log lines
+ctx worker logs --follow     follow the log
 """
 
 _PATIENCE_S = 10.0
@@ -83,14 +83,14 @@ class WorkerLog(NamedTuple):
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     for name, does in (
-        ("start", "start it, unless it runs"),
-        ("stop", "end it, if it runs"),
-        ("status", "whether it runs, and what waits for it"),
+        ("start", "start the worker"),
+        ("stop", "stop the worker"),
+        ("status", "show whether the worker runs"),
     ):
         examples = f"ctx worker {name}\nctx worker {name} --format json"
         shared.add_subcommand(group, name, does, examples)
     logs = shared.add_subcommand(
-        group, "logs", "what it did", "ctx worker logs -n 50\nctx worker logs --follow"
+        group, "logs", "show the log", "ctx worker logs -n 50\nctx worker logs --follow"
     )
     logs.add_argument(
         "-n",
@@ -98,13 +98,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=arguments.whole_number,
         default=_LINES,
         metavar="N",
-        help=f"so many lines (default: {_LINES}; 0: all there are)",
+        help=f"the number of lines (default: {_LINES}; 0: all)",
     )
-    logs.add_argument("--follow", action="store_true", help="go on with what it does next")
+    logs.add_argument("--follow", action="store_true", help="wait for new lines")
     run = shared.add_subcommand(
         group,
         "run",
-        "be the worker, in this terminal",
+        "run the worker in this terminal",
         "ctx worker run\nctx worker run --set worker.idle_seconds=3600",
     )
     run.add_argument("--detached", action="store_true", help=argparse.SUPPRESS)
@@ -137,7 +137,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
     limits = WorkerLimits(config.number("worker.idle_seconds"), config.integer("worker.memory_mb"))
     ours, place = _in_home(settings), _place(settings)
     if not options.detached and _owner(settings) is None:
-        output.note(f"The worker is process {os.getpid()}; Ctrl-C ends it.")
+        output.note(f"The worker is process {os.getpid()}; stop it with Ctrl-C.")
     # A person who asks for one need not wait for another to go.
     patience_s = _GOING_S if options.detached else 0.0
     with disk.explained("being the worker"):
@@ -147,7 +147,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
     if reason in ("large", "replaced") and options.detached:
         run.restart(store)
     if reason is None and (owner := process_lock.running_worker(store.worker_lock)):
-        output.note(f"It runs already, as process {owner.pid}.")
+        output.note(f"Already running as process {owner.pid}.")
     # Where somebody has removed its home, there is nothing to tell.
     if not options.detached and os.path.isdir(store.home):
         output.show(_status(settings, output, changed=reason is not None), render)
@@ -192,7 +192,7 @@ def _start(settings: Settings) -> bool:
     if not _within(_PATIENCE_S, lambda: _answer(settings) is not None):
         raise ProgramFailure(
             f"The worker did not answer within {_PATIENCE_S:.0f} s.",
-            hint="`ctx worker logs` says what it did; `ctx worker run` shows it here.",
+            hint="See `ctx worker logs`, or run it here: `ctx worker run`",
         )
     return True
 
@@ -306,27 +306,27 @@ def _logs(options: argparse.Namespace, settings: Settings, output: Output) -> No
 def render(status: WorkerStatus) -> list[Block]:
     if status.running:
         used = f", {status.memory_mb:.0f} MB" if status.memory_mb else ""
-        how = "running" if status.answering else "running, and does not answer"
+        how = "running" if status.answering else "running, but not responding"
         first = f"{how} (pid {status.pid}{used}, version {status.version}, since {status.since})"
     elif status.autostart:
-        first = "not running; a hook starts it when a session has something for it"
+        first = "not running; hooks start it when needed"
     else:
         first = "not running; `worker.autostart` is off, so only `ctx worker start` starts it"
     rows = [
         ("sessions", f"{status.live:,} live"),
-        ("waiting", f"{count(status.waiting, 'event')} in the spool, {status.new:,} not taken in"),
+        ("waiting", f"{count(status.waiting, 'event')} in the spool, {status.new:,} not processed"),
         ("last event", status.last_stored or "none yet"),
         ("socket", status.socket),
     ]
     if status.failed or status.skipped:
         skipped = f"{status.failed:,} unreadable, {status.skipped:,} given up"
         rows.insert(2, ("skipped", skipped))
-    rows += [("not taken in", f"{each.why}; {each.advice}") for each in status.paused]
+    rows += [("not recorded", f"{each.why}; {each.advice}") for each in status.paused]
     rows += [("problem", status.problem)] if status.problem else []
     return [Line(first), Table(("", ""), rows, ())]
 
 
 def render_log(logged: WorkerLog) -> list[Block]:
     if not logged.lines:
-        return [Line("It has not run yet.")]
+        return [Line("No log yet.")]
     return [Verbatim("".join(f"{line}\n" for line in logged.lines))]

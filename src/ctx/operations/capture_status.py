@@ -28,11 +28,15 @@ def capture_stops(environment: Environment) -> tuple[CaptureStop, ...]:
     found = [_paused(each) for each in active_pauses(home)]
     if why := capture_rules.closed(config, place, environment.variables.get("HOME", "")):
         name = "ignore_projects" if config.flag("capture.enabled") else "enabled"
-        found.append(CaptureStop(why, f"`ctx config explain capture.{name}` shows who set it."))
+        found.append(
+            CaptureStop(why, f"`ctx config explain capture.{name}` shows where it is set.")
+        )
     return tuple(found)
 
 
 def _paused(pause: Pause) -> CaptureStop:
     where = "everywhere" if pause.folder == EVERYWHERE else f"in {shown(pause.folder)}"
     until = f" until {pause.until}" if pause.until else ""
-    return CaptureStop(f"paused {where} since {pause.since}{until}", "`ctx resume` goes on.")
+    return CaptureStop(
+        f"paused {where} since {pause.since}{until}", "`ctx resume` resumes capture."
+    )

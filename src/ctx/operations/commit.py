@@ -159,7 +159,7 @@ def _refuse_beginning_anew(workspace: Workspace) -> None:
     if lost := thrown_away(workspace.repository):
         raise CommitOrphan(
             f"git removed commit {short(lost[0])} before it was in a git commit.",
-            hint="`ctx stage recover` brings it back.",
+            hint="To restore it: `ctx stage recover`",
         )
 
 
@@ -176,9 +176,7 @@ def _edges(workspace: Workspace, made: compaction.CompactionResult) -> int:
 
 def require_message(message: str) -> None:
     if not message.strip():
-        raise UsageError(
-            "A commit needs a message.", hint='Say it with -m "…", or let --auto find one.'
-        )
+        raise UsageError("A commit needs a message.", hint='Use -m "…", or --auto to generate one.')
 
 
 def _unknown_to_git(workspace: Workspace) -> list[str]:

@@ -137,18 +137,20 @@ def _problems(memory: Memory, waits: CaptureQueue, worker: int | None) -> list[s
     with suppress(OSError):
         room = os.statvfs(home)
         if room.f_bavail * room.f_frsize < _NO_ROOM:
-            found.append("The disk is full: nothing more is remembered until there is room.")
+            found.append("The disk is full: nothing more can be stored.")
     if given_up := _given_up_lately(memory, waits):
         what = _events(given_up)
-        found.append(f"{what} could not be understood; `ctx doctor` says more.")
+        found.append(f"{what} could not be processed; see `ctx doctor`.")
     names = spool.waiting(home) if waits.waiting else []
     if waits.waiting > _MANY or spool.waits_long(names, clock.now_ms()):
         waiting = _events(waits.waiting)
         if worker is None:
-            found.append(f"Nobody takes in what hooks report ({waiting}); `ctx worker start` does.")
+            found.append(
+                f"Events are not processed ({waiting}); start the worker: `ctx worker start`"
+            )
         else:
-            advice = "`ctx worker stop` ends it, and hooks start another"
-            found.append(f"The worker takes in nothing ({waiting} waiting); {advice}.")
+            advice = "stop it with `ctx worker stop`, and hooks start a new one"
+            found.append(f"The worker does not process events ({waiting} waiting); {advice}.")
     return found
 
 
@@ -193,7 +195,7 @@ def _all_in(folder: str) -> int:
 def as_text(found: Health) -> list[str]:
     """As lines of `ctx status`; nothing where nothing was ever taken in."""
     models = _of_models(found)
-    paused = [f"Not taken in: {each.why}; {each.advice}" for each in found.paused]
+    paused = [f"Not recorded: {each.why}; {each.advice}" for each in found.paused]
     problems = [*paused, *(f"Problem: {each}" for each in found.problems)]
     waits, sizes = found.queue, found.sizes
     if not found.sessions and not waits.waiting:

@@ -79,7 +79,7 @@ def draw(
     circle = superseded.superseding(change.graph.connection, from_id)
     if kind == "SUPERSEDES" and to_id in circle:
         raise UsageError(
-            f"{short(to_id)} supersedes {short(from_id)} already; both cannot be so.",
+            f"{short(to_id)} already supersedes {short(from_id)}.",
             hint=f"ctx unlink {short(to_id)} {short(from_id)} --type=SUPERSEDES",
         )
     return change.link(from_id, to_id, kind, said, outside=outside)
@@ -89,8 +89,8 @@ def refuse_way_out(scope: str, kind: str, from_id: NodeId, to_id: NodeId) -> Non
     """What a project knows must not rest on what only one person has."""
     if scope == PROJECT:
         raise UsageError(
-            f"{short(from_id)} is the project's and {short(to_id)} is yours alone: others would"
-            " have an edge that leads nowhere.",
+            f"{short(from_id)} is in the project store and {short(to_id)} in yours: the edge"
+            " would lead nowhere for others.",
             hint=f"`ctx move {short(to_id)} --project` gives it to the project first.",
         )
     if kind == "SUPERSEDES":

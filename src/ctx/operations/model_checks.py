@@ -8,7 +8,7 @@ from ctx.llm.backends import BackendSurvey
 from ctx.operations.store_checks import DoctorCheck, ok
 from ctx.workspace import Environment
 
-_NAMED = "`ctx config set llm.backend NAME` names one"
+_NAMED = "To configure one: `ctx config set llm.backend NAME`"
 
 
 def model(environment: Environment, variables: Mapping[str, str]) -> Iterator[DoctorCheck]:
@@ -19,10 +19,10 @@ def model(environment: Environment, variables: Mapping[str, str]) -> Iterator[Do
     found = backends.survey_backends(config, variables, store.home)
     match found.state:
         case "off":
-            yield ok("model", f"off: no model is asked{_others(found)}")
+            yield ok("model", f"off{_others(found)}")
         case "none":
             seen = f"auto: none is used, as {found.problem.rstrip('.')}{_others(found)}"
-            yield DoctorCheck("model", "warning", seen, f"{_NAMED}; `off` does without.")
+            yield DoctorCheck("model", "warning", seen, f"{_NAMED}; to turn models off, use `off`.")
         case "answers":
             yield ok("model", _model_line(found))
         case "silent":
@@ -46,4 +46,4 @@ def _others(found: BackendSurvey) -> str:
     """What could be named, said so that nobody takes it for what is used."""
     if not found.others:
         return ""
-    return f"; there would be {', '.join(found.others)}, never used unless named"
+    return f"; available, but not configured: {', '.join(found.others)}"

@@ -96,7 +96,7 @@ def execute(
 def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _CommandResult:
     given = command.attributes
     if given.get("scope") == "project" and _is_nowhere(memory):
-        raise UsageError("There is no project here that it could belong to.")
+        raise UsageError("There is no project here.")
     rationale = given.get("rationale")
     tags = _list(given.get("tags", ""))
     supersedes = _nodes(memory.graph, given.get("supersedes", ""))

@@ -190,9 +190,7 @@ def compact(workspace: Workspace, message: str | None) -> CommitResult:
     if steps:
         _refuse_parked(repository, session, steps)
     elif session not in (CLI_SESSION, current_session.read(workspace.project).session):
-        raise RefNotFound(
-            f"Session {session} has nothing staged.", hint="`ctx stage status` shows what has."
-        )
+        raise RefNotFound(f"Session {session} has nothing staged.", hint="See `ctx stage status`.")
     try:
         made = committing.commit(workspace, committing.Options(message, auto=message is None))
     except CtxError as error:
@@ -213,7 +211,7 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> StageAbortRes
         steps = _chain(repository, session)
         if not steps:
             raise UsageError(
-                f"Session {session} has nothing staged.", hint="`ctx stage status` shows what has."
+                f"Session {session} has nothing staged.", hint="See `ctx stage status`."
             )
         files = len(staging.files(repository, steps))
         name = None
@@ -282,7 +280,7 @@ def _project(memory: Memory) -> ProjectMemory:
     if memory.project_memory is None:
         layout.require_project(memory.folder, memory.environment.user_store.home)
         raise UsageError(
-            "A file of the graph was named, and staging belongs to a project.",
+            "Staging needs a project store, and --db or CTX_DB names a file.",
             hint="Leave out --db and CTX_DB.",
         )
     return memory.project_memory

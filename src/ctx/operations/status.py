@@ -139,7 +139,7 @@ def as_text(found: MemoryStatus) -> str:
         lines.append(f"Views: {found.views:,}")
     lines += [f"Project: {found.project}"] if found.project else []
     if found.project_store == "not trusted":
-        lines.append("Project store: not trusted, and not counted")
+        lines.append("Project store: not trusted, not included")
     lines += [f"Task: {found.task}"] if found.task else []
     lines += [f"Staged: {', '.join(map(_of_session, found.staged))}"] if found.staged else []
     lines += _untracked_lines(found)
@@ -154,8 +154,8 @@ def as_text(found: MemoryStatus) -> str:
         if found.no_tier:
             noun = "node" if found.no_tier == 1 else "nodes"
             lines.append(
-                f"  none: {found.no_tier:,} {noun}; search finds them, and what was captured has"
-                " layers of its own in contexts"
+                f"  none: {found.no_tier:,} {noun}; only found by search; contexts show captured"
+                " ones in layers of their own"
             )
     return "\n".join(lines) + "\n"
 
@@ -165,7 +165,7 @@ def _untracked_lines(found: MemoryStatus) -> list[str]:
     here = sum(each.state == HERE for each in found.untracked)
     if here:
         noun = "commit" if here == 1 else "commits"
-        lines.append(f"Not in git yet: {here} {noun}; `git add .ctx` and commit")
+        lines.append(f"Not in git yet: {here} {noun}; `git add .ctx`, then commit")
     others = [each for each in found.untracked if each.state != HERE and each.is_tip]
     for each in others:
         title = each.message.partition("\n")[0]
@@ -186,7 +186,7 @@ def _untracked_lines(found: MemoryStatus) -> list[str]:
 _NEXT_STEP = {
     PARKED: "parked until its branch is checked out",
     STASHED: "in git's stash",
-    THROWN_AWAY: "git removed its files; `ctx stage recover` brings it back",
+    THROWN_AWAY: "git removed its files; `ctx stage recover` restores it",
 }
 
 

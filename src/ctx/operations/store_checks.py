@@ -53,14 +53,14 @@ def store_checks(environment: Environment) -> Iterator[DoctorCheck]:
         "clock": _clock,
         "store": _store,
         "permissions": _permissions,
-        "room": _disk_space,
+        "disk space": _disk_space,
         "settings": _configuration,
         "project store": _project_store,
         "capture": _capture,
-        "trouble of hooks": _hook_errors,
+        "hook errors": _hook_errors,
     }
     if is_in_the_way(environment.user_store.home):
-        looks = {"ctx": _program, "clock": _clock, "store": _no_folder, "room": _disk_space}
+        looks = {"ctx": _program, "clock": _clock, "store": _no_folder, "disk space": _disk_space}
     for name, look in looks.items():
         yield from guarded(name, look(environment))
 
@@ -103,7 +103,7 @@ def _clock(environment: Environment) -> Iterator[DoctorCheck]:
     told = clock.iso(wall_ms)
     if clock.is_wrong():
         seen = f"The clock of this machine says {told}, which is wrong."
-        advice = "Set it. What was written meanwhile is kept, with times of another year."
+        advice = "Set it. Changes made meanwhile have wrong times."
         yield DoctorCheck("clock", "problem", seen, advice)
     elif (newest_ms := _newest_ms(environment)) > wall_ms + _DAY_MS:
         seen = f"It says {told}, and the newest change in memory is of {clock.iso(newest_ms)}."
@@ -135,20 +135,18 @@ def _store(environment: Environment) -> Iterator[DoctorCheck]:
     path = environment.graph
     if not size_of(path):
         folder = nearest_folder(os.path.dirname(path))
-        advice = "`ctx install` makes it, and so does the first `ctx add`."
+        advice = "`ctx install` or the first `ctx add` creates it."
         if not os.access(folder, os.W_OK | os.X_OK):
-            advice = f"It cannot be made: `ls -ld {shlex.quote(shown(folder))}` shows why."
-        yield DoctorCheck("store", "warning", f"{shown(path)} is not there yet.", advice)
+            advice = f"It cannot be created: `ls -ld {shlex.quote(shown(folder))}` shows why."
+        yield DoctorCheck("store", "warning", f"{shown(path)} does not exist yet.", advice)
     elif go_ctx.is_go_store(path):
         seen = f"{shown(path)} is a store of the Go program `ctx`."
-        yield DoctorCheck(
-            "store", "warning", seen, "`ctx status` takes it over, and keeps a copy of it."
-        )
+        yield DoctorCheck("store", "warning", seen, "`ctx status` imports it, and keeps a copy.")
     elif truth.application_id_of(path) not in (None, user_store.APPLICATION_ID):
         seen = f"{shown(path)} is a database of another program."
         yield DoctorCheck("store", "problem", seen, "Move it elsewhere, or set CTX_DB or CTX_HOME.")
     elif problems := truth.check_truth(path):
-        advice = "`ctx store recover --dry-run` says what can be saved."
+        advice = "See `ctx store recover --dry-run`."
         yield DoctorCheck("store", "problem", f"{shown(path)}: {problems[0]}", advice)
     else:
         yield _contents(path)
@@ -162,7 +160,7 @@ def _lost(path: str) -> Iterator[DoctorCheck]:
     if full:
         nodes, at = full[0].nodes or 0, full[0].at
         seen = f"It is empty, and the backup of {at} has {nodes:,} {_nodes(nodes)}."
-        advice = f"`ctx restore --backup {full[0].name}` brings them back."
+        advice = f"`ctx restore --backup {full[0].name}` restores them."
         yield DoctorCheck("store", "warning", seen, advice)
 
 
@@ -194,7 +192,7 @@ def _permissions(environment: Environment) -> Iterator[DoctorCheck]:
     folder = nearest_folder(home)
     needed = os.W_OK | os.X_OK | (os.R_OK if folder == home else 0)
     if not os.access(folder, needed):
-        seen = f"{shown(folder)} cannot be written to by this user."
+        seen = f"{shown(folder)} is not writable."
         advice = f"`ls -ld {shlex.quote(shown(folder))}` shows whose it is; CTX_HOME names another."
         yield DoctorCheck("permissions", "problem", seen, advice)
         return
@@ -206,11 +204,11 @@ def _permissions(environment: Environment) -> Iterator[DoctorCheck]:
     if open_ones:
         more = f" and {len(open_ones) - 1:,} more" if len(open_ones) > 1 else ""
         wide = home if open_ones[0].startswith(home) else database
-        advice = f"`chmod -R go= {shlex.quote(shown(wide))}` makes it yours alone."
+        advice = f"`chmod -R go= {shlex.quote(shown(wide))}` makes it private."
         seen = f"Others can read {shown(open_ones[0])}{more}."
         yield DoctorCheck("permissions", "warning", seen, advice)
     else:
-        yield ok("permissions", f"{shown(home)} is yours alone")
+        yield ok("permissions", f"{shown(home)} is private")
 
 
 def _is_open(path: str) -> bool:
@@ -227,9 +225,11 @@ def _disk_space(environment: Environment) -> Iterator[DoctorCheck]:
     seen = f"{free / 1_000_000:,.0f} MB free on the disk of {shown(folder)}"
     if free < _LITTLE_ROOM:
         state: Literal["warning", "problem"] = "problem" if free < _NO_ROOM else "warning"
-        yield DoctorCheck("room", state, seen, "Free some space: what does not fit is not kept.")
+        yield DoctorCheck(
+            "disk space", state, seen, "Free disk space, or nothing more can be stored."
+        )
     else:
-        yield ok("room", seen)
+        yield ok("disk space", seen)
 
 
 def _configuration(environment: Environment) -> Iterator[DoctorCheck]:
@@ -244,15 +244,13 @@ def _configuration(environment: Environment) -> Iterator[DoctorCheck]:
     for problem in config.problems:
         yield DoctorCheck("settings", "problem", problem.message, problem.hint or "")
     for warning in config.warnings:
-        yield DoctorCheck("settings", "warning", warning, "`ctx config list` shows what counts.")
+        yield DoctorCheck("settings", "warning", warning, "See `ctx config list`.")
     if not config.problems and not config.warnings:
         set_ones = len(config.mentions)
-        yield ok("settings", f"{set_ones:,} set" if set_ones else "nothing set, so all defaults")
+        yield ok("settings", f"{set_ones:,} set" if set_ones else "all defaults")
     if environment.variables.get("CTX_OFF", "") not in ("", "0"):
-        seen = "CTX_OFF is set here: hooks keep nothing and say nothing."
-        yield DoctorCheck(
-            "switched off", "warning", seen, "`unset CTX_OFF` switches them on again."
-        )
+        seen = "CTX_OFF is set: hooks do nothing."
+        yield DoctorCheck("switched off", "warning", seen, "To turn them on: `unset CTX_OFF`")
 
 
 def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
@@ -260,7 +258,7 @@ def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
     home = environment.user_store.home
     if trust_list.is_broken(home):
         seen = f"{shown(trust_list.path_of(home))} cannot be read, so no project is trusted."
-        advice = "`ctx trust` puts it aside, and begins a new one."
+        advice = "`ctx trust` moves it aside, and starts a new one."
         yield DoctorCheck("project store", "warning", seen, advice)
     project = layout.find_project(environment.folder, home)
     if project is None:
@@ -271,7 +269,7 @@ def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
         return
     why = f" any more: {' and '.join(verdict.differs)}" if verdict.differs else ""
     seen = f"{shown(project.store)} is not trusted{why}. Agents are told only that it exists."
-    advice = "`ctx trust` says what it holds, and trusts it."
+    advice = "To review and trust it: `ctx trust`"
     yield DoctorCheck("project store", "warning", seen, advice)
 
 
@@ -282,20 +280,18 @@ def _capture(environment: Environment) -> Iterator[DoctorCheck]:
     made = [spool.made_ms(spool.id_of(name)) for name in waiting]
     last = max([*made, _last_event(environment.graph)])
     seen = f"the last event came {_ago(now - last)}" if last else "no event has come yet"
-    seen += f", {len(waiting):,} waiting to be taken in" if waiting else ""
+    seen += f", {len(waiting):,} waiting" if waiting else ""
     if waiting and now - min(made) > _LONG_MS:
         told = f"{seen}, the oldest for {clock.age((now - min(made)) / 1000)}."
-        yield DoctorCheck(
-            "capture", "warning", told, "`ctx hook apply` takes them in, or says why not."
-        )
+        yield DoctorCheck("capture", "warning", told, "To process them: `ctx hook apply`")
     else:
         yield ok("capture", seen)
     for each in capture_stops(environment):
-        yield DoctorCheck("capture", "warning", f"Nothing is taken in: {each.why}.", each.advice)
+        yield DoctorCheck("capture", "warning", f"Nothing is recorded: {each.why}.", each.advice)
     if failed := spool.failed(home):
         folder = shown(spool.path_of(home, spool.FAILED))
-        seen = f"Given up, because they could not be taken in: {len(failed):,}."
-        advice = f"They lie in {folder}: look at them, then remove them."
+        seen = f"Unreadable events set aside: {len(failed):,}."
+        advice = f"They are in {folder}: inspect them, then delete them."
         yield DoctorCheck("capture", "warning", seen, advice)
     yield from _skipped(environment.graph)
 
@@ -307,10 +303,10 @@ def _skipped(path: str) -> Iterator[DoctorCheck]:
     for reason, count, at, session, event, tool in found:
         what = f"{event} of {tool}" if tool else event
         many = "1 event was" if count == 1 else f"{count:,} events were"
-        seen = f"{many} given up, the last at {at} ({what}, session {session}): {reason}"
+        seen = f"{many} skipped, the last at {at} ({what}, session {session}): {reason}"
         if at >= since:
             yield DoctorCheck(
-                "capture", "warning", seen, "The rest was taken in. This is worth a report."
+                "capture", "warning", seen, "The rest was recorded. Please report this."
             )
         else:
             yield ok("capture", seen)
@@ -342,10 +338,10 @@ def _hook_errors(environment: Environment) -> Iterator[DoctorCheck]:
     if lines:
         seen = f"{len(lines):,} in the last day; the last one: {lines[-1]}"
         yield DoctorCheck(
-            "trouble of hooks", "warning", seen, f"`tail {shlex.quote(shown(path))}` shows more."
+            "hook errors", "warning", seen, f"`tail {shlex.quote(shown(path))}` shows more."
         )
     else:
-        yield ok("trouble of hooks", "none in the last day")
+        yield ok("hook errors", "none in the last day")
 
 
 def _tail(path: str) -> list[str]:

@@ -187,7 +187,7 @@ def end(
     """Archive a task's working nodes; its decisions and open questions stay, as reference."""
     current = pending.current_task(memory.user, memory.task_key)
     if name is None and current is None:
-        raise UsageError("No task is the current one.", hint="Name it: `ctx task end NAME`.")
+        raise UsageError("No current task.", hint="Name it: `ctx task end NAME`")
     asked = redact(name).text if name else current or ""
     node = _find(memory, asked)
     word = _word_of(node) if node else task_word(asked)

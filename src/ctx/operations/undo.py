@@ -156,7 +156,7 @@ def _named(memory: Memory, text: str) -> str:
         raise refusal
     if inverse_changes.is_undone(graph, change_id):
         raise UsageError(
-            f"The change {change_id} is undone already.",
+            f"The change {change_id} is already undone.",
             hint="`ctx undo --list` shows what took it back, which can be undone too.",
         )
     return change_id

@@ -67,8 +67,8 @@ def why(memory: Memory, named: str | None) -> ReceiptDetails:
     found = last(memory, 1).receipts
     if not found:
         raise ReceiptNotFound(
-            "No agent was given anything yet.",
-            hint="`ctx install` registers the hooks that do it; `ctx doctor` checks them.",
+            "No receipts yet.",
+            hint="`ctx install` registers the hooks; `ctx doctor` checks them.",
         )
     return _explained(memory, found[0])
 

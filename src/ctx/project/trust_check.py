@@ -46,9 +46,7 @@ class Verdict(NamedTuple):
     @property
     def sentence(self) -> str:
         """Why nothing of the store is shown, and what to do about it."""
-        return (
-            f"{self.reason}. Nothing of it is shown; `ctx trust` says what it holds, and trusts it."
-        )
+        return f"{self.reason}. Nothing of it is shown. To review and trust it: `ctx trust`"
 
 
 TRUSTED = Verdict(True)
