@@ -57,7 +57,7 @@ def test_a_secret_in_a_message_is_left_out(project: Path, ctx: Ctx) -> None:
     assert token not in ran.out
     assert "[redacted:" in ran.json["message"]
     assert [(item["where"], item["line"]) for item in ran.json["secrets"]] == [("message", 1)]
-    assert "message, line 1: a secret was left out" in ran.err
+    assert "message, line 1: secret removed" in ran.err
     for path in (project / ".ctx").rglob("*"):
         if path.is_file():
             assert token.encode() not in path.read_bytes()
@@ -68,9 +68,9 @@ def test_a_secret_in_a_narrative_file_stays_out_of_the_snapshot(project: Path, c
     note = project / ".ctx" / "narrative" / "note.md"
     note.write_text(f"# Note\n\nThe token is {token}.\n")
     ran = ctx("commit", "-m", "Note")
-    assert "narrative/note.md, line 3: a secret was left out" in ran.err
-    assert ".ctx/narrative/note.md holds a secret: take it out before" in ran.err
-    assert "git does not know" not in ran.err
+    assert "narrative/note.md, line 3: secret removed" in ran.err
+    assert ".ctx/narrative/note.md contains a secret: remove it before" in ran.err
+    assert "to add to git" not in ran.err
     assert token in note.read_text()
     assert ctx("commit", "-m", "Again", "--format", "json").json["commit"] is None
     (entry,) = ctx("debug", "index", "narrative:note.md", "--format", "json").json["entries"]
@@ -287,7 +287,7 @@ def test_narrative_that_is_not_kept_is_said(project: Path, ctx: Ctx) -> None:
     ran = ctx("commit", "-m", "x", "--format", "json")
     assert ran.json["documents"] == ["kept.md"]
     assert {item["path"] for item in ran.json["skipped"]} == {"pipe.md", "line\nbreak.md"}
-    assert '{"warning": "narrative/pipe.md is not kept: it is not a plain file."}' in ran.err
+    assert '{"warning": "narrative/pipe.md not committed: it is not a plain file."}' in ran.err
 
 
 def test_secrets_in_names_stay_out(repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,7 +332,7 @@ def test_init_says_that_it_is_inside_another_project(project: Path, ctx: Ctx) ->
     (project / "inner").mkdir()
     ran = ctx("init", "inner")
     assert ran.code == 0
-    assert f"inside another one, {project}" in ran.err
+    assert f"inside another one: {project}" in ran.err
 
 
 @pytest.mark.parametrize("words", [["init"], ["init", "--force"], ["init", "--force", "--yes"]])

@@ -207,7 +207,7 @@ def test_adding_a_file_again_mends_its_object(project: Path, ctx: Ctx) -> None:
         path.unlink()
     assert ctx("debug", "verify").code == 1
     ran = ctx("add", "file", "a.txt")
-    assert "written again" in ran.out
+    assert "is repaired" in ran.out
     assert ctx("debug", "verify").code == 0
     assert "1 file unchanged." in ctx("add", "file", "a.txt").out
 
@@ -225,7 +225,7 @@ def test_a_damaged_object_is_read_from_staging_if_it_is_still_there(
     (project / ".ctx" / "objects" / blob[:2] / blob).unlink()
     assert "E001" in ctx("debug", "verify").out
     assert ctx("gc", "--keep-days", "0", "--aggressive").code == 1
-    assert "written again" in ctx("add", "file", "a.txt").out
+    assert "is repaired" in ctx("add", "file", "a.txt").out
     assert ctx("debug", "verify").code == 0
     assert ctx("gc", "--keep-days", "0", "--aggressive").code == 0
     assert ctx("debug", "verify").code == 0

@@ -245,7 +245,7 @@ def test_a_commit_never_changes_the_index(project: Path, ctx: Ctx) -> None:
     made = ctx("add", "file", "new.txt", "-m", "New")
     assert made.code == 0
     assert git("ls-files", "--stage") == before
-    assert "git does not know" in ctx("commit", "--amend", "-m", "Newer").err
+    assert "to add to git" in ctx("commit", "--amend", "-m", "Newer").err
 
 
 def test_two_branches_that_both_make_a_store(repo: Path, ctx: Ctx) -> None:
@@ -358,7 +358,7 @@ def test_private_works_in_any_folder(repo: Path, ctx: Ctx, name: str) -> None:
 def test_private_over_a_tracked_store_says_so(project: Path, ctx: Ctx) -> None:
     ran = ctx("init", "--force", "--yes", "--template", "private")
     assert ran.code == 0
-    assert "git tracks .ctx already" in ran.err
+    assert "git already tracks .ctx" in ran.err
 
 
 def test_files_of_a_submodule_are_not_ours(project: Path, ctx: Ctx, tmp_path: Path) -> None:

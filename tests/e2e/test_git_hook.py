@@ -99,7 +99,7 @@ def test_a_secret_in_a_narrative_file_stays_out_of_git(project: Path, ctx: Ctx) 
     for number in range(2):
         (project / "a.txt").write_text(f"{number}\n")
         told = said("commit", "-qam", "Code")
-        assert "holds a secret" in told
+        assert "contains a secret" in told
         assert "without memory" in told
         assert ".ctx/" not in git("show", "--name-only", "--format=")
     (project / ".ctx/narrative/n.md").write_text("# N\n")
@@ -381,7 +381,7 @@ def test_in_and_out_again(repo: Path, ctx: Ctx, surroundings: Path) -> None:
     assert planned.code == 0
     assert f"+++ {hook}\n" in planned.out
     assert "+# >>> ctx . >>>\n" in planned.out
-    assert planned.out.endswith(f"what would be:\n  Git hook  {hook}  written\n")
+    assert planned.out.endswith(f"Planned changes:\n  Git hook  {hook}  written\n")
     assert not hook.exists()
 
     ran = ctx("install", "--git")
@@ -400,7 +400,7 @@ def test_in_and_out_again(repo: Path, ctx: Ctx, surroundings: Path) -> None:
     assert os.listdir(surroundings / ".ctx") == ["trusted.json"]
 
     planned = ctx("uninstall", "--git", "--dry-run")
-    assert planned.out.endswith(f"what would be:\n  Git hook  {hook}  removed\n")
+    assert planned.out.endswith(f"Planned changes:\n  Git hook  {hook}  removed\n")
     assert hook.read_bytes() == written
     assert ctx("uninstall", "--git").out == f"  Git hook  {hook}  removed\n"
     assert not hook.exists()

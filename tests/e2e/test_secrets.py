@@ -71,7 +71,7 @@ def test_a_word_is_nowhere_after_it_was_scrubbed(at: Planted) -> None:
     assert "git log --all" in ran.out
     assert str(at.talk.path) in ran.out
     _is_whole(at)
-    assert "It is nowhere" in at.ctx("scrub", WORD, "--yes").out
+    assert "Not found in anything ctx stores" in at.ctx("scrub", WORD, "--yes").out
     # What was waiting is taken in, and what was staged is committed, without it.
     settle(at)
     assert holding(at, WORD) == []
