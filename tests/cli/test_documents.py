@@ -114,7 +114,7 @@ def test_what_other_branches_have_too_is_left_to_people(ctx: Ctx, task: Path) ->
     ran = ctx("update", "task_0001", "--content", "Said by a command")
     assert ran.err == (
         f".ctx/narrative/tasks/{task.name} is in git and keeps its text; what you said holds until"
-        f" somebody changes them. `ctx edit {short}` changes the file.\n"
+        f" somebody edits it. `ctx edit {short}` edits the file.\n"
     )
     assert (node(ctx)["content"], task.read_text()) == ("Said by a command", before)
     # What a person writes afterwards is the last word, and can be answered again.

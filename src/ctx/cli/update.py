@@ -51,8 +51,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     warn_of_redaction(updated.redacted, output)
     if updated.document:
         output.note(
-            f"{updated.document} is in git and keeps its words; what you said holds until somebody"
-            f" changes them. `ctx edit {updated.short_id}` changes the file."
+            f"{updated.document} is in git and keeps its text; what you said holds until somebody"
+            f" edits it. `ctx edit {updated.short_id}` edits the file."
         )
 
 

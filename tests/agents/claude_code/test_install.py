@@ -114,7 +114,8 @@ def test_bytecode_is_made_whatever_the_environment_says(
 ) -> None:
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "elsewhere"))
     install.compile_bytecode()
-    compiled = os.path.join(os.path.dirname(registration.ENTRY), "__pycache__", "hook.*.pyc")
+    agents = os.path.dirname(os.path.dirname(registration.ENTRY))
+    compiled = os.path.join(agents, "runtime", "__pycache__", "hook.*.pyc")
     assert glob.glob(compiled)
     assert not (tmp_path / "elsewhere").exists()
 
