@@ -261,7 +261,7 @@ def test_a_session_that_began_with_nothing_goes_on(
     with client.memory() as memory:
         session(memory.user, "mine", 0, completed="What I did")
     assert conversation.start("resume") == {}
-    assert ctx("context", "--source=resume", "--session=mine").out.startswith("Nothing has changed")
+    assert ctx("context", "--source=resume", "--session=mine").out.startswith("Nothing new since")
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
     resumed = context_of(conversation.start("resume")).partition("\n\n")[2]
     assert resumed.startswith(f"{layers.CHANGED}\n\n## Pinned")
