@@ -135,7 +135,7 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_doubled(
         (pipeline, "take"),
         (session_writer, "synthesise"),
         (learnings, "learn"),
-        (session_state, "saw"),
+        (session_state, "set_transcript_position"),
     ):
         for turn in range(2):
             _interrupt(monkeypatch, other, claude, point, turn)
