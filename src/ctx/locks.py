@@ -93,7 +93,7 @@ def wait_for(fd: int, seconds: float) -> bool:
 
 
 def _pause() -> None:
-    """Sleep with jitter. `random` is imported here because waiting is rare."""
+    """Sleep with jitter, so that waiting processes do not retry at the same moment."""
     clock.sleep(random.uniform(0.002, 0.02))
 
 

@@ -1,6 +1,6 @@
-"""The hosts that ctx knows, one line for each. Entry points pass them with the surroundings."""
+"""The hosts that ctx knows, one line for each. Entry points pass them with the environment."""
 
-from ctx.hosts.host_registry import Hosts
+from ctx.hosts.host_registry import FIRST, Hosts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,4 +13,4 @@ def _claude_code() -> "Host":
     return ClaudeCode()
 
 
-HOSTS = Hosts({"claude-code": _claude_code})
+HOSTS = Hosts({FIRST: _claude_code})

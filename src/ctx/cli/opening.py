@@ -1,6 +1,5 @@
 """From the settings of a command line to what the command works on."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -218,6 +217,8 @@ def _took_over(settings: Settings, output: Output) -> bool:
     path = settings.database
     if not go_ctx.is_go_store(path):
         return False
+    import shlex
+
     if path != settings.user_store.database:
         ours = f"{path.removesuffix('.db')}.ctx.db"
         command = shlex.join(["ctx", "--db", ours, "import", "--from", "ctx", path])

@@ -7,7 +7,7 @@ outside of an adapter reads a payload: capture, synthesis and the worker see eve
     payload, transcript ──► adapter ──► Event ──► capture
                                          │ payload: what is stored, and read by the same adapter
 
-An entry point passes the hosts that it knows along with the surroundings (`workspace`), so that
+An entry point passes the hosts that it knows along with the environment (`workspace`), so that
 this module knows none of them.
 
     events         an event, and what it consists of

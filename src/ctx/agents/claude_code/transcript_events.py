@@ -154,6 +154,7 @@ class _Reading:
             if is_cut:
                 break
         calls = (call.offset for call in self._calls.values())
+        # A prompt that is queued for longer is not waited for: the client may never say more of it.
         queued = (each.offset for each in self._queue if behind - each.offset < _CHUNK)
         waiting = min((*calls, *queued), default=behind)
         # A call whose result is further away than is read at once is not waited for.
