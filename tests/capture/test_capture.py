@@ -261,7 +261,11 @@ def test_tests_that_fail_although_the_command_does_not() -> None:
         ),
         (
             ran('git commit -m "ctx; ctx now"'),
-            {"text": 'git commit -m "ctx; ctx now"', "exit_code": 0},
+            {
+                "text": 'git commit -m "ctx; ctx now"',
+                "exit_code": 0,
+                "message": "ctx; ctx now",
+            },
         ),
         (ran(""), "it says nothing"),
         (
@@ -668,3 +672,43 @@ def _is_fine(told: dict[str, Any]) -> None:
     event = kept(Heading(ID, "s", name, AT, ROOT, tool, None), told)
     found = capture.step_of(event, EVERYTHING, ROOT)
     assert isinstance(found, DroppedEvent) or steps.body(found)
+
+
+def test_a_recap_is_kept_without_the_words_around_it() -> None:
+    text = (
+        "This session is being continued from a previous conversation.\nSummary:\n1. The user"
+        " wants tabs.\n\nIf you need specific details from before compaction, read the transcript."
+    )
+    assert made(event("ConversationRecap", text=text)) == {
+        "kind": "recap",
+        "text": "1. The user wants tabs.",
+    }
+    assert made(event("ConversationRecap", text="<private>x</private>")) == "it says nothing"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ('git commit -m "Round half up"', "Round half up"),
+        ("cd a && git -C b commit -qam 'One' -m 'Because two'", "One\n\nBecause two"),
+        (
+            (
+                "git commit -m \"$(cat <<'EOF'\nfix: lock once\n\nIt was taken twice.\n\n"
+                'Co-Authored-By: A <a@b>\nEOF\n)"'
+            ),
+            "fix: lock once\n\nIt was taken twice.",
+        ),
+        ("git commit --amend --no-edit", ""),
+        ("echo commit -m 'x'", ""),
+    ],
+)
+def test_the_message_of_a_commit(command: str, message: str) -> None:
+    body = made(ran(command))
+    assert isinstance(body, dict)
+    assert body.get("message", "") == message
+
+
+def test_a_commit_message_has_no_secrets() -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    body = made(ran(f'git commit -m "Use {secret}"'))
+    assert secret not in json.dumps(body)

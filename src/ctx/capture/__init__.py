@@ -7,6 +7,7 @@
     event_store,
     event_bodies            an event in the store, until it becomes a step
     capture, steps          the step that an event becomes, or why it is dropped
+    commit_messages,
     command_steps,
     shell_line              how a command ended
     written_lines,

@@ -20,8 +20,9 @@ from ctx.capture import (
     written_lines,
 )
 from ctx.capture.capture_rules import CaptureRules
+from ctx.capture.commit_messages import commit_message
 from ctx.capture.private_text import without_private
-from ctx.capture.steps import SAID, Kind, Step
+from ctx.capture.steps import RECAP, SAID, Kind, Step
 from ctx.hosts.events import Event
 from ctx.hosts.tool_calls import (
     Call,
@@ -52,6 +53,7 @@ FAILED = "failed"
 _LONGEST_PROMPT = 4_000
 _LONGEST_SAID = 8_000
 _LONGEST_PLAN = 4_000
+_LONGEST_RECAP = 16_000
 _LONGEST_ASKED = 300
 
 
@@ -148,6 +150,15 @@ def _agent_message(taking: _EventReader) -> Step | DroppedEvent:
     return taking.step("say", _cut(text, _LONGEST_SAID))
 
 
+def _recap(taking: _EventReader) -> Step | DroppedEvent:
+    text = _own_words(taking.event.text or "")
+    return (
+        taking.step("recap", _cut(text, _LONGEST_RECAP))
+        if text
+        else DroppedEvent("it says nothing")
+    )
+
+
 def _marking(text: str) -> Callable[[_EventReader], Step]:
     return lambda taking: taking.step("mark", text)
 
@@ -160,6 +171,7 @@ _EVENTS: Mapping[str, Callable[[_EventReader], Step | DroppedEvent]] = {
     "UserPromptSubmit": _prompt,
     "Stop": _agent_message,
     SAID: _agent_message,
+    RECAP: _recap,
     "SubagentStop": _agent_message,
     "SessionStart": _start,
     "PreCompact": _marking(COMPACTED),
@@ -225,7 +237,12 @@ def _command(taking: _EventReader, call: CommandCall) -> Step | DroppedEvent:
         output="" if is_secret else _own_words(taking.without_excluded(found.output)),
         findings=() if is_secret else tuple(each for each in found.findings if taking.keeps(each)),
         passed=found.passed,
+        message=_commit_message(command) if found.ok and not is_secret else "",
     )
+
+
+def _commit_message(command: str) -> str:
+    return _own_words(commit_message(without_private(command)))
 
 
 def _read(taking: _EventReader, call: FileRead) -> Step | DroppedEvent:

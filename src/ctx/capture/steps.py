@@ -11,9 +11,12 @@ from typing import Any, Literal, NamedTuple
 
 from ctx.redaction import redact
 
-Kind = Literal["prompt", "say", "read", "write", "command", "search", "plan", "agent", "mark"]
-"""A prompt, a message of the agent, a read, a write, a command, a search, a plan, a subagent; or a
-mark: the session began, continued, was compacted, or ended (see `text`)."""
+Kind = Literal[
+    "prompt", "say", "recap", "read", "write", "command", "search", "plan", "agent", "mark"
+]
+"""A prompt, a message of the agent, a recap of the conversation, a read, a write, a command, a
+search, a plan, a subagent; or a mark: the session began, continued, was compacted, or ended (see
+`text`)."""
 
 STEP = "step"
 NEW = "new"
@@ -23,6 +26,9 @@ SKIPPED = "skipped"
 
 SAID = "AssistantMessage"
 """A message of the agent. Only the transcript reports it, no hook does."""
+
+RECAP = "ConversationRecap"
+"""A summary of the conversation that the host's model wrote. Only the transcript has it."""
 
 
 class SymbolChange(NamedTuple):
@@ -75,6 +81,8 @@ class Step(NamedTuple):
     """How many lines a write added and removed."""
     excerpt: str = ""
     """The first changed lines of a write, with `+` and `-`."""
+    message: str = ""
+    """The message of a commit."""
 
 
 class SuccessfulStep(NamedTuple):
@@ -96,7 +104,7 @@ def redacted(step: Step) -> Step:
     Its event is already redacted. But if something is removed from the middle of a text, such as an
     escape sequence or injected text, its two sides may form a secret.
     """
-    texts = [step.agent, step.text, step.path, step.output, step.excerpt]
+    texts = [step.agent, step.text, step.path, step.output, step.excerpt, step.message]
     texts += [text for each in step.findings for text in each if isinstance(text, str)]
     texts += [text for each in step.changes for text in each if isinstance(text, str)]
     joined = _BREAK.join(texts)
@@ -112,6 +120,7 @@ def redacted(step: Step) -> Step:
         path=clean(step.path),
         output=clean(step.output),
         excerpt=clean(step.excerpt),
+        message=clean(step.message),
         findings=tuple(StepFinding(*map(clean, each)) for each in step.findings),
         changes=tuple(SymbolChange(*map(clean, each)) for each in step.changes),
     )

@@ -268,6 +268,8 @@ def in_words(step: Step) -> list[str]:
             return [f"{head}asked: {_cut(step.text)}"]
         case "say":
             return [f"{head}said: {_cut(step.text)}"]
+        case "recap":
+            return [f"{head}summed up: {_cut(step.text)}"]
         case "read":
             return [f"{head}read {step.path}"]
         case "write":

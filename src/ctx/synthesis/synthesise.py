@@ -43,7 +43,7 @@ def synthesise(session: Session, steps: Sequence[Step], *, is_over: bool) -> Syn
 def is_at_rest(steps: Sequence[Step]) -> bool:
     """Whether the agent is idle: its last step is a message."""
     for step in reversed(steps):
-        if step.kind != "mark" and not step.agent:
+        if step.kind not in ("mark", "recap") and not step.agent:
             return step.kind == "say"
     return False
 

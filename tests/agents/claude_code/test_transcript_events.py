@@ -71,7 +71,7 @@ def test_a_piece_of_work(transcript: Transcript) -> None:
 
 def test_what_nobody_typed_is_no_prompt(transcript: Transcript) -> None:
     transcript.prompt("A caveat.", isMeta=True)
-    transcript.prompt("This session is being continued from …", isCompactSummary=True)
+    transcript.prompt("This session is being continued from …")
     transcript.prompt("<local-command-stdout>Compacted</local-command-stdout>")
     transcript.prompt("<bash-stdout>ls</bash-stdout>")
     transcript.prompt("<task-notification><status>completed</status></task-notification>")
@@ -160,6 +160,18 @@ def test_a_queued_prompt_is_waited_for(transcript: Transcript) -> None:
     second = read(str(transcript.path), first.next_offset)
     assert told(second) == [("UserPromptSubmit", "", "Use tabs")]
     assert second.next_offset == transcript.path.stat().st_size
+
+
+def test_a_summary_by_the_client_is_a_recap(transcript: Transcript) -> None:
+    transcript.prompt(
+        "This session is being continued…\nSummary:\n1. Intent", isCompactSummary=True
+    )
+    transcript.entry("system", subtype="away_summary", content="Two tests are left")
+    transcript.entry("system", subtype="turn_duration", content="12 s")
+    assert told(read(str(transcript.path), 0)) == [
+        ("ConversationRecap", "", "This session is being continued…\nSummary:\n1. Intent"),
+        ("ConversationRecap", "", "Two tests are left"),
+    ]
 
 
 def test_older_shapes(transcript: Transcript) -> None:

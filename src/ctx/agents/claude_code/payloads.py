@@ -11,7 +11,7 @@ from typing import Any
 from ctx import ids
 from ctx.agents.claude_code import file_edits, tool_inputs
 from ctx.capture import injected_text, private_text, secret_files
-from ctx.capture.steps import SAID
+from ctx.capture.steps import RECAP, SAID
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
 from ctx.hosts.tool_calls import FileContents
@@ -122,7 +122,15 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
         # Without a type it is the client itself, which summarises a conversation.
         is_client = name == "SubagentStop" and payload.get("agent_type") == ""
         return text if isinstance(text, str) else None, "host" if is_client else "agent"
+    if name == RECAP:
+        return _recap(_text(payload, "text")), "agent"
     return None, ""
+
+
+def _recap(text: str) -> str:
+    """The summary itself, without what the client tells the model about how to go on."""
+    _, is_marked, summary = text.partition("\nSummary:")
+    return (summary if is_marked else text).partition("\nIf you need specific details from")[0]
 
 
 def _is_client_command(prompt: str) -> bool:

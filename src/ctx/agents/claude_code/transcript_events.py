@@ -27,14 +27,14 @@ from ctx import clock
 from ctx.agents.claude_code import payloads, transcript_files
 from ctx.agents.claude_code.transcript_turns import LONGEST_LINE, is_error
 from ctx.capture import session_state
-from ctx.capture.steps import SAID
+from ctx.capture.steps import RECAP, SAID
 from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
 _CHUNK = 1024 * 1024
 # Most bytes are something else: attachments, and copies of what was sent.
-_MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|queue-operation)"')
+_MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|queue-operation|system)"')
 _LATEST_MS = 9_999_999_999_999
 
 _INTERRUPTED = "[Request interrupted by user"
@@ -166,10 +166,15 @@ class _Reading:
         except (ValueError, RecursionError):
             self._note("A line of the transcript is damaged.")
             return
-        if isinstance(said, dict) and said.get("type") == "queue-operation":
+        if not isinstance(said, dict):
+            return
+        if said.get("type") == "queue-operation":
             self._queued(offset, said, line)
             return
-        if not isinstance(said, dict) or not isinstance(message := said.get("message"), dict):
+        if said.get("subtype") == "away_summary":
+            self._recap(said, line)
+            return
+        if not isinstance(message := said.get("message"), dict):
             return
         content = message.get("content")
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
@@ -210,6 +215,12 @@ class _Reading:
                 self._give(
                     queued.entry, session_state.PROMPT, queued.entry.name, {"prompt": queued.prompt}
                 )
+
+    def _recap(self, said: dict[str, Any], line: bytes) -> None:
+        """What the client wrote for a user who comes back to a session."""
+        entry, text = self._entry(said, line), _text(said, "content").strip()
+        if entry is not None and not entry.agent and text:
+            self._give(entry, RECAP, entry.name, {"text": text})
 
     def _entry(self, said: dict[str, Any], line: bytes) -> _Entry | None:
         session = _text(said, "sessionId") or transcript_files.session_of(self._path)
@@ -289,7 +300,10 @@ class _Reading:
                 self._calls.clear()
                 self._give(entry, session_state.INTERRUPT, entry.name, {})
             return
-        marks = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "toolUseResult")
+        if said.get("isCompactSummary") is True and text and not entry.agent:
+            self._give(entry, RECAP, entry.name, {"text": text})
+            return
+        marks = ("isMeta", "isVisibleInTranscriptOnly", "toolUseResult")
         # What a subagent is asked for stands in the call that began it.
         if entry.agent or any(said.get(mark) for mark in marks):
             return

@@ -43,6 +43,8 @@ def _deed(step: Step) -> str:
             return "the person said:"
         case "say":
             return "the agent said:"
+        case "recap":
+            return "the agent summed up:"
         case "read":
             return f"read {path}"
         case "write":
@@ -68,7 +70,7 @@ def _ended(step: Step) -> str:
 
 def _details(step: Step) -> Iterator[str]:
     match step.kind:
-        case "prompt" | "say" | "plan":
+        case "prompt" | "say" | "recap" | "plan":
             told = without_injected(without_private(step.text[:_LONGEST_TEXT]))
             yield from _lines(told, _LONGEST_SAID)
         case "write":
