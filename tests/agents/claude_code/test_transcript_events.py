@@ -71,7 +71,7 @@ def test_a_piece_of_work(transcript: Transcript) -> None:
 
 def test_what_nobody_typed_is_no_prompt(transcript: Transcript) -> None:
     transcript.prompt("A caveat.", isMeta=True)
-    transcript.prompt("This session is being continued from …")
+    transcript.prompt("This session is being continued from a previous conversation …")
     transcript.prompt("<local-command-stdout>Compacted</local-command-stdout>")
     transcript.prompt("<bash-stdout>ls</bash-stdout>")
     transcript.prompt("<task-notification><status>completed</status></task-notification>")
