@@ -16,6 +16,8 @@ OWNERS = {
     "sessions": "capture",
     "symbol_changes": "capture",
     "model_answers": "synthesis",
+    "excerpts": "synthesis",
+    "excerpts_fts": "synthesis",
     "contexts": "context",
     "commands": "memory",
     "pending": "memory",
@@ -40,7 +42,7 @@ ELSEWHERE = {
     "exchange/importer.py": {"records", "nodes", "edges"},
     "exchange/integrity.py": {"records"},
     "exchange/recovery.py": {"pending", "records", "nodes", "tags", "views"},
-    "exchange/scrub_store.py": {"contexts", "records", "nodes", "tags", "views"},
+    "exchange/scrub_store.py": {"contexts", "excerpts", "records", "nodes", "tags", "views"},
     # A hook loads no more than it must.
     "agents/runtime/hook_store.py": {"commands", "pending"},
     "context/contexts.py": {"sessions", "symbol_changes", "records"},

@@ -85,6 +85,8 @@ def lived() -> Iterator[Path]:
                 ),
                 ("symbol_changes", "s", "a.py", "f", "function", "new", "def f()", 3, "shop", at),
                 ("event_log", 1, at, "s", "hook.context_inject", "{}", 12, 340),
+                ("excerpts", 1, "s", "shop", "e1", 0, at, "prompt", "user", 900, "Do it", "do it"),
+                ("excerpts", 2, "s", None, "e2", 1, at, "final", "agent", 900, "Done", "done"),
                 ("model_answers", "s", "steps", "e1", '["e1","e2"]', at, "qwen", "{}", ""),
                 ("model_answers", "s", "summary", "", '["e2"]', at, "qwen", "{}", "It is silent."),
             ):
@@ -109,7 +111,7 @@ def everything(path: Path) -> tuple[object, ...]:
     with closing(user_store.open_for_reading(str(path))) as connection:
         told = (
             *("pending", "commands", "receipts", "events"),
-            *("sessions", "symbol_changes", "event_log", "model_answers"),
+            *("sessions", "symbol_changes", "event_log", "model_answers", "excerpts"),
         )
         rows = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in told]
         return tables(connection), all_records(connection), rows
@@ -125,7 +127,7 @@ def test_every_table_is_known() -> None:
         for migration in migrations.MIGRATIONS:
             migration(connection)
         rows = connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'nodes_fts%'"
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(name, '_fts') = 0"
         ).fetchall()
         shapes = {
             name: len(connection.execute(f"PRAGMA table_info({name})").fetchall())
@@ -141,6 +143,7 @@ def test_every_table_is_known() -> None:
         "symbol_changes": 9,
         "event_log": 7,
         "model_answers": 8,
+        "excerpts": 11,
     }
 
 

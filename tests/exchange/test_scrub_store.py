@@ -31,6 +31,7 @@ NAMES = {
     "sessions": "id head goes_on_from status started_at last_at ended_at synthesised summary",
     "symbol_changes": "session kind change at",
     "event_log": "at session",
+    "excerpts": "session step at kind source terms",
     "commands": "id session at",
     "model_answers": "session kind first steps at",
     "contexts": "settings made_at",
@@ -49,7 +50,7 @@ def columns() -> Iterator[tuple[str, str]]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for migration in migrations.MIGRATIONS:
             migration(connection)
-        query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'nodes_fts%'"
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(name, '_fts') = 0"
         for (table,) in connection.execute(query).fetchall():
             for _, name, kind, *_ in connection.execute(f"PRAGMA table_info({table})"):
                 if kind == "TEXT" and name not in NAMES.get(table, "").split():

@@ -46,7 +46,15 @@ _MOST_FILES = 40
 _LONGEST_COMPARED = 4_000
 _SHORTEST_WORD = 4
 _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
-_KINDS = {"decision": 3, "bugfix": 3, "feature": 2, "discovery": 2, "refactor": 1}
+_KINDS = {
+    "correction": 4,
+    "decision": 3,
+    "bugfix": 3,
+    "feature": 2,
+    "discovery": 2,
+    "statement": 2,
+    "refactor": 1,
+}
 _SAME_FILE, _MOST_SAME_FILES, _MOST_SAME_WORDS = 2, 3, 6
 
 _HOLDS = (

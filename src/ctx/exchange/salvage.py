@@ -21,8 +21,10 @@ _WIDTHS = {
     "symbol_changes": 9,
     "event_log": 7,
     "model_answers": 8,
+    "excerpts": 11,
 }
 """The number of columns of these tables."""
+_NUMBERED = ("event_log", "excerpts")
 _REST_OF_A_SESSION = 4
 
 
@@ -75,6 +77,7 @@ class SalvagedRows:
             "symbol_changes": {},
             "event_log": {},
             "model_answers": {},
+            "excerpts": {},
         }
         self.unreadable_pages = 0
         # Keys from the indexes, whether or not the rows are readable.
@@ -121,6 +124,20 @@ class SalvagedRows:
         match values:
             case (str(id_), int(), str(), str(), str(), str(), str(), *_) if is_ulid(id_):
                 self._take_record(values)
+            case (
+                None,
+                str(),
+                None | str(),
+                str(),
+                int(),
+                str(),
+                str(),
+                str(),
+                int(),
+                str(),
+                str(),
+            ):
+                self._take_other("excerpts", values)
             case (None, str(id_), str(), str(), *_) if is_ulid(id_):
                 self._take_node(values[1:])
             case (str(id_), str(start), str(end), str(edge_type), str(at), str(metadata)):
@@ -166,10 +183,10 @@ class SalvagedRows:
                 self.pending[key] = value, at
 
     def _take_other(self, table: str, values: tuple[Value, ...]) -> None:
-        if table == "event_log":
-            # Its key is the row number, which is not among the values.
+        if table in _NUMBERED:
+            # The key is the row number, which is not among the values.
             values = (None, *values[1:])
-        key = values[: _KEYS.get(table, 1)] if table != "event_log" else values[1:5]
+        key = values[1:5] if table in _NUMBERED else values[: _KEYS.get(table, 1)]
         self.other_rows[table].setdefault("\0".join(map(str, key)), values)
 
     def fill_from(self, backup: Connection) -> int:

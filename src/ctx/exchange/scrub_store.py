@@ -52,6 +52,7 @@ _TOLD = {
     "symbol_changes": _Table(
         ("session", "path", "name", "kind"), ("path", "name", "signature", "project")
     ),
+    "excerpts": _Table(("id",), ("project", "text")),
     "event_log": _Table(("id",), ("type",), ("data",)),
     "commands": _Table(("id",), ("name", "problem")),
     "model_answers": _Table(("session", "kind", "first"), ("model", "problem"), ("body",)),
@@ -103,6 +104,8 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
                 connection.execute("UPDATE views SET compiled = NULL")
             if rows and table == "nodes":
                 _find_words_anew(connection)
+            if table == "excerpts":
+                _index_excerpts(connection, [where[0] for where, _ in rows])
         for node_id, tag in _tags(connection, needle):
             connection.execute(
                 "UPDATE OR REPLACE tags SET tag = ? WHERE node_id = ? AND tag = ?",
@@ -280,6 +283,14 @@ def _find_words_anew(connection: Connection) -> None:
             for node_id, content, summary in rows
         ],
     )
+
+
+def _index_excerpts(connection: Connection, numbers: Sequence[Any]) -> None:
+    for number in numbers:
+        row = connection.execute("SELECT text FROM excerpts WHERE id = ?", (number,)).fetchone()
+        connection.execute(
+            "UPDATE excerpts SET terms = ? WHERE id = ?", (terms.column(row[0]), number)
+        )
 
 
 def _tags(connection: Connection, needle: Needle) -> list[tuple[str, str]]:

@@ -48,6 +48,11 @@ def m005_model_answers(connection: Connection) -> None:
     execute_script(connection, _MODEL_ANSWERS)
 
 
+def m006_excerpts(connection: Connection) -> None:
+    """Excerpts of what was said in sessions."""
+    execute_script(connection, _EXCERPTS)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -282,4 +287,45 @@ CREATE TABLE model_answers (
 );
 """
 
-MIGRATIONS = (m001_graph, m002_sessions, m003_outside, m004_capture, m005_model_answers)
+_EXCERPTS = """
+CREATE TABLE excerpts (
+    id INTEGER PRIMARY KEY,
+    session TEXT NOT NULL,
+    project TEXT,
+    step TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL,
+    worth INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    terms TEXT NOT NULL
+);
+CREATE UNIQUE INDEX idx_excerpts_step ON excerpts(session, step, part);
+CREATE INDEX idx_excerpts_project ON excerpts(project, session, at);
+
+CREATE VIRTUAL TABLE excerpts_fts USING fts5(
+    terms,
+    content='excerpts',
+    content_rowid='id'
+);
+CREATE TRIGGER excerpts_ai AFTER INSERT ON excerpts BEGIN
+    INSERT INTO excerpts_fts(rowid, terms) VALUES (NEW.id, NEW.terms);
+END;
+CREATE TRIGGER excerpts_ad AFTER DELETE ON excerpts BEGIN
+    INSERT INTO excerpts_fts(excerpts_fts, rowid, terms) VALUES ('delete', OLD.id, OLD.terms);
+END;
+CREATE TRIGGER excerpts_au AFTER UPDATE OF terms ON excerpts BEGIN
+    INSERT INTO excerpts_fts(excerpts_fts, rowid, terms) VALUES ('delete', OLD.id, OLD.terms);
+    INSERT INTO excerpts_fts(rowid, terms) VALUES (NEW.id, NEW.terms);
+END;
+"""
+
+MIGRATIONS = (
+    m001_graph,
+    m002_sessions,
+    m003_outside,
+    m004_capture,
+    m005_model_answers,
+    m006_excerpts,
+)

@@ -190,6 +190,24 @@ CREATE TABLE model_answers (
     PRIMARY KEY (session, kind, first)
 );
 
+-- What was said in sessions, in passages of a few hundred characters. `source` is `user`, `agent` or
+-- `pasted`; `worth`, in thousandths, is how likely a later session needs it.
+CREATE TABLE excerpts (
+    id INTEGER PRIMARY KEY,
+    session TEXT NOT NULL,
+    project TEXT,
+    step TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL,
+    worth INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    terms TEXT NOT NULL
+);
+CREATE UNIQUE INDEX idx_excerpts_step ON excerpts(session, step, part);
+CREATE INDEX idx_excerpts_project ON excerpts(project, session, at);
+
 -- What ctx itself did, for whoever wants to know how well it works.
 CREATE TABLE event_log (
     id INTEGER PRIMARY KEY,
@@ -244,4 +262,20 @@ CREATE TRIGGER nodes_au AFTER UPDATE OF content, terms ON nodes BEGIN
     INSERT INTO nodes_fts(nodes_fts, rowid, content, terms)
     VALUES ('delete', OLD.rowid, OLD.content, OLD.terms);
     INSERT INTO nodes_fts(rowid, content, terms) VALUES (NEW.rowid, NEW.content, NEW.terms);
+END;
+
+CREATE VIRTUAL TABLE excerpts_fts USING fts5(
+    terms,
+    content='excerpts',
+    content_rowid='id'
+);
+CREATE TRIGGER excerpts_ai AFTER INSERT ON excerpts BEGIN
+    INSERT INTO excerpts_fts(rowid, terms) VALUES (NEW.id, NEW.terms);
+END;
+CREATE TRIGGER excerpts_ad AFTER DELETE ON excerpts BEGIN
+    INSERT INTO excerpts_fts(excerpts_fts, rowid, terms) VALUES ('delete', OLD.id, OLD.terms);
+END;
+CREATE TRIGGER excerpts_au AFTER UPDATE OF terms ON excerpts BEGIN
+    INSERT INTO excerpts_fts(excerpts_fts, rowid, terms) VALUES ('delete', OLD.id, OLD.terms);
+    INSERT INTO excerpts_fts(rowid, terms) VALUES (NEW.id, NEW.terms);
 END;

@@ -300,7 +300,11 @@ class _Backfill:
         if session is None or session.project or not past.project:
             return session
         with transaction(self._connection):
-            for table, column in (("sessions", "id"), ("symbol_changes", "session")):
+            for table, column in (
+                ("sessions", "id"),
+                ("symbol_changes", "session"),
+                ("excerpts", "session"),
+            ):
                 self._connection.execute(
                     f"UPDATE {table} SET project = ? WHERE {column} = ? AND project IS NULL",
                     (past.project, session.id),

@@ -191,8 +191,12 @@ class WorkerRounds:
         with self._guard("retention"):
             from ctx.capture import pipeline
             from ctx.operations import model_questions
+            from ctx.synthesis import excerpt_table
 
             pipeline.forget(memory)
+            with transaction(memory.user.connection):
+                keep_days = memory.environment.user_config.integer("capture.keep_days")
+                excerpt_table.forget_old(memory.user.connection, keep_days)
             model_questions.forget(memory.user.connection)
         with self._guard("the daily backup"):
             from ctx.operations import store_backups

@@ -2,7 +2,9 @@
 
 from typing import Literal, NamedTuple
 
-ObservationKind = Literal["decision", "bugfix", "feature", "refactor", "discovery"]
+ObservationKind = Literal[
+    "correction", "decision", "bugfix", "feature", "refactor", "discovery", "statement"
+]
 
 LONGEST_TITLE = 120
 LONGEST_TEXT = 900

@@ -28,9 +28,10 @@ from ctx.memory.model import Evidence
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import dedupe, deleted_by_user, existing_observations
+from ctx.synthesis import dedupe, deleted_by_user, excerpt_table, existing_observations
 from ctx.synthesis import synthesise as extractive
 from ctx.synthesis.decisions import contradicts
+from ctx.synthesis.excerpts import excerpts
 from ctx.synthesis.existing_observations import KnownNode
 from ctx.synthesis.observations import (
     MODEL,
@@ -39,6 +40,7 @@ from ctx.synthesis.observations import (
     Observation,
     Summary,
 )
+from ctx.synthesis.statements import with_statements
 from ctx.synthesis.summary import markdown
 from ctx.workspace import Memory, for_agents
 
@@ -76,11 +78,14 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWrit
     said = existing_observations.model_answer_rows(connection, session_id)
     is_whole = is_over or extractive.is_at_rest(steps)
     found = existing_observations.merge_model_answers(found, steps, said, is_whole=is_whole)
+    passages = excerpts(steps)
+    found = with_statements(found, steps, passages, is_over=is_over)
     with _session_memory(memory, session) as there:
         observed, summarised = _scopes(there)
         with there.transaction(_ACTION, observed, summarised) as change:
             writing = _SessionWriter(change, session, steps)
-            writing.observations(found.observations, is_whole=found.summary is not None)
+            is_idle = found.summary is not None
+            writing.observations(found.observations, is_idle=is_idle, is_over=is_over)
             if observed != summarised:
                 writing = writing.elsewhere(change.in_scope(summarised))
             writing.summary(found.summary)
@@ -89,6 +94,7 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWrit
         is_all = existing_observations.model_answer_rows(connection, session_id) == said
         upto = steps[-1].id if is_all else ""
         session_table.set_synthesised(connection, session_id, upto, writing.node)
+        excerpt_table.replace(connection, session_id, session.project, passages, steps[0].id)
     return writing.written()
 
 
@@ -145,7 +151,7 @@ class _SessionWriter:
         other._deleted = self._deleted
         return other
 
-    def observations(self, found: Sequence[Observation], *, is_whole: bool) -> None:
+    def observations(self, found: Sequence[Observation], *, is_idle: bool, is_over: bool) -> None:
         fresh = [each for each in found if each.key not in self._known]
         others = self._others([each.key for each in fresh]) if fresh else []
         is_by_model = any(each.said_by == MODEL for each in fresh)
@@ -169,8 +175,8 @@ class _SessionWriter:
                 self._add(each)
         if fresh:
             self._supersede([each for each in fresh if each.kind == "decision"], others)
-        if is_whole:
-            self._withdraw({each.key for each in found})
+        if is_idle:
+            self._withdraw({each.key for each in found}, is_over=is_over)
 
     def summary(self, found: Summary | None) -> None:
         known = self._known.get(_SUMMARY)
@@ -309,11 +315,15 @@ class _SessionWriter:
                     evidence = Evidence(AUTHOR, each.confidence, reason=each.title)
                     self._change.link(own.id, earlier.id, "SUPERSEDES", evidence)
 
-    def _withdraw(self, keys: set[str]) -> None:
-        """Delete observations of this session that its steps no longer support."""
+    def _withdraw(self, keys: set[str], *, is_over: bool) -> None:
+        """Delete observations of this session that its steps no longer support.
+
+        Which statements are the best is known at the end of the session.
+        """
         there = {step.id for step in self._steps}
         for key, known in self._known.items():
             is_repeated = key in keys or key == _SUMMARY
+            is_repeated = is_repeated or (known.kind == "statement" and not is_over)
             is_shared = known.metadata.get("session") != self._session.id
             evidence = known.texts("evidence")
             if is_repeated or is_shared or len(known.texts("sessions")) > 1:

@@ -1,0 +1,51 @@
+"""The table `excerpts` in the user store."""
+
+from collections.abc import Sequence
+from sqlite3 import Connection
+
+from ctx import clock, terms
+from ctx.synthesis.excerpts import Excerpt
+
+
+def replace(
+    connection: Connection,
+    session: str,
+    project: str | None,
+    excerpts: Sequence[Excerpt],
+    since: str,
+) -> None:
+    """Inside a transaction: store the excerpts of a session, instead of those from `since` on.
+
+    `since` is the id of the first step that is still there. Excerpts of older steps stay.
+    """
+    sql = "SELECT step, part, kind, source, worth, text, id FROM excerpts"
+    rows = connection.execute(f"{sql} WHERE session = ? AND step >= ?", (session, since)).fetchall()
+    stored = {row[:6]: row[6] for row in rows}
+    wanted = {(it.step, it.part, it.kind, it.source, it.worth, it.text): it for it in excerpts}
+    gone = [(number,) for key, number in stored.items() if key not in wanted]
+    connection.executemany("DELETE FROM excerpts WHERE id = ?", gone)
+    connection.executemany(
+        "INSERT INTO excerpts (session, project, step, part, at, kind, source, worth, text, terms)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                *(session, project, it.step, it.part, it.at),
+                *(it.kind, it.source, it.worth, it.text, terms.column(it.text)),
+            )
+            for key, it in wanted.items()
+            if key not in stored
+        ],
+    )
+
+
+def forget_session(connection: Connection, session: str) -> None:
+    """Inside a transaction."""
+    connection.execute("DELETE FROM excerpts WHERE session = ?", (session,))
+
+
+def forget_old(connection: Connection, keep_days: int) -> None:
+    """Inside a transaction: delete those that are older. The user's corrections stay."""
+    connection.execute(
+        "DELETE FROM excerpts WHERE at >= ? AND at < ? AND kind <> 'correction'",
+        clock.expired(keep_days),
+    )

@@ -1,0 +1,73 @@
+"""Tells what a user typed from what they pasted.
+
+Plans, diffs, logs, reviews, issue texts and code in a prompt are not the user's own statements.
+They are recognised by their form, and by having been printed in the session before.
+"""
+
+import re
+from collections.abc import Collection
+
+_MOST_LINES = 12
+_LONGEST = 1_500
+_FEW_WORDS = 8
+_WORDS_WITHOUT_A_PERSON = 25
+_SHORTEST_LINE = 30
+
+_MARKUP = re.compile(r"^\s{0,3}#{1,6}\s|^\s{0,3}```|^\s{0,3}~~~|^\s*\|.*\|\s*$", re.MULTILINE)
+_LOG_LINE = re.compile(
+    r"^\s*(?:at \S+ \(|File \"|Traceback|\d{2}:\d{2}:\d{2}|\d{4}-\d\d-\d\d|\[\w+\]|[✓✗×✘❯>$%]"
+    r"|[\w./-]+:\d+|[+-]{1,3} ?\w|(?:error|warning|info|debug|warn)\b[:\[])",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PERSON = re.compile(
+    r"\b(?:i|i['’]m|i['’]d|i['’]ve|we|you|your|my|our|me|us|please|let['’]?s|ich|wir|du|bitte|je|nous"
+    r"|yo)\b|\?",
+    re.IGNORECASE,
+)
+_REVIEW = re.compile(
+    r"\b(?:high|medium|low|critical|major|minor) severity\b|\bcoderabbit|\bnitpick|\bcopilot\b"
+    r"|\bbugbot\b|prompt for ai agents|\bactionable comments\b",
+    re.IGNORECASE,
+)
+
+
+def split_pasted(prompt: str, printed: Collection[str] = ()) -> tuple[str, str]:
+    """The user's own words, and the pasted text.
+
+    `printed` are lines, as `line_keys` has them, that the session showed before.
+    """
+    if _is_printed(prompt, printed):
+        return "", prompt
+    if not _looks_pasted(prompt):
+        return prompt, ""
+    mark = _MARKUP.search(prompt)
+    if mark:
+        first, rest = prompt[: mark.start()], prompt[mark.start() :]
+    else:
+        first, _, rest = prompt.partition("\n\n")
+    is_own = _PERSON.search(first) or len(first.split()) <= _FEW_WORDS
+    if rest.strip() and is_own and not _looks_pasted(first):
+        return first.strip(), rest.strip()
+    return "", prompt
+
+
+def line_keys(text: str) -> set[str]:
+    """The long lines of a text, in a form in which copies are equal."""
+    lines = (" ".join(line.split()).strip("-*•> ") for line in text.splitlines())
+    return {line for line in lines if len(line) >= _SHORTEST_LINE}
+
+
+def _is_printed(text: str, printed: Collection[str]) -> bool:
+    lines = line_keys(text)
+    return bool(lines) and sum(line in printed for line in lines) * 2 > len(lines)
+
+
+def _looks_pasted(text: str) -> bool:
+    if _MARKUP.search(text) or _REVIEW.search(text):
+        return True
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > _MOST_LINES or len(text) > _LONGEST:
+        return True
+    if len(lines) > 2 and len(_LOG_LINE.findall(text)) * 2 > len(lines):
+        return True
+    return len(text.split()) > _WORDS_WITHOUT_A_PERSON and not _PERSON.search(text)
