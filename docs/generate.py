@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ctx import errors
-from ctx.agents.claude_code import doctor
+from ctx.agents.claude_code import doctor, payloads
 from ctx.cli import add_cargo as add_cargo_command
 from ctx.cli import add_code as add_code_command
 from ctx.cli import add_command as add_command_command
@@ -23,7 +23,6 @@ from ctx.cli import (
     edges,
     gc,
     help_topics,
-    hook,
     install,
     llm,
     options,
@@ -219,7 +218,7 @@ ANSWERS: dict[str, type] = {
     "ctx install": install.InstallResult,
     "ctx uninstall": uninstall.UninstallResult,
     "ctx doctor": doctor.Diagnosis,
-    **{f"ctx hook {word}": hook.HookAnswer for word in spool.EVENTS},
+    **{f"ctx hook {word}": payloads.ClaudeAnswer for word in spool.EVENTS},
     "ctx hook apply": apply.ApplyResult,
     "ctx config get": config.ConfigValue,
     "ctx config set": edit_file.SettingChange,

@@ -17,6 +17,8 @@ from tests.conftest import Ctx
 CAPTURING = {
     "ctx",
     "ctx.agents",
+    "ctx.agents.claude_code",
+    "ctx.agents.claude_code.claude_hooks",
     "ctx.agents.runtime",
     "ctx.agents.runtime.hook",
     "ctx.clock",
@@ -27,8 +29,6 @@ CAPTURING = {
 }
 ANSWERING = {
     *CAPTURING,
-    "ctx.agents.claude_code",
-    "ctx.agents.claude_code.session_lineage",
     "ctx.agents.runtime.hook_answers",
     "ctx.agents.runtime.run_apply",
     "ctx.agents.runtime.hook_receipts",
@@ -40,6 +40,8 @@ ANSWERING = {
     "ctx.disk",
     "ctx.errors",
     "ctx.hook_files.start_receipts",
+    "ctx.hosts",
+    "ctx.hosts.hook_events",
     "ctx.ids",
     "ctx.layout",
     "ctx.repository_names",
@@ -67,6 +69,8 @@ COMPOSING = {
     "ctx.memory.short_ids",
     "ctx.tokens",
 }
+LINEAGE = {"ctx.agents.claude_code.session_lineage"}
+"""What is loaded beside for a session that continues another."""
 WHERE = {"ctx.context.compaction_state"}
 """What is loaded beside for a conversation that is compacted."""
 CONFIGURED = {
@@ -210,6 +214,8 @@ def test_a_context_that_is_ready(hooks: Hooks) -> None:
 def test_a_context_that_is_composed(hooks: Hooks, source: str) -> None:
     modules = loaded(hooks, "session-start", source=source)
     expected = COMPOSING | TOLD | (WHERE if source == "compact" else STARTING)
+    if source == "fork":
+        expected |= LINEAGE
     assert ours(modules) == expected
     assert modules - expected <= of_library(hooks, COMPOSING_LIBRARY)
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from ctx import ids
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.agents.known_hosts import HOSTS
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
@@ -128,7 +129,7 @@ class Client:
             Path(self.home, "first-run").touch()
         if self.process:
             environment["CLAUDE_PID"] = self.process
-        running = Hook(word, list(options), environment)
+        running = Hook(word, list(options), environment, ClaudeHooks())
         data = json.dumps(said).encode() + b"\n"
         # Two processes never start in one millisecond, and events have the order of their times.
         time.sleep(0.002)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock, tokens
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.config.schema import SETTINGS
 from ctx.context import contexts, default_view, layers
 from ctx.context.contexts import NOTHING, Context
@@ -381,7 +382,7 @@ def test_parts_are_whole_and_small_and_together_everything(
         assert len(every) == len(set(every))
         assert sum(part.tokens for part in parts) <= budget or len(parts) == 1
         for part in parts:
-            assert layers.units(part.text) <= layers.LARGEST_ANSWER
+            assert layers.units(part.text) <= ClaudeHooks.largest_answer
             assert part.tokens == tokens.estimate(part.text) <= budget
             assert part.text.startswith(f"<!-- ctx: {len(part.items)} node")
             assert part.text.endswith("<!-- ctx:end -->\n")
@@ -534,7 +535,7 @@ def test_however_much_is_gone_there_is_room_to_say_so(gone: int, budget: int) ->
         found = layers.changed([graph.connection], ContextRequest(None, None, budget), before)
         assert "No longer in it: [node:01KF00000010]" in found.text
         assert found.tokens <= budget
-        assert layers.units(found.text) <= layers.LARGEST_ANSWER
+        assert layers.units(found.text) <= ClaudeHooks.largest_answer
 
 
 # Where an agent was
@@ -618,7 +619,7 @@ def test_where_an_agent_was_has_no_more_room_than_there_is(
             [graph.connection], ContextRequest(None, None, budget), CompactionState(first)
         )
         assert made.tokens == tokens.estimate(made.text) <= budget
-        assert layers.units(made.text) <= layers.LARGEST_ANSWER
+        assert layers.units(made.text) <= ClaudeHooks.largest_answer
 
 
 # What was asked for
@@ -644,7 +645,7 @@ def test_items_are_whole_unless_one_would_fill_an_answer() -> None:
         assert texts["5"] == start.format(5, "x" * 2_000)
         for item, text in found:
             assert item.tokens == tokens.estimate(text)
-            assert layers.units(text) <= layers.LARGEST_ANSWER // 2
+            assert layers.units(text) <= ClaudeHooks.largest_answer // 2
 
 
 def missing(parts: int) -> str:

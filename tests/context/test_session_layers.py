@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock, tokens
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.context import contexts, layers
 from ctx.context.contexts import LAYERS
 from ctx.context.layer_limits import LayerLimits
@@ -410,7 +411,7 @@ def test_no_context_is_larger_than_its_budget(
         assert sum(part.context.tokens for part in parts) <= budget or len(parts) == 1
         for part in parts:
             assert part.context.tokens == tokens.estimate(part.context.text) <= budget
-            assert layers.units(part.context.text) <= layers.LARGEST_ANSWER
+            assert layers.units(part.context.text) <= ClaudeHooks.largest_answer
         pinned = sum(1 for text in nodes if len(text) % 2)
         if budget > 60 * pinned + 200:
             shown = sum(1 for item in parts[0].context.items if item.layer == "memory")

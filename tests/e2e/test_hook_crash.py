@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.hook_files import live, spool
 from ctx.memory import user_store
@@ -35,6 +36,7 @@ import json, os, shutil, signal, sqlite3, sys
 import ctx.cli.hook, ctx.config.resolve, ctx.memory.replay
 import ctx.agents.claude_code.transcript_turns
 import ctx.agents.runtime.hook_answers, ctx.agents.runtime.pending_results
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.cli.main import main
 
@@ -83,7 +85,8 @@ for line in sys.stdin:
             code = main(["hook", "apply", "--format=json"])
             sys.stdout.flush()
         else:
-            os.write(1, answer(Hook(word, [], dict(os.environ)), lambda: said.encode()))
+            hook = Hook(word, [], dict(os.environ), ClaudeHooks())
+            os.write(1, answer(hook, lambda: said.encode()))
         if last is None:
             with open(out + ".steps", "w") as file:
                 json.dump(steps.names, file)
@@ -330,7 +333,7 @@ def hooked(client: Client, word: str, said: dict[str, Any]) -> None:
     environment = {"HOME": os.path.dirname(client.home), "CTX_HOME": client.home}
     environment["CTX_WORKER_AUTOSTART"] = "0"
     with nothing_started():
-        answer(Hook(word, [], environment), lambda: json.dumps(said).encode())
+        answer(Hook(word, [], environment, ClaudeHooks()), lambda: json.dumps(said).encode())
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import argparse
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
 from ctx import interrupts
+from ctx.agents.claude_code import claude_hooks
 from ctx.agents.runtime import hook
 from ctx.cli import opening
 from ctx.cli import options as shared
@@ -24,20 +24,6 @@ ctx hook session-start < event.json          the context of a new session
 ctx hook stop --response '<ctx:status/>'     run the commands of an answer
 ctx hook apply                               process what hooks have left
 """
-
-
-class HookOutput(NamedTuple):
-    hookEventName: str  # noqa: N815 - as the client calls it
-    additionalContext: str  # noqa: N815
-    """What the agent reads."""
-
-
-class HookAnswer(NamedTuple):
-    """What a hook prints for the client; where there is nothing to say, nothing or `{}`."""
-
-    hookSpecificOutput: HookOutput | None  # noqa: N815
-    systemMessage: str | None  # noqa: N815
-    """A line for the user."""
 
 
 _EVENT_EXAMPLE = "ctx hook {word} < event.json"
@@ -89,8 +75,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         words = ["--part", options.part]
     environment = {**variables(), "CTX_DB": settings.database}
     if getattr(options, "in_folder", None):
-        environment["CLAUDE_PROJECT_DIR"] = settings.folder
-    running = hook.Hook(options.subcommand, words, environment)
+        environment[claude_hooks.PROJECT_FOLDER] = settings.folder
+    running = hook.Hook(options.subcommand, words, environment, claude_hooks.ClaudeHooks())
     output.result(hook.answer(running, lambda: hook.read_stdin(running)).decode())
 
 

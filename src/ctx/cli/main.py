@@ -87,11 +87,12 @@ def _run_and_report(words: list[str], settings: "Settings", output: "Output") ->
 
 def _run_hook(words: list[str]) -> None:
     """Run a hook without the machinery of the other commands, unless it is asked about."""
+    from ctx.agents.claude_code.claude_hooks import ClaudeHooks
     from ctx.agents.runtime import hook
     from ctx.hook_files import spool
 
     if words and words[0] in spool.EVENTS and not {"-h", "--help"}.intersection(words):
-        hook.main_of_project(words)
+        hook.main_of_project(words, ClaudeHooks())
 
 
 def _print_version() -> bool:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import clock, disk, interrupts
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, Verbatim, count
@@ -188,7 +189,8 @@ def _start(settings: Settings) -> bool:
     with disk.explained("starting the worker"):
         disk.discard(os.path.join(store.home, spawn.MARK))
         interrupts.defer()
-        spawn.start_worker(store.home, variables(), clock.wall_s())
+        environment = ClaudeHooks().without_session(variables())
+        spawn.start_worker(store.home, environment, clock.wall_s())
     if not _within(_PATIENCE_S, lambda: _answer(settings) is not None):
         raise ProgramFailure(
             f"The worker did not answer within {_PATIENCE_S:.0f} s.",

@@ -35,10 +35,8 @@ from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import Layer
 from ctx.ids import NodeId, Ulid
 
-LARGEST_ANSWER = 10_000
-"""The longest answer of a hook in UTF-16 units; the client cuts longer ones."""
 LARGEST_PART = 2_500
-"""Tokens of a part: a text of this size stays below `LARGEST_ANSWER`, with room to spare."""
+"""Tokens of a part: a text of this size fits into one answer of every host, with room to spare."""
 
 _HOW = (
     ' `<ctx:recall query="WORDS"/>` in an answer finds more for the next prompt, `ctx recall WORDS`'
@@ -55,6 +53,7 @@ Connections = Sequence[Connection]
 """The stores that a context is made from, the project's first."""
 
 _MOST_STATE = 40
+_LONGEST_ITEM = 5_000
 _LONG_PREVIEW = 2_000
 _SMALL = 400
 # Layers whose changes a resumed session gets. Past work follows from the others.
@@ -220,11 +219,11 @@ def state(
 
 
 def items_of(connections: Connections, node_ids: Iterable[NodeId]) -> list[tuple[ContextItem, str]]:
-    """Nodes that were asked for, as items of a list: whole, unless one would fill an answer."""
+    """Nodes that were asked for, as items of a list: shortened if one would fill half an answer."""
     found = []
     for each in load(connections, node_ids):
         text = item(each.entry, with_tags=True)
-        if units(text) > LARGEST_ANSWER // 2:
+        if units(text) > _LONGEST_ITEM:
             text = short_item(each.entry, with_tags=True, characters=_LONG_PREVIEW)
         found.append((item_of(each, tokens.estimate(text)), text))
     return found
@@ -247,7 +246,7 @@ def fitted(blocks: Sequence[str], most: int, missing: Callable[[int], str]) -> t
 
 
 def units(text: str) -> int:
-    """Its length in UTF-16, which is how the client counts."""
+    """Its length in UTF-16, in which the limits of hosts are given."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

@@ -6,11 +6,13 @@ outside of an adapter reads a payload: capture, synthesis and the worker see eve
 
     payload, transcript ──► adapter ──► Event ──► capture
                                          │ payload: what is stored, and read by the same adapter
+    payload ──► adapter ──► HookEvent ──► hook ──► HookAnswer ──► adapter
 
 An entry point passes the hosts that it knows along with the environment (`workspace`), so that
 this module knows none of them.
 
     events         an event, and what it consists of
+    hook_events    what a hook process receives and answers
     tool_calls     what tools are called for
     transcripts    what transcripts say
     host_adapter   the protocol that an adapter follows

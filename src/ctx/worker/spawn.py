@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 MARK = "worker.starting"
 """A file in `CTX_HOME`: a worker was just started and is not ready yet."""
 
+_OF_A_SESSION = ("CTX_SESSION", "CTX_OFF", "CTX_DB")
 _STARTING_S = 5
 _RUN = (
     "import sys; sys.path.insert(0, sys.argv.pop(1));"
@@ -28,8 +29,8 @@ def start_worker(home: str, environment: "Mapping[str, str]", now_s: float) -> i
     """
     if not _claim_start(f"{home}/{MARK}", now_s):
         return None
-    # The worker belongs to no session.
-    kept = {name: value for name, value in environment.items() if not _is_session_variable(name)}
+    # The worker belongs to no session. The caller removes the variables of its host.
+    kept = {name: value for name, value in environment.items() if name not in _OF_A_SESSION}
     null = os.open(os.devnull, os.O_RDWR)
     try:
         return spawn(home, ("worker", "run", "--detached"), {**kept, "CTX_HOME": home}, null)
@@ -51,12 +52,6 @@ def _claim_start(mark: str, now_s: float) -> bool:
         except OSError:
             return False
     return True
-
-
-def _is_session_variable(name: str) -> bool:
-    if name in ("CTX_SESSION", "CTX_OFF", "CTX_DB"):
-        return True
-    return name.startswith("CLAUDE") and name != "CLAUDE_CONFIG_DIR"
 
 
 def spawn(home: str, arguments: "Sequence[str]", environment: "Mapping[str, str]", out: int) -> int:

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx.agents.claude_code import registration
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
 from ctx.capture import capture_off
@@ -541,7 +542,7 @@ def test_a_field_of_anything(rest: bytes) -> None:
 
 def test_what_is_too_large_is_not_kept(surroundings: Path) -> None:
     environment = {"CTX_HOME": str(surroundings / ".ctx"), "CTX_WORKER_AUTOSTART": "0"}
-    running = Hook("post-tool-use", [], environment)
+    running = Hook("post-tool-use", [], environment, ClaudeHooks())
     assert hook.answer(running, lambda: b"x" * (64 * 1024 * 1024 + 1)) == NOTHING.out
     (told,) = (surroundings / ".ctx" / "hook.log").read_text().splitlines()
     assert told.endswith("post-tool-use what the client said is too large (67,108,865 bytes)")

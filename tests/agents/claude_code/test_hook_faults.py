@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.hook_files import spool
 from tests.agents.claude_code.running import (
@@ -305,7 +306,7 @@ def test_a_disk_that_refuses_any_one_thing(
         (hooks.home / "hook.log").unlink(missing_ok=True)
         disk = Disk(stop_at, refuse_with=reason)
         with disk.installed():
-            printed = answer(Hook(word, [], hooks.environment), lambda: said)
+            printed = answer(Hook(word, [], hooks.environment, ClaudeHooks()), lambda: said)
         if disk.operations < stop_at:
             break
         assert len(hooks.log()) <= 1
@@ -408,7 +409,7 @@ def test_nobody_knows_where_home_is(monkeypatch: pytest.MonkeyPatch, folder: Pat
 
     home = pwd.getpwuid(os.getuid()).pw_dir
     for environment in ({}, {"HOME": ""}, {"HOME": "somewhere"}, {"HOME": "./x", "CTX_HOME": ""}):
-        assert Hook("stop", [], environment).home == f"{home}/.ctx"
+        assert Hook("stop", [], environment, ClaudeHooks()).home == f"{home}/.ctx"
 
     def nobody(number: int) -> pwd.struct_passwd:
         raise KeyError(number)
@@ -416,7 +417,7 @@ def test_nobody_knows_where_home_is(monkeypatch: pytest.MonkeyPatch, folder: Pat
     monkeypatch.setattr(pwd, "getpwuid", nobody)
     for word in WORDS:
         for environment in ({}, {"HOME": "somewhere"}):
-            assert answer(Hook(word, [], environment), lambda: b"nonsense") == b""
+            assert answer(Hook(word, [], environment, ClaudeHooks()), lambda: b"nonsense") == b""
     assert list(folder.iterdir()) == []
 
 

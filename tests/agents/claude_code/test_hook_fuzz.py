@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from ctx import disk
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.context import layers
 from ctx.hook_files import live, spool
@@ -141,7 +142,7 @@ def check_printed(word: str, out: bytes, told: str) -> None:
     given = printed["hookSpecificOutput"]
     assert given.keys() == {"hookEventName", "additionalContext"}, told
     assert given["hookEventName"] == spool.EVENTS[word], told
-    assert 0 < layers.units(given["additionalContext"]) <= layers.LARGEST_ANSWER, told
+    assert 0 < layers.units(given["additionalContext"]) <= ClaudeHooks.largest_answer, told
 
 
 def check_files(home: Path) -> None:
@@ -201,7 +202,7 @@ def test_in_this_process(
     inputs = Inputs(SEED, spool.EVENTS[word], shop)
     before = outside(tmp_path), os.listdir(quick_home.parent)
     for said in (*inputs.huge(), *islice(inputs, IN_PROCESS)):
-        printed = answer(Hook(word, [], environment), lambda said=said: said)  # type: ignore[misc]
+        printed = answer(Hook(word, [], environment, ClaudeHooks()), lambda said=said: said)  # type: ignore[misc]
         home.check(said, Ran(0, printed, b""))
         reap()
     check_files(quick_home)

@@ -477,12 +477,15 @@ def test_a_store_that_is_named_is_used_alone(
     added(ctx, *REFERENCE, "Ours.")
     other = str(tmp_path / "other.db")
     assert ctx("add", *REFERENCE, "Elsewhere.", "--db", other).code == 0
+    from ctx.agents.claude_code.claude_hooks import ClaudeHooks
     from ctx.agents.runtime import hook
     from ctx.agents.runtime.hook import Hook
 
     said = client.talk().said("SessionStart", source="startup")
     environment = {"CTX_HOME": client.home, "CTX_DB": other, "CTX_WORKER_AUTOSTART": "0"}
-    answer = hook.answer(Hook("session-start", [], environment), lambda: json.dumps(said).encode())
+    answer = hook.answer(
+        Hook("session-start", [], environment, ClaudeHooks()), lambda: json.dumps(said).encode()
+    )
     assert "Elsewhere." in context_of(json.loads(answer))
     assert "Ours." not in context_of(json.loads(answer))
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctx import clock
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.agents.known_hosts import HOSTS
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.capture import event_store
@@ -148,7 +149,7 @@ def home(surroundings: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 def heard(home: Path, word: str, said: bytes) -> bytes:
     environment = {"CTX_HOME": str(home), "CLAUDE_PID": "1", "CTX_WORKER_AUTOSTART": "0"}
-    return answer(Hook(word, [], environment), lambda: said)
+    return answer(Hook(word, [], environment, ClaudeHooks()), lambda: said)
 
 
 def rows(home: Path) -> list[Row]:

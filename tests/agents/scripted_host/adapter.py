@@ -4,6 +4,8 @@ Its payloads and the lines of its transcripts have one shape:
 
     {"chat": "c1", "dir": "/home/dev/shop", "log": "/…/c1.log", "by": "user", "words": "Do it"}
     {"chat": "c1", "dir": …, "did": "shell", "ref": "r1", "what": "make", "came": "…", "code": 2}
+
+It reads the answers of hooks as two lines of JSON: what the agent reads, and what the user reads.
 """
 
 import json
@@ -16,6 +18,7 @@ from typing import Any
 from ctx import clock
 from ctx.errors import ContentRefused
 from ctx.hosts.events import Event, Heading, Speaker
+from ctx.hosts.hook_events import HookAnswer, HookEvent
 from ctx.hosts.tool_calls import Call, CommandCall, FileContents, FileWrite, Outcome, UnknownTool
 from ctx.hosts.transcripts import MOST_READ, Beginning, Message, TranscriptPart, Turn
 
@@ -65,7 +68,8 @@ class Transcripts:
         most: int = MOST_READ,  # noqa: ARG002
         deadline: float = inf,  # noqa: ARG002
     ) -> TranscriptPart:
-        data = Path(path).read_bytes()[start:end]
+        file = Path(path)
+        data = file.read_bytes()[start:end] if file.exists() else b""
         found = [self._event(json.loads(line)) for line in data.splitlines()]
         return TranscriptPart(tuple(found), start + len(data), "")
 
@@ -94,9 +98,57 @@ class Transcripts:
                 yield json.dumps(dict(event.payload))
 
 
+class ScriptedHooks:
+    spool_name = NAME
+    nothing = b""
+    largest_answer = 4_000
+
+    def session(self, payload: bytes) -> str:
+        return self.read(payload).session
+
+    def folder(self, payload: bytes) -> str:
+        return self.read(payload).folder
+
+    def transcript(self, payload: bytes) -> str:
+        return self.read(payload).transcript
+
+    def is_by_agent(self, line: bytes) -> bool:
+        return b'"by": "agent"' in line
+
+    def process(self, environment: Mapping[str, str]) -> str:
+        return environment.get("SCRIPTED_PROCESS", "")
+
+    def project_folder(self, environment: Mapping[str, str]) -> str:  # noqa: ARG002
+        return ""
+
+    def without_session(self, environment: Mapping[str, str]) -> dict[str, str]:
+        return {name: environment[name] for name in environment if name != "SCRIPTED_PROCESS"}
+
+    def read(self, payload: bytes) -> HookEvent:
+        keys = json.loads(payload)
+        where = (keys["chat"], keys["dir"], keys.get("log", ""))
+        return HookEvent(*where, payload, keys.get("began"), keys.get("words", ""))
+
+    def with_response(
+        self, payload: bytes, session: str, folder: str, response: str
+    ) -> tuple[str, bytes]:
+        keys = {"chat": session, "dir": folder, **json.loads(payload), "typed": response}
+        return keys["chat"], json.dumps(keys).encode()
+
+    def forked_from(self, event: HookEvent, process: str, now_s: float) -> str:  # noqa: ARG002
+        return ""
+
+    def remembers(self, event: HookEvent) -> bool:  # noqa: ARG002
+        return True
+
+    def write(self, name: str, answer: HookAnswer) -> bytes:  # noqa: ARG002
+        return "".join(f"{json.dumps(each)}\n" for each in answer).encode() if any(answer) else b""
+
+
 class Scripted:
     name = NAME
     transcripts = Transcripts()
+    hooks = ScriptedHooks()
 
     def read(self, event_id: str, name: str, at: str, payload: Payload) -> Event:
         if not isinstance(payload.get("chat"), str):
@@ -115,6 +167,7 @@ class Scripted:
             path=payload.get("file", ""),
             call=_call(payload),
             transcript=payload.get("log", ""),
+            response=payload.get("typed"),
         )
 
     def outline(self, event: Event, path: str) -> Payload:

@@ -9,19 +9,25 @@ import pytest
 
 from ctx import clock
 from ctx.agents.known_hosts import HOSTS
+from ctx.agents.runtime import hook
+from ctx.agents.runtime.hook import Hook
 from ctx.capture import pipeline, reconcile, session_state, steps
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
 from ctx.hosts.host_registry import Hosts
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
+from ctx.memory import receipts
 from ctx.operations import apply, backfill
+from ctx.operations.apply import ApplyResult
 from ctx.operations.backfill import Options
 from ctx.workspace import Environment, Memory, open_memory
-from tests.agents.scripted_host.adapter import NAME, Scripted
+from tests.agents.scripted_host.adapter import NAME, Scripted, ScriptedHooks
+from tests.capture.conversations import nothing_started
 
 WITH_SCRIPTED = Hosts({NAME: Scripted})
 CHAT = "chat-one"
+REMEMBER = "<ctx:remember type='fact' tags='tier:reference'>Builds run on Mondays.</ctx:remember>"
 
 
 class World:
@@ -39,11 +45,23 @@ class World:
         with self.log.open("a") as file:
             file.write(json.dumps({**self.line(**told), "ms": clock.now_ms() - 5}) + "\n")
 
-    def report(self, kind: str, **told: Any) -> None:
-        """What a hook of the host leaves in the spool."""
-        name = spool.kind_for(NAME, kind)
-        said = json.dumps(self.line(**told)).encode()
-        spool.put(self.home, spool.new_id(clock.now_ms()), name, said)
+    def hook(self, word: str, *options: str, **told: Any) -> tuple[str, str]:
+        """Run a hook of the host; what it answers to the agent and to the user."""
+        variables = {"CTX_HOME": self.home, "CTX_WORKER_AUTOSTART": "0"}
+        host = WITH_SCRIPTED.named(NAME).hooks
+        running = Hook(word, list(options), variables, host)
+        payload = json.dumps(self.line(**told)).encode()
+        with nothing_started():
+            printed = hook.answer(running, lambda: payload)
+        text, message = map(json.loads, printed.splitlines()) if printed else ("", "")
+        return text, message
+
+    def apply(self) -> ApplyResult:
+        """What `ctx hook apply` does."""
+        apply.commands(self.memory, self.home, 5.0)
+        done = apply.events(self.memory, self.home, 5.0)
+        pipeline.take(self.memory, self.home)
+        return done
 
     def steps(self) -> list[tuple[str, str]]:
         found = steps.of_session(self.memory.user.connection, CHAT)
@@ -63,13 +81,12 @@ def world(surroundings: Path, repo: Path) -> Iterator[World]:
 
 
 def test_capture(world: World) -> None:
-    world.report("prompt-submit", by="user", words="Make it build.")
-    world.report("post-tool-use", did="shell", ref="r1", what="make", came="no rule", code=2)
+    world.hook("prompt-submit", by="user", words="Make it build.")
+    world.hook("post-tool-use", did="shell", ref="r1", what="make", came="no rule", code=2)
     edited = str(world.folder / "a.py")
-    world.report("post-tool-use", did="edit", ref="r2", file=edited, old="a = 1\n", new="a = 2\n")
-    done = apply.events(world.memory, world.home, 5.0)
+    world.hook("post-tool-use", did="edit", ref="r2", file=edited, old="a = 1\n", new="a = 2\n")
+    done = world.apply()
     assert (done.events, done.refused) == (3, ())
-    pipeline.take(world.memory, world.home)
     expected = [("prompt", "Make it build."), ("command", "make"), ("write", "a.py")]
     assert sorted(world.steps()) == sorted(expected)
     session = session_state.get(world.memory.user.connection, CHAT)
@@ -77,9 +94,8 @@ def test_capture(world: World) -> None:
 
 
 def test_transcripts(world: World) -> None:
-    world.report("session-start")
-    apply.events(world.memory, world.home, 5.0)
-    pipeline.take(world.memory, world.home)
+    world.hook("session-start", began="startup")
+    world.apply()
     world.write(by="user", words="What is wrong?")
     world.write(by="agent", words="The build has no rule.")
     assert reconcile.reconcile(world.memory, world.home, CHAT) == 2
@@ -96,13 +112,59 @@ def test_sessions_of_the_past(world: World) -> None:
 
 
 def test_commands(world: World) -> None:
-    asked = "<ctx:remember type='fact' tags='tier:reference'>Builds run on Mondays.</ctx:remember>"
-    world.write(by="agent", words=asked)
-    world.report(f"{spool.STOP}.0-{world.log.stat().st_size}", by="agent", words=asked)
+    world.write(by="agent", words=REMEMBER)
+    world.hook("stop", by="agent", words="Done.")
     (stop,) = apply.commands(world.memory, world.home, 5.0).stops
     assert (stop.session, stop.done, stop.failed) == (CHAT, 1, 0)
     rows = world.memory.user.connection.execute("SELECT content FROM nodes WHERE type = 'fact'")
     assert rows.fetchall() == [("Builds run on Mondays.",)]
+
+
+def test_commands_that_the_user_quotes_are_not_run(world: World) -> None:
+    world.write(by="user", words="Explain this command:")
+    world.write(by="user", words=REMEMBER)
+    world.hook("stop", by="agent", words="Done.")
+    assert apply.commands(world.memory, world.home, 5.0).stops == ()
+
+
+def test_a_response_that_is_given_by_hand(world: World) -> None:
+    world.hook("stop", "--response", REMEMBER)
+    (stop,) = apply.commands(world.memory, world.home, 5.0).stops
+    assert (stop.session, stop.done, stop.failed) == (CHAT, 1, 0)
+
+
+def test_context_at_the_start(world: World) -> None:
+    world.hook("stop", "--response", REMEMBER)
+    world.apply()
+    text, message = world.hook("session-start", began="startup")
+    assert "Builds run on Mondays." in text
+    assert "`ctx why` lists them" in message
+    assert world.apply().receipts == 1
+    (receipt,) = receipts.of_session(world.memory.user.connection, CHAT)
+    assert len(receipt.items) == 1
+    # It is still in the conversation.
+    assert world.hook("session-start", began="resume")[0] == ""
+
+
+def test_results_with_the_next_prompt(world: World) -> None:
+    world.hook("stop", "--response", REMEMBER)
+    world.hook("stop", "--response", "<ctx:recall query='Mondays'/>")
+    world.apply()
+    text, _ = world.hook("prompt-submit", by="user", words="Go on.")
+    assert "Builds run on Mondays." in text
+    assert world.hook("prompt-submit", by="user", words="Go on.") == ("", "")
+
+
+def test_an_answer_is_as_large_as_the_host_allows(world: World) -> None:
+    for number in range(4):
+        content = f"Builds run on Mondays. {'They take long. ' * 100}{number}"
+        fact = f"<ctx:remember type='fact' tags='tier:reference'>{content}</ctx:remember>"
+        world.hook("stop", "--response", fact)
+    world.hook("stop", "--response", "<ctx:recall query='Mondays'/>")
+    world.apply()
+    text, _ = world.hook("prompt-submit", by="user", words="Go on.")
+    assert 3_000 < len(text) <= ScriptedHooks.largest_answer
+    assert "did not fit here" in text
 
 
 def test_an_event_of_an_unknown_host_is_refused(world: World) -> None:

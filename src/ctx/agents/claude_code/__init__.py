@@ -1,6 +1,7 @@
 """Claude Code: its hooks, settings, skills and plugins.
 
     entry              the registered script; it starts a hook of `runtime`
+    claude_hooks       what a hook process knows about the client
     session_lineage    which session continues which
 
     claude_adapter     the host adapter that the registry loads

@@ -11,6 +11,7 @@ from ctx.agents.claude_code import (
     transcript_texts,
     transcript_turns,
 )
+from ctx.agents.claude_code.claude_hooks import ClaudeHooks
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, Beginning, TranscriptPart, Turn
 
@@ -54,6 +55,7 @@ class ClaudeTranscripts:
 class ClaudeCode:
     name = payloads.NAME
     transcripts = ClaudeTranscripts()
+    hooks = ClaudeHooks()
 
     def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
         return payloads.read(event_id, name, at, payload)

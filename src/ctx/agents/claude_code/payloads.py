@@ -1,4 +1,5 @@
-"""What Claude Code passes to its hooks: its payloads become events of `hosts`.
+"""What Claude Code passes to its hooks, and what it reads from them: payloads become events of
+`hosts`.
 
 A payload is stored in the client's own keys, as version 0.1.0 stored it, without what no step is
 made of: files that were read are not kept at all, those that were written only in one shape
@@ -6,7 +7,7 @@ made of: files that were read are not kept at all, those that were written only 
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ctx import ids
 from ctx.agents.claude_code import file_edits, tool_inputs
@@ -39,6 +40,20 @@ _CLIENT_COMMANDS = frozenset(
     " plugins privacy-settings quit release-notes rename resume rewind status statusline stats"
     " tasks terminal-setup theme todos upgrade usage vim".split()
 )
+
+
+class ClaudeOutput(NamedTuple):
+    hookEventName: str  # noqa: N815 - as the client calls it
+    additionalContext: str  # noqa: N815
+    """What the agent reads."""
+
+
+class ClaudeAnswer(NamedTuple):
+    """What a hook prints for the client; where there is nothing to say, nothing or `{}`."""
+
+    hookSpecificOutput: ClaudeOutput | None  # noqa: N815
+    systemMessage: str | None  # noqa: N815
+    """A line for the user."""
 
 
 def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:

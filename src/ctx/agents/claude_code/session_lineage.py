@@ -10,14 +10,14 @@ from ctx.hook_files import live
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from ctx.hosts.hook_events import HookEvent
 
 _ENDS = 512 * 1024
 _KEPT = b"hook_additional_context"
 _RESUMING = (b"--resume", b"-r")
 
 
-def forked_from(event: "dict[str, Any]", process: str, now_s: float) -> str:
+def forked_from(event: "HookEvent", process: str, now_s: float) -> str:
     """The session that a forked one was copied from; empty where nothing tells.
 
     The client's own command line names it. Where that cannot be read, it is the conversation in
@@ -26,10 +26,10 @@ def forked_from(event: "dict[str, Any]", process: str, now_s: float) -> str:
     named = _resumed(process)
     if named:
         return named
-    path, ago = event.get("transcript_path"), event.get("seconds_since_last_response")
-    if not isinstance(path, str) or not isinstance(ago, int | float):
+    ago = event.idle_s
+    if not event.transcript or ago is None:
         return ""
-    folder, own = os.path.split(path)
+    folder, own = os.path.split(event.transcript)
     found: list[tuple[float, str]] = []
     try:
         with os.scandir(folder) as entries:
@@ -59,9 +59,9 @@ def _resumed(process: str) -> str:
     return ""
 
 
-def remembers(path: "Any") -> bool:
+def remembers(path: str) -> bool:
     """Whether a resumed conversation still has what hooks gave it: its transcript has it then."""
-    if not isinstance(path, str) or not os.path.isfile(path):
+    if not os.path.isfile(path):
         return False
     try:
         with open(path, "rb") as file:

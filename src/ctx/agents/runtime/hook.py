@@ -1,9 +1,10 @@
-"""One run of a hook: it stores the client's event, answers it, and never blocks the client.
+"""One run of a hook: it stores the host's event, answers it, and never blocks the host.
 
 Most events need no answer. Their bytes are written to the spool unchanged: no JSON is parsed, and
 only this module and `hook_files.spool` are loaded. `hook_answers` answers SessionStart,
 UserPromptSubmit, PreCompact, and a Stop that contains commands. After each event the hook wakes the
-worker, or starts one.
+worker, or starts one. Only the `host`, the part of an adapter that the entry point passes, knows
+what payloads and answers look like.
 
 Whatever happens, the process exits with 0 within its time limit and prints nothing or one JSON
 object on stdout. Errors are logged to `CTX_HOME/hook.log`.
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Callable
     from typing import NoReturn
+
+    from ctx.hosts.host_adapter import Hooks
 else:
     import _signal as signal
 
@@ -32,8 +35,6 @@ CAPTURE_S = 0.25
 ANSWER_S = 1.0
 WORK_S = 3.5
 """How long a hook may take: to keep an event, to answer one, and to do what an agent asked for."""
-
-NOTHING = b"{}\n"
 
 _LARGEST_INPUT = 64 * 1024 * 1024
 _MUCH = 4 * 1024 * 1024
@@ -47,13 +48,15 @@ _COMMAND = (b"<ctx:", b"\\u003cctx:", b"\\u003Cctx:")
 class Hook:
     """One run of a hook: where it works, and until when."""
 
-    NOTHING = NOTHING
     WORK_S = WORK_S
 
-    def __init__(self, word: str, options: "list[str]", environment: "dict[str, str]") -> None:
+    def __init__(
+        self, word: str, options: "list[str]", environment: "dict[str, str]", host: "Hooks"
+    ) -> None:
         self.word = word
         self.options = options
         self.environment = environment
+        self.host = host
         self.began = time.monotonic()
         clock.be_patient(environment.get("CTX_PATIENCE", ""))
         self.limit = ANSWER_S if word in ANSWERED else CAPTURE_S
@@ -92,8 +95,9 @@ class Hook:
 
     def put(self, event_id: str, kind: str, said: bytes, *, durable: bool = False) -> None:
         """Leave an event for whoever looks after the store."""
+        name = spool.kind_for(self.host.spool_name, kind)
         mark = spool.mark_of(self.home, self.database)
-        spool.put(self.home, event_id, f"{kind}{mark}", said, durable=durable)
+        spool.put(self.home, event_id, f"{name}{mark}", said, durable=durable)
 
     def waiting(self) -> "list[str]":
         return spool.waiting(self.home, spool.mark_of(self.home, self.database))
@@ -107,7 +111,8 @@ class Hook:
                 from ctx.worker import spawn
 
                 try:
-                    spawn.start_worker(self.home, self.environment, clock.wall_s())
+                    environment = self.host.without_session(self.environment)
+                    spawn.start_worker(self.home, environment, clock.wall_s())
                     self.is_looked_after = True
                 except OSError as error:
                     # No more processes may be started, or nothing may be written there.
@@ -132,7 +137,7 @@ class Hook:
             return False
         from ctx.capture import capture_pauses
 
-        return capture_pauses.is_paused(self.home, field(said, b"cwd"), self.now_ms())
+        return capture_pauses.is_paused(self.home, self.host.folder(said), self.now_ms())
 
     @property
     def left(self) -> float:
@@ -149,19 +154,19 @@ class Hook:
             hook_log.add(self.home, self.word, message)
 
 
-def main(arguments: "list[str]") -> "NoReturn":
+def main(arguments: "list[str]", host: "Hooks") -> "NoReturn":
     """Run the hook that a user's settings register, as a process of its own, and end it."""
     word = arguments[0] if arguments else ""
-    _run(Hook(word, arguments[1:], dict(os.environ)))
+    _run(Hook(word, arguments[1:], dict(os.environ), host))
 
 
-def main_of_project(arguments: "list[str]") -> "NoReturn":
+def main_of_project(arguments: "list[str]", host: "Hooks") -> "NoReturn":
     """Run `ctx hook …`: as settings or a plugin register it, or as a person types it."""
     words: list[str] = []
     for word in arguments[1:]:
         name, sign, value = word.partition("=")
         words += [name, value] if sign and name in _OPTIONS else [word]
-    _run(Hook(arguments[0], words, dict(os.environ)))
+    _run(Hook(arguments[0], words, dict(os.environ), host))
 
 
 def _run(hook: Hook) -> "NoReturn":
@@ -179,7 +184,7 @@ def _run(hook: Hook) -> "NoReturn":
         while (left := hook.left) > 0:
             time.sleep(left)
         if answering.acquire(False):
-            _write(NOTHING)
+            _write(hook.host.nothing)
         # What hangs may be the disk that the log is on.
         start_new_thread(note, ())
         noted.acquire(timeout=CAPTURE_S * clock.patience)
@@ -210,14 +215,14 @@ def answer(hook: Hook, read: "Callable[[], bytes]") -> bytes:
         return _answer(hook, read())
     except Exception as error:  # noqa: BLE001 - a hook never hurts, whatever happened to it
         hook.log(f"{type(error).__name__}: {error}")
-        return NOTHING
+        return hook.host.nothing
 
 
 def _stay_off(hook: Hook, read: "Callable[[], bytes]") -> None:
     """Do nothing; but whoever reads the transcript later has to know that it was so."""
     if not os.path.isdir(hook.home):
         return
-    session = field(read(), b"session_id")
+    session = hook.host.session(read())
     if live.is_session(session):
         from ctx.capture import capture_off
 
@@ -229,14 +234,14 @@ def _stay_off(hook: Hook, read: "Callable[[], bytes]") -> None:
 
 def _go_on(hook: Hook, said: bytes) -> None:
     """What a session does counts again. What its agent asked for before then is not done late."""
-    session = field(said, b"session_id")
+    session = hook.host.session(said)
     if not live.is_session(session) or not os.path.lexists(f"{hook.home}/off/{session}"):
         return
     from ctx.capture import capture_off
 
     try:
         if capture_off.on(hook.home, session, hook.now_ms()) and hook.word != "stop":
-            size = _size(field(said, b"transcript_path"))
+            size = _size(hook.host.transcript(said))
             live.write(hook.home, f"{session}.stop", str(size))
     except OSError as error:
         hook.log(f"{type(error).__name__}: {error}")
@@ -245,7 +250,7 @@ def _go_on(hook: Hook, said: bytes) -> None:
 def _answer(hook: Hook, said: bytes) -> bytes:
     if hook.word not in spool.EVENTS:
         hook.log(f"there is no hook {hook.word[:40]!r}")
-        return NOTHING
+        return hook.host.nothing
     if hook.has_response:
         from ctx.agents.runtime import hook_answers
 
@@ -253,14 +258,14 @@ def _answer(hook: Hook, said: bytes) -> bytes:
     if not (said.startswith(b"{") and said.rstrip().endswith(b"}")):
         reason = "is too large" if len(said) > _LARGEST_INPUT else "is not a JSON object"
         hook.log(f"what the client said {reason} ({len(said):,} bytes)")
-        return NOTHING
-    if not hook.environment.get("CLAUDE_PID"):
-        live.touch(hook.home, field(said, b"session_id"))
+        return hook.host.nothing
+    if not hook.host.process(hook.environment):
+        live.touch(hook.home, hook.host.session(said))
     _go_on(hook, said)
     if hook.word in ANSWERED:
         from ctx.agents.runtime import hook_answers
 
-        return hook_answers.ANSWERS[hook.word](hook, said)
+        return hook_answers.answer(hook, said)
     is_paused = hook.is_paused(said)
     event_id = spool.new_id(hook.now_ms())
     if hook.word == "stop":
@@ -281,15 +286,15 @@ def _stop(hook: Hook, said: bytes, event_id: str, *, is_paused: bool) -> bytes:
 
     Also while ctx is paused: what an agent is told to remember is not what is observed.
     """
-    session = field(said, b"session_id")
+    session = hook.host.session(said)
     seen = f"{session}.stop" if live.is_session(session) else ""
-    path = field(said, b"transcript_path")
+    path = hook.host.transcript(said)
     size = _size(path)
     start = _offset_of_last_stop(hook.home, seen, size)
     # Where nothing was seen yet, the last megabytes hold the last turn.
     tail = _tail(path, start or 0, size)
     kind = spool.STOP
-    if any(mark in said for mark in _COMMAND) or _has_command(tail):
+    if any(mark in said for mark in _COMMAND) or _has_command(hook, tail):
         hook.limit = WORK_S
         kind = f"{spool.STOP}.{'' if start is None else start}-{size or ''}"
     if kind != spool.STOP or not is_paused:
@@ -311,7 +316,7 @@ def _stop(hook: Hook, said: bytes, event_id: str, *, is_paused: bool) -> bytes:
     return b""
 
 
-def _has_command(tail: bytes) -> bool:
+def _has_command(hook: Hook, tail: bytes) -> bool:
     """Whether there is something like a command in an entry of the agent.
 
     What we gave it ourselves speaks of commands too, and stands in other entries.
@@ -323,7 +328,7 @@ def _has_command(tail: bytes) -> bool:
             end = tail.find(b"\n", at)
             line = tail[start:] if end < 0 else tail[start:end]
             # Of the first line the beginning may be missing.
-            if not start or b'"type":"assistant"' in line or b'"type": "assistant"' in line:
+            if not start or hook.host.is_by_agent(line):
                 return True
             at = tail.find(mark, end) if end >= 0 else -1
     return False

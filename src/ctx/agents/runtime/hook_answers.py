@@ -4,18 +4,17 @@
 for a session.
 """
 
-import json
 import os
 import sqlite3
 from contextlib import closing, contextmanager
 
 from ctx import clock, layout
-from ctx.agents.claude_code import session_lineage
 from ctx.agents.runtime import hook_receipts, hook_store, run_apply
 from ctx.agents.runtime.hook_store import for_reading
 from ctx.context import contexts
 from ctx.context.contexts import NO_STORE, Context, ContextItem, ProjectStoreState
 from ctx.hook_files import live, spool
+from ctx.hosts.hook_events import NO_ANSWER, HookAnswer
 from ctx.layout import Place
 
 TYPE_CHECKING = False
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ctx.agents.runtime.hook import Hook
+    from ctx.hosts.hook_events import HookEvent
 
 # Of the time that a hook has, what is left for its answer once other work is done.
 _ANSWERING_S = 0.4
@@ -34,19 +34,22 @@ _LONGEST_PROMPT = 20_000
 _PROPOSED = "## Proposed to the user"
 
 
-def session_start(hook: "Hook", said: bytes) -> bytes:
+def answer(hook: "Hook", payload: bytes) -> bytes:
+    """What the host reads from standard output."""
+    event = _event(hook, payload)
+    return _written(hook, ANSWERS[hook.word](hook, event) if event else NO_ANSWER)
+
+
+def session_start(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
     """The context of this place; for a resumed session only what changed."""
-    event = _event(hook, said)
-    if event is None:
-        return hook.NOTHING
-    session, part = event["session_id"], hook.part
-    is_paused = hook.is_paused(said)
+    part = hook.part
+    is_paused = hook.is_paused(event.raw)
     with _unharmed(hook):
-        if not _is_first(hook, session, said, part):
-            return b""
+        if not _is_first(hook, event, part):
+            return None
         if part == 1:
             if not is_paused:
-                hook.put(spool.new_id(hook.now_ms()), hook.word, said)
+                hook.put(spool.new_id(hook.now_ms()), hook.word, event.raw)
             _go_live(hook, event)
     waiting = hook.waiting() if part == 1 else []
     if any(map(spool.has_commands, waiting)):
@@ -58,7 +61,7 @@ def session_start(hook: "Hook", said: bytes) -> bytes:
 
         hook.log(f"{type(error).__name__}: {error}")
         told = notices.unreadable(hook, error) if part == 1 else ""
-        return _printed({"systemMessage": told}) if told else hook.NOTHING
+        return HookAnswer(message=told)
     finally:
         # Last: it takes up the processor that the answer needs.
         if part == 1 and hook.look_after() and spool.waits_long(waiting, hook.now_ms()):
@@ -66,12 +69,12 @@ def session_start(hook: "Hook", said: bytes) -> bytes:
             run_apply.start_beside(hook)
 
 
-def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) -> bytes:
-    session, part = event["session_id"], hook.part
+def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> HookAnswer:
+    part = hook.part
     if not os.path.exists(hook.database):
         hook.log("there is no store yet; it is made now")
         run_apply.start(hook)
-        return hook.NOTHING
+        return NO_ANSWER
     from ctx.agents.runtime import session_context
 
     place = _place(hook, event)
@@ -85,7 +88,7 @@ def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) ->
                 from ctx.agents.runtime import pending_results
 
                 stores = session_context.stores_of(own, connection)
-                more, nodes = pending_results.take_expanded(hook, stores, session, text)
+                more, nodes = pending_results.take_expanded(hook, stores, event.session, text)
                 text, items = text + more, (*items, *nodes)
                 tokens += sum(each.tokens for each in nodes)
     except sqlite3.OperationalError:
@@ -93,40 +96,37 @@ def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) ->
         run_apply.start(hook)
         raise
     if not text or (part > 1 and not items):
-        return hook.NOTHING
+        return NO_ANSWER
     with _unharmed(hook):
         hook_receipts.receipt(
             hook, event, place, items, tokens, hook_receipts.build_report(found, took_ms)
         )
     if part > 1:
-        return _additional("SessionStart", text, "")
+        return HookAnswer(text)
     from ctx.agents.runtime import notices
 
     told = notices.notice(hook, text, items, tokens, is_paused=is_paused)
-    return _additional("SessionStart", text, told)
+    return HookAnswer(text, told)
 
 
-def _is_first(hook: "Hook", session: str, said: bytes, part: int) -> bool:
+def _is_first(hook: "Hook", event: "HookEvent", part: int) -> bool:
     """Whether nobody answers already.
 
     Where hooks are registered in two places, the client runs both at once.
     """
     from zlib import crc32
 
-    process = hook.environment.get("CLAUDE_PID", "").encode()
-    name = f"{session}.start-{crc32(said + process):08x}-{part}"
+    process = hook.host.process(hook.environment).encode()
+    name = f"{event.session}.start-{crc32(event.raw + process):08x}-{part}"
     return live.claim(hook.home, name, hook.now_ms(), _AT_ONCE_MS * clock.patience)
 
 
-def prompt_submit(hook: "Hook", said: bytes) -> bytes:
+def prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
     """What was waiting for this session, once. What a Stop left is done before."""
-    event = _event(hook, said)
-    if event is None:
-        return hook.NOTHING
-    is_paused = hook.is_paused(said)
+    is_paused = hook.is_paused(event.raw)
     with _unharmed(hook):
         if not is_paused:
-            hook.put(spool.new_id(hook.now_ms()), hook.word, said)
+            hook.put(spool.new_id(hook.now_ms()), hook.word, event.raw)
     try:
         return _prompt_submit(hook, event)
     finally:
@@ -135,12 +135,12 @@ def prompt_submit(hook: "Hook", said: bytes) -> bytes:
             hook.look_after()
 
 
-def _prompt_submit(hook: "Hook", event: "dict[str, Any]") -> bytes:
+def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
     failed = ""
     if any(map(spool.has_commands, hook.waiting())):
         hook.limit = hook.WORK_S
         done = run_apply.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
-        failed = _failures(each for each in done if each["session"] == event["session_id"])
+        failed = _failures(each for each in done if each["session"] == event.session)
     # Between the taking and the giving nothing may take time: what is taken is gone.
     more = _relevant(hook, event)
     text, items = _taken(hook, event)
@@ -148,21 +148,21 @@ def _prompt_submit(hook: "Hook", event: "dict[str, Any]") -> bytes:
         from ctx.context import layers
 
         # What was asked for comes first, and a client takes only so much.
-        if layers.units(text) + layers.units(more.text) >= layers.LARGEST_ANSWER:
+        if layers.units(text) + layers.units(more.text) >= hook.host.largest_answer:
             more = contexts.NOTHING
         text += "\n" if more.text else ""
     text, items = text + more.text, [*items, *more.items]
     if not text:
-        return hook.NOTHING
+        return NO_ANSWER
     from ctx import tokens
 
     place = _place(hook, event)
     with _unharmed(hook):
         hook_receipts.receipt(hook, event, place, items, tokens.estimate(text))
-    return _additional("UserPromptSubmit", text, failed)
+    return HookAnswer(text, failed)
 
 
-def _taken(hook: "Hook", event: "dict[str, Any]") -> "tuple[str, list[ContextItem]]":
+def _taken(hook: "Hook", event: "HookEvent") -> "tuple[str, list[ContextItem]]":
     """What was waiting for this session."""
     if not os.path.exists(hook.database):
         # It is made when there is something to keep.
@@ -176,20 +176,19 @@ def _taken(hook: "Hook", event: "dict[str, Any]") -> "tuple[str, list[ContextIte
 
         with _beside(hook, event) as own:
             stores = session_context.stores_of(own, connection)
-            return pending_results.take(hook, stores, event["session_id"])
+            return pending_results.take(hook, stores, event.session)
 
 
-def _relevant(hook: "Hook", event: "dict[str, Any]") -> Context:
+def _relevant(hook: "Hook", event: "HookEvent") -> Context:
     """What memory has to say to the prompt; nothing without a worker that knows it in time."""
-    prompt = event.get("prompt")
-    if not isinstance(prompt, str) or not prompt.strip():
+    if not event.prompt.strip():
         return contexts.NOTHING
     from ctx.agents.runtime import worker_request
 
     question = {
         "folder": _folder(hook, event),
-        "session": event["session_id"],
-        "prompt": prompt[:_LONGEST_PROMPT],
+        "session": event.session,
+        "prompt": event.prompt[:_LONGEST_PROMPT],
     }
     told = worker_request.ask(hook, "/api/prompt", question, _RELEVANT_S * clock.patience)
     try:
@@ -202,23 +201,19 @@ def _relevant(hook: "Hook", event: "dict[str, Any]") -> Context:
         return contexts.NOTHING
 
 
-def pre_compact(hook: "Hook", said: bytes) -> bytes:
+def pre_compact(hook: "Hook", event: "HookEvent") -> None:
     """Write down what the agent is at, as far as memory knows."""
-    event = _event(hook, said)
-    if event is None:
-        return hook.NOTHING
-    if not hook.is_paused(said):
-        hook.put(spool.new_id(hook.now_ms()), hook.word, said)
+    if not hook.is_paused(event.raw):
+        hook.put(spool.new_id(hook.now_ms()), hook.word, event.raw)
         hook.look_after()
     from ctx.agents.runtime import session_context
 
     with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
         stores = session_context.stores_of(own, connection)
-        session_context.save_where(hook, stores, _place(hook, event), event["session_id"])
-    return b""
+        session_context.save_where(hook, stores, _place(hook, event), event.session)
 
 
-ANSWERS: "dict[str, Callable[[Hook, bytes], bytes]]" = {
+ANSWERS: "dict[str, Callable[[Hook, HookEvent], HookAnswer | None]]" = {
     "session-start": session_start,
     "prompt-submit": prompt_submit,
     "pre-compact": pre_compact,
@@ -229,25 +224,19 @@ def end(hook: "Hook", said: bytes) -> None:
     """A session is over. One that was cleared goes on under another name."""
     event = _event(hook, said)
     if event is not None:
-        if event.get("reason") == "clear":
-            live.write(hook.home, _cleared(hook, event), event["session_id"])
-        live.remove(hook.home, event["session_id"])
+        if event.is_cleared:
+            live.write(hook.home, _cleared(hook, event), event.session)
+        live.remove(hook.home, event.session)
         run_apply.start(hook)
 
 
 def respond(hook: "Hook", said: bytes, response: str) -> bytes:
     """A Stop whose response is given on the command line rather than in a transcript."""
-    try:
-        event = json.loads(said) if said.strip() else {}
-    except ValueError:
-        event = {}
-    event = event if isinstance(event, dict) else {}
-    event.setdefault("session_id", hook.environment.get("CTX_SESSION") or "cli")
-    event.setdefault("cwd", _folder(hook, event))
-    event["response"] = response
+    default = hook.environment.get("CTX_SESSION") or "cli"
+    session, payload = hook.host.with_response(said, default, _folder(hook), response)
     event_id = spool.new_id(hook.now_ms())
-    hook.put(event_id, f"{spool.STOP}.-", json.dumps(event).encode(), durable=True)
-    return work(hook, event_id, event["session_id"])
+    hook.put(event_id, f"{spool.STOP}.-", payload, durable=True)
+    return work(hook, event_id, session)
 
 
 def work(hook: "Hook", event_id: str, session: str) -> bytes:
@@ -257,7 +246,7 @@ def work(hook: "Hook", event_id: str, session: str) -> bytes:
     done = run_apply.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
     mine = [each for each in done if each["event"] == event_id]
     failed = _failures(mine) if mine else _failures_since(hook, session, began_ms)
-    return _printed({"systemMessage": failed}) if failed else hook.NOTHING
+    return _written(hook, HookAnswer(message=failed))
 
 
 def _failures_since(hook: "Hook", session: str, began_ms: int) -> str:
@@ -297,23 +286,26 @@ def _unharmed(hook: "Hook") -> "Iterator[None]":
         hook.log(f"{type(error).__name__}: {error}")
 
 
-# What the client said
+# What the host said
 
 
-def _event(hook: "Hook", said: bytes) -> "dict[str, Any] | None":
+def _event(hook: "Hook", payload: bytes) -> "HookEvent | None":
     try:
-        event = json.loads(said)
+        event = hook.host.read(payload)
     except (ValueError, RecursionError):
         hook.log("what the client said is not JSON")
         return None
-    session = event.get("session_id") if isinstance(event, dict) else None
-    if not isinstance(session, str) or not live.is_session(session):
+    if not live.is_session(event.session):
         hook.log("what the client said names no session")
         return None
-    return event  # type: ignore[no-any-return]
+    return event
 
 
-def _place(hook: "Hook", event: "dict[str, Any]") -> Place:
+def _written(hook: "Hook", answer: "HookAnswer | None") -> bytes:
+    return b"" if answer is None else hook.host.write(spool.EVENTS[hook.word], answer)
+
+
+def _place(hook: "Hook", event: "HookEvent") -> Place:
     def trusts(project: "layout.Project") -> bool:
         from ctx.project import trust_list
 
@@ -322,16 +314,17 @@ def _place(hook: "Hook", event: "dict[str, Any]") -> Place:
     return layout.place(_folder(hook, event), hook.home, trusts)
 
 
-def _folder(hook: "Hook", event: "dict[str, Any]") -> str:
-    for told in (event.get("cwd"), hook.environment.get("CLAUDE_PROJECT_DIR")):
-        if isinstance(told, str) and os.path.isabs(told) and "\0" not in told:
-            return told
+def _folder(hook: "Hook", event: "HookEvent | None" = None) -> str:
+    """Where the agent works, or else where the host or the hook was started."""
+    for path in (event.folder if event else "", hook.host.project_folder(hook.environment)):
+        if os.path.isabs(path) and "\0" not in path:
+            return path
     return os.getcwd()
 
 
-def _go_live(hook: "Hook", event: "dict[str, Any]") -> None:
-    session, source = event["session_id"], event.get("source")
-    process = hook.environment.get("CLAUDE_PID", "")
+def _go_live(hook: "Hook", event: "HookEvent") -> None:
+    session, source = event.session, event.source
+    process = hook.host.process(hook.environment)
     live.begin(hook.home, session, process, _folder(hook, event))
     before = ""
     if source == "clear":
@@ -339,16 +332,16 @@ def _go_live(hook: "Hook", event: "dict[str, Any]") -> None:
         before = live.read(hook.home, name)
         live.remove(hook.home, name)
     elif source == "fork":
-        before = session_lineage.forked_from(event, process, clock.wall_s())
+        before = hook.host.forked_from(event, process, clock.wall_s())
     if live.is_session(before) and before != session:
         # What a cleared one asked for last may be done only in a moment.
         later_ms = _MOMENT_MS if source == "clear" else 0
         live.follow(hook.home, session, before, hook.now_ms() + later_ms)
 
 
-def _cleared(hook: "Hook", event: "dict[str, Any]") -> str:
+def _cleared(hook: "Hook", event: "HookEvent") -> str:
     """Where a client says which session it has cleared. Older ones do not say who they are."""
-    process = hook.environment.get("CLAUDE_PID", "")
+    process = hook.host.process(hook.environment)
     if process.isdecimal():
         return f"cleared-{process}"
     from zlib import crc32
@@ -360,7 +353,7 @@ def _cleared(hook: "Hook", event: "dict[str, Any]") -> str:
 
 
 @contextmanager
-def _beside(hook: "Hook", event: "dict[str, Any]") -> "Iterator[ProjectStoreState]":
+def _beside(hook: "Hook", event: "HookEvent") -> "Iterator[ProjectStoreState]":
     """The store of the project itself; none where `CTX_DB` names one that is to be used alone."""
     project = None if hook.is_alone else layout.find_project(_folder(hook, event), hook.home)
     own = NO_STORE
@@ -376,12 +369,3 @@ def _beside(hook: "Hook", event: "dict[str, Any]") -> "Iterator[ProjectStoreStat
     finally:
         if own.connection is not None:
             own.connection.close()
-
-
-def _additional(event: str, text: str, message: str) -> bytes:
-    told = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
-    return _printed({**told, "systemMessage": message} if message else told)
-
-
-def _printed(value: "dict[str, Any]") -> bytes:
-    return json.dumps(value).encode() + b"\n"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ctx.agents.runtime.hook import Hook
+    from ctx.hosts.hook_events import HookEvent
 
 
 def build_report(context: Context, took_ms: int) -> "dict[str, Any]":
@@ -27,7 +28,7 @@ def build_report(context: Context, took_ms: int) -> "dict[str, Any]":
 
 def receipt(
     hook: "Hook",
-    event: "dict[str, Any]",
+    event: "HookEvent",
     place: Place,
     items: "Iterable[ContextItem]",
     tokens: int,
@@ -35,21 +36,22 @@ def receipt(
 ) -> None:
     """Note which nodes an agent was given, in which state, and of a context how it was made."""
     given = list(items)
-    session = event["session_id"]
     said = {
-        "session": session,
+        "session": event.session,
         "event": spool.EVENTS[hook.word],
         "project": place.project,
         "tokens": tokens,
         "items": given,
-        **({"context": {**made, "source": event.get("source"), "part": hook.part}} if made else {}),
+        **({"context": {**made, "source": event.source, "part": hook.part}} if made else {}),
     }
     hook.put(spool.new_id(hook.now_ms()), spool.RECEIPT, json.dumps(said).encode())
     if hook.word == "session-start":
         digests = {each.key: each.digest for each in given}
-        if event.get("source") == "resume":
+        if event.source == "resume":
             start_receipts.note(
-                hook.home, session, {**start_receipts.before(hook.home, session), **digests}
+                hook.home,
+                event.session,
+                {**start_receipts.before(hook.home, event.session), **digests},
             )
         else:
-            start_receipts.note_part(hook.home, session, hook.part, digests)
+            start_receipts.note_part(hook.home, event.session, hook.part, digests)

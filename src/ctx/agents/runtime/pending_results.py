@@ -39,7 +39,7 @@ def take(
     It waits in the last of the stores, which is the user's; nodes are in any of them.
     """
     taken = _take(hook, stores[-1], session, _KINDS)
-    return _as_text(stores, taken, layers.LARGEST_ANSWER)
+    return _as_text(stores, taken, hook.host.largest_answer)
 
 
 def take_expanded(
@@ -47,7 +47,7 @@ def take_expanded(
 ) -> "tuple[str, list[ContextItem]]":
     """The nodes that an agent wants to see again, for the end of a text that is there already."""
     taken = _take(hook, stores[-1], session, ("expand_nodes",))
-    room = layers.LARGEST_ANSWER - layers.units(before) - 1
+    room = hook.host.largest_answer - layers.units(before) - 1
     text, items = _as_text(stores, taken, room)
     return (f"\n{text}" if text else ""), items
 

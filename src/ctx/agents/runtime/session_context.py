@@ -7,7 +7,6 @@ loads nothing that a hook cannot afford; the text is the same.
 import json
 from sqlite3 import Connection
 
-from ctx.agents.claude_code import session_lineage
 from ctx.agents.runtime import hook_store, run_apply
 from ctx.context import contexts
 from ctx.context.contexts import Context, ContextKey, ProjectStoreState
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from ctx.agents.runtime.hook import Hook
     from ctx.context.layer_limits import LayerLimits
     from ctx.context.layers import CompactionState
+    from ctx.hosts.hook_events import HookEvent
 
 _DEFAULT_BUDGET = 2_000
 
@@ -36,10 +36,10 @@ def starting(
     connection: Connection,
     own: ProjectStoreState,
     place: Place,
-    event: "dict[str, Any]",
+    event: "HookEvent",
 ) -> Context:
     """What a session is given; one that is resumed only what changed, if it knows the rest."""
-    source, session = event.get("source"), event["session_id"]
+    source, session = event.source, event.session
     key = contexts.key_of(place, hook.home, hook.environment, hook.part, own)
     goes_on = source in ("resume", "compact")
     if not goes_on and (ready := contexts.ready(connection, key)):
@@ -58,7 +58,7 @@ def starting(
         session if goes_on else "",
     )
     before = start_receipts.of_session(hook.home, session) if source == "resume" else None
-    if before is not None and session_lineage.remembers(event.get("transcript_path")):
+    if before is not None and hook.host.remembers(event):
         if hook.part > 1:
             return contexts.NOTHING
         still = layers.still_valid(stores, before)

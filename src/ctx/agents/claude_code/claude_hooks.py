@@ -1,0 +1,111 @@
+"""What a hook process knows about Claude Code: payloads, answers, variables and limits.
+
+Every hook loads this module. For an event that needs no answer it parses nothing, so `json` and
+everything else is imported by the methods that need it.
+"""
+
+from ctx.agents.runtime.hook import field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ctx.hosts.hook_events import HookAnswer, HookEvent
+
+PROJECT_FOLDER = "CLAUDE_PROJECT_DIR"
+
+_PROCESS = "CLAUDE_PID"
+_CONFIG_FOLDER = "CLAUDE_CONFIG_DIR"
+_BY_AGENT = (b'"type":"assistant"', b'"type": "assistant"')
+
+
+class ClaudeHooks:
+    spool_name = ""
+    nothing = b"{}\n"
+    largest_answer = 10_000
+    """The client cuts longer ones."""
+
+    def session(self, payload: bytes) -> str:
+        return field(payload, b"session_id")
+
+    def folder(self, payload: bytes) -> str:
+        return field(payload, b"cwd")
+
+    def transcript(self, payload: bytes) -> str:
+        return field(payload, b"transcript_path")
+
+    def is_by_agent(self, line: bytes) -> bool:
+        return any(mark in line for mark in _BY_AGENT)
+
+    def process(self, environment: "Mapping[str, str]") -> str:
+        return environment.get(_PROCESS, "")
+
+    def project_folder(self, environment: "Mapping[str, str]") -> str:
+        return environment.get(PROJECT_FOLDER, "")
+
+    def without_session(self, environment: "Mapping[str, str]") -> "dict[str, str]":
+        return {
+            name: value
+            for name, value in environment.items()
+            if not name.startswith("CLAUDE") or name == _CONFIG_FOLDER
+        }
+
+    def read(self, payload: bytes) -> "HookEvent":
+        import json
+
+        from ctx.hosts.hook_events import HookEvent
+
+        parsed = json.loads(payload)
+        keys = parsed if isinstance(parsed, dict) else {}
+        source, idle_s = keys.get("source"), keys.get("seconds_since_last_response")
+        return HookEvent(
+            _text(keys, "session_id"),
+            _text(keys, "cwd"),
+            _text(keys, "transcript_path"),
+            payload,
+            source if isinstance(source, str) else None,
+            _text(keys, "prompt"),
+            keys.get("reason") == "clear",
+            idle_s if isinstance(idle_s, int | float) else None,
+        )
+
+    def with_response(
+        self, payload: bytes, session: str, folder: str, response: str
+    ) -> "tuple[str, bytes]":
+        import json
+
+        try:
+            parsed = json.loads(payload) if payload.strip() else {}
+        except ValueError:
+            parsed = {}
+        keys = parsed if isinstance(parsed, dict) else {}
+        keys.setdefault("session_id", session)
+        keys.setdefault("cwd", folder)
+        keys["response"] = response
+        return keys["session_id"], json.dumps(keys).encode()
+
+    def forked_from(self, event: "HookEvent", process: str, now_s: float) -> str:
+        from ctx.agents.claude_code import session_lineage
+
+        return session_lineage.forked_from(event, process, now_s)
+
+    def remembers(self, event: "HookEvent") -> bool:
+        from ctx.agents.claude_code import session_lineage
+
+        return session_lineage.remembers(event.transcript)
+
+    def write(self, name: str, answer: "HookAnswer") -> bytes:
+        import json
+
+        keys: dict[str, Any] = {}
+        if answer.text:
+            keys["hookSpecificOutput"] = {"hookEventName": name, "additionalContext": answer.text}
+        if answer.message:
+            keys["systemMessage"] = answer.message
+        return json.dumps(keys).encode() + b"\n"
+
+
+def _text(keys: "Mapping[str, Any]", name: str) -> str:
+    value = keys.get(name)
+    return value if isinstance(value, str) else ""
