@@ -49,7 +49,10 @@ ELSEWHERE = {
     "context/default_view.py": {"views"},
     "context/context_entries.py": {"nodes", "edges", "tags"},
     "context/layers.py": {"nodes", "tags", "records"},
-    "context/session_layers.py": {"nodes", "edges", "tags"},
+    "context/session_layers.py": {"nodes", "tags"},
+    "context/layer_rows.py": {"nodes", "tags"},
+    "context/past_work.py": {"nodes", "edges", "tags"},
+    "context/excerpt_search.py": {"excerpts", "excerpts_fts"},
     "context/compaction_state.py": {"events"},
     # And so does a shell that asks what a word may become.
     "cli/completion_candidates.py": {"sessions", "receipts", "records", "nodes", "tags", "views"},

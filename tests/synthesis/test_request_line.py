@@ -43,7 +43,7 @@ def summary_of(*prompts: str) -> Summary:
         (
             "Implement the following plan:\n\n# Keep the cart\n\n## Context\nIt loses its items.",
             "Keep the cart",
-            "It loses its items.",
+            "Keep the cart.",
         ),
         (
             "Implement the following plan:\n\n# Plan\n\n## Steps\n1. Keep the cart in a file",

@@ -1,8 +1,9 @@
 """One text of a context: memory, then the layers of sessions, within a budget.
 
-Each layer has a cap, which scales with the budget. What a layer does not use goes to the others,
-memory first. Layers are shortened before one is left out; a node that must appear is shortened,
-and takes what it needs from the other layers.
+Each layer has a cap, which scales with the budget. Memory also gets what the other layers leave;
+they never get more than their cap, so that most of the budget stays empty. Layers are shortened
+before one is left out; a node that must appear is shortened, and takes what it needs from the other
+layers.
 
 Hooks load this module.
 """
@@ -150,20 +151,16 @@ def _beginning(where: str, body: str) -> str:
 def _fitted(
     layers: Sequence[Layer], planned: dict[str, int], left: int, shown: Iterable[ContextItem]
 ) -> dict[str, FittedLayer]:
-    """Each layer, with its planned tokens and what the layers before it did not use."""
+    """Each layer, with its planned tokens."""
     promised = sum(planned.values())
     if promised > max(0, left):
         # Nodes that must appear used more than their part.
         planned = {name: max(0, each * left // promised) for name, each in planned.items()}
-        promised = sum(planned.values())
     ids = {each.id for each in shown}
     fitted: dict[str, FittedLayer] = {}
     for layer in layers:
-        promised -= planned.get(layer.name, 0)
         said = "".join(each.text for each in fitted.values()).casefold()
-        most = left - promised if planned.get(layer.name) else 0
-        fitted[layer.name] = fit(layer.without(ids, said), most)
-        left -= fitted[layer.name].tokens
+        fitted[layer.name] = fit(layer.without(ids, said), planned.get(layer.name, 0))
     return fitted
 
 

@@ -20,8 +20,11 @@ from ctx.layout import Place
 
 MEMORY, SESSIONS, CODE = "memory", "sessions", "code"
 LEARNINGS, PAST_WORK = "learnings", "past_work"
-LAYERS = (MEMORY, SESSIONS, CODE, LEARNINGS, PAST_WORK)
+STANDING, RULES = "standing", "rules"
+LAYERS = (MEMORY, STANDING, RULES, PAST_WORK, CODE, SESSIONS, LEARNINGS)
 """The layers of a context, in their order."""
+SAID = "said"
+"""The layer of excerpts, which come with a prompt and have no ids."""
 
 
 class ContextItem(NamedTuple):
@@ -54,7 +57,7 @@ NOTHING_YET = "Memory (ctx) holds nothing for this work yet."
 """The text of a context when there are no nodes to show."""
 MOST_PARTS = 8
 """A large budget is split into at most this many answers."""
-FORMAT = 2
+FORMAT = 3
 """Increased whenever the same nodes are rendered differently."""
 MOST_SESSIONS = 40
 """How many of the latest sessions of a project are considered."""

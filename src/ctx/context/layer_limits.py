@@ -14,10 +14,12 @@ class LayerLimits(NamedTuple):
     """The limits of each layer: tokens, for a budget of 2,000, and items."""
 
     memory: int = 700
-    sessions: int = 300
-    code: int = 300
-    learnings: int = 250
+    standing: int = 150
+    rules: int = 220
     past_work: int = 300
+    code: int = 80
+    sessions: int = 120
+    learnings: int = 80
     frame: int = 150
     most_sessions: int = 10
     most_changes: int = 30
@@ -31,10 +33,12 @@ def from_config(config: "Config") -> LayerLimits:
     """The limits in the settings."""
     return LayerLimits(
         config.integer("context.memory_cap"),
-        config.integer("context.session_index_cap"),
-        config.integer("context.function_map_cap"),
-        config.integer("context.learnings_cap"),
+        config.integer("context.standing_cap"),
+        config.integer("context.rules_cap"),
         config.integer("context.observations_cap"),
+        config.integer("context.function_map_cap"),
+        config.integer("context.session_index_cap"),
+        config.integer("context.learnings_cap"),
         config.integer("context.reserve"),
         config.integer("context.max_sessions"),
         config.integer("context.max_functions"),

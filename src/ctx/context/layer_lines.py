@@ -11,11 +11,21 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ctx import tokens
-from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS, ContextItem
+from ctx.context.contexts import (
+    CODE,
+    LEARNINGS,
+    PAST_WORK,
+    RULES,
+    SESSIONS,
+    STANDING,
+    ContextItem,
+)
 from ctx.ids import NodeId
 from ctx.markdown import code, flat
 
 HEADINGS = {
+    STANDING: "## Where things stand",
+    RULES: "## Rules and corrections",
     SESSIONS: "## Recent Sessions",
     CODE: "## Recently Changed Code",
     LEARNINGS: "## Project Knowledge",

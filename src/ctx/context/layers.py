@@ -26,6 +26,7 @@ from ctx.context.contexts import (
     MOST_PARTS,
     NOTHING,
     NOTHING_YET,
+    RULES,
     SESSIONS,
     Context,
     ContextItem,
@@ -57,7 +58,7 @@ _LONGEST_ITEM = 5_000
 _LONG_PREVIEW = 2_000
 _SMALL = 400
 # Layers whose changes a resumed session gets. Past work follows from the others.
-_REPEATED_LAYERS = (MEMORY, SESSIONS, CODE, LEARNINGS)
+_REPEATED_LAYERS = (MEMORY, RULES, SESSIONS, CODE, LEARNINGS)
 
 
 class ContextRequest(NamedTuple):

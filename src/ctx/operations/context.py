@@ -20,7 +20,9 @@ from ctx.context.contexts import (
     MEMORY,
     NO_STORE,
     PAST_WORK,
+    RULES,
     SESSIONS,
+    STANDING,
     ProjectStoreState,
 )
 from ctx.context.layers import ContextRequest
@@ -33,6 +35,8 @@ Source = Literal["startup", "resume", "compact"]
 
 _FROM = {
     MEMORY: "nodes of the view `default`",
+    STANDING: "the last session",
+    RULES: "observations tagged `kind:rule`, `kind:correction` or `kind:decision`",
     SESSIONS: "sessions and their summaries",
     CODE: "symbol_changes",
     LEARNINGS: "nodes tagged `learning:`",

@@ -32,6 +32,7 @@ from ctx.capture.steps import Step
 from ctx.synthesis import cue_phrases
 from ctx.synthesis.passages import LONGEST, passages
 from ctx.synthesis.pasted_text import line_keys, split_pasted
+from ctx.synthesis.sentences import split_sentences
 
 ExcerptKind = Literal[
     "correction",
@@ -180,9 +181,17 @@ def significant_words(text: str) -> frozenset[str]:
 
 def is_corrective(prompt: str) -> bool:
     """Whether a prompt corrects, forbids or prefers something."""
-    first = prompt[:LONGEST]
-    is_rule = cue_phrases.weight(cue_phrases.RULES, first.lower()) >= cue_phrases.ENOUGH
-    return is_rule or bool(_CORRECTIVE.search(first))
+    return is_rule(prompt) or bool(_CORRECTIVE.search(prompt[:LONGEST]))
+
+
+def is_rule(prompt: str) -> bool:
+    """Whether a sentence of a prompt forbids or prefers something in general."""
+    sentences = split_sentences(prompt[:LONGEST])
+    return any(
+        cue_phrases.weight(cue_phrases.RULES, sentence.text.lower()) >= cue_phrases.ENOUGH
+        for sentence in sentences
+        if not sentence.is_question
+    )
 
 
 def _passages(steps: Sequence[Step]) -> Iterator[_Passage]:

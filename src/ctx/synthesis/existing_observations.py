@@ -80,7 +80,7 @@ def find_same(found: Observation, others: Sequence[KnownNode]) -> KnownNode | No
 
 def is_stated(found: Observation, others: Sequence[KnownNode]) -> bool:
     """Whether memory has it as a direct statement, or the agent only repeats memory."""
-    return found.kind in ("correction", "decision", "discovery", "statement") and any(
+    return found.kind in ("rule", "correction", "decision", "discovery", "statement") and any(
         (not other.key and dedupe.is_same(found.title, other.title)) or _repeats(found, other.title)
         for other in others
     )

@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 ObservationKind = Literal[
-    "correction", "decision", "bugfix", "feature", "refactor", "discovery", "statement"
+    "rule", "correction", "decision", "bugfix", "feature", "refactor", "discovery", "statement"
 ]
 
 LONGEST_TITLE = 120
@@ -40,6 +40,10 @@ class Observation(NamedTuple):
     """In thousandths."""
     said_by: str = ""
     """`user` or `agent` if it comes from a message; `model` if a model worded it."""
+    worth: int | None = None
+    """How likely a later session needs it, in thousandths; None: what its kind is worth."""
+    said_as: str = ""
+    """The kind of the excerpt that it is."""
 
 
 class Summary(NamedTuple):

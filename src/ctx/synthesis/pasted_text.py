@@ -9,11 +9,13 @@ from collections.abc import Collection
 
 _MOST_LINES = 12
 _LONGEST = 1_500
-_FEW_WORDS = 8
 _WORDS_WITHOUT_A_PERSON = 25
 _SHORTEST_LINE = 30
 
-_MARKUP = re.compile(r"^\s{0,3}#{1,6}\s|^\s{0,3}```|^\s{0,3}~~~|^\s*\|.*\|\s*$", re.MULTILINE)
+_MARKUP = re.compile(r"^\s{0,3}#{1,6}\s|^\s{0,3}(?:```|~~~)|^\s*\|.*\|\s*$", re.MULTILINE)
+_FENCED = re.compile(r"^\s{0,3}(```|~~~).*?(?:^\s{0,3}\1\s*$|\Z)", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s", re.MULTILINE)
+_PARAGRAPHS = re.compile(r"\n\s*\n")
 _LOG_LINE = re.compile(
     r"^\s*(?:at \S+ \(|File \"|Traceback|\d{2}:\d{2}:\d{2}|\d{4}-\d\d-\d\d|\[\w+\]|[✓✗×✘❯>$%]"
     r"|[\w./-]+:\d+|[+-]{1,3} ?\w|(?:error|warning|info|debug|warn)\b[:\[])",
@@ -34,27 +36,35 @@ _REVIEW = re.compile(
 def split_pasted(prompt: str, printed: Collection[str] = ()) -> tuple[str, str]:
     """The user's own words, and the pasted text.
 
-    `printed` are lines, as `line_keys` has them, that the session showed before.
+    `printed` are lines, as `line_keys` has them, that the session showed before. Below a heading or
+    the beginning of a review, everything is pasted.
     """
     if _is_printed(prompt, printed):
         return "", prompt
     if not _looks_pasted(prompt):
         return prompt, ""
-    mark = _MARKUP.search(prompt)
-    if mark:
-        first, rest = prompt[: mark.start()], prompt[mark.start() :]
-    else:
-        first, _, rest = prompt.partition("\n\n")
-    is_own = _PERSON.search(first) or len(first.split()) <= _FEW_WORDS
-    if rest.strip() and is_own and not _looks_pasted(first):
-        return first.strip(), rest.strip()
-    return "", prompt
+    starts = [mark.start() for mark in (_HEADING.search(prompt), _REVIEW.search(prompt)) if mark]
+    start = min(starts, default=len(prompt))
+    paragraphs = _PARAGRAPHS.split(_FENCED.sub("\n\n", prompt[:start]))
+    if start < len(prompt) and not _HEADING.match(prompt, start):
+        # The review begins in the middle of a paragraph.
+        paragraphs.pop()
+    own = [paragraph.strip() for paragraph in paragraphs if _is_own(paragraph, printed)]
+    pasted = [paragraph.strip() for paragraph in paragraphs if paragraph.strip() not in own]
+    return "\n\n".join(own), "\n\n".join([*filter(None, pasted), prompt[start:].strip()]).strip()
 
 
 def line_keys(text: str) -> set[str]:
     """The long lines of a text, in a form in which copies are equal."""
     lines = (" ".join(line.split()).strip("-*•> ") for line in text.splitlines())
     return {line for line in lines if len(line) >= _SHORTEST_LINE}
+
+
+def _is_own(paragraph: str, printed: Collection[str]) -> bool:
+    words = paragraph.split()
+    if not words or _looks_pasted(paragraph) or _is_printed(paragraph, printed):
+        return False
+    return len(words) <= _WORDS_WITHOUT_A_PERSON or _PERSON.search(paragraph) is not None
 
 
 def _is_printed(text: str, printed: Collection[str]) -> bool:

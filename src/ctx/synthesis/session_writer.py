@@ -359,6 +359,8 @@ class _SessionWriter:
             "confidence": found.confidence,
             "last_seen": found.at,
             **({"said_by": found.said_by} if found.said_by else {}),
+            **({"worth": found.worth} if found.worth is not None else {}),
+            **({"said_as": found.said_as} if found.said_as else {}),
         }
 
     def _others(self, keys: Sequence[str]) -> list[KnownNode]:

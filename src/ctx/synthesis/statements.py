@@ -1,23 +1,29 @@
 """Observations in the words of those who spoke: the best excerpts of a session.
 
-A correction is what the user corrects, forbids or prefers. Everything else is a statement: what the
-user asked for and answered, what a commit message says, what the agent concluded. An excerpt that a
-more precise observation or the request of the summary already contains is left out.
+A rule is what the user forbids or prefers in general, a correction what they correct in the work at
+hand. Everything else is a statement: what the user asked for and answered, what a commit message
+says, what the agent concluded. An excerpt that a more precise observation or the request of the
+summary already contains is left out.
 """
 
 from collections.abc import Sequence
 
 from ctx.capture.steps import Step
 from ctx.synthesis import dedupe
-from ctx.synthesis.excerpts import Excerpt, best, overlap, significant_words
+from ctx.synthesis.excerpts import Excerpt, best, is_rule, overlap, significant_words
 from ctx.synthesis.observations import LONGEST_TITLE, Observation, ObservationKind, Synthesis
 from ctx.synthesis.one_line_text import shortened
 from ctx.synthesis.timeline import Timeline
+
+MOST = 15
+"""The most observations of a session."""
 
 _SAME = 0.6
 _SETTLED = ("correction", "prompt", "answer", "commit")
 """Kinds that do not change while a session goes on."""
 _BY_USER, _BY_AGENT = 900, 600
+_WORTH = {"decision": 2_500, "bugfix": 2_000, "discovery": 1_600, "feature": 900, "refactor": 600}
+"""What the observations are worth that are not excerpts, in thousandths."""
 
 
 def with_statements(
@@ -35,8 +41,10 @@ def with_statements(
         and not any(_contains(words, excerpt) for words in known)
     )
     timeline = Timeline(steps)
-    added = [_observation(timeline, excerpt) for excerpt in best(candidates)]
-    unique = {each.key: each for each in (*added, *found.observations)}
+    ranked = [(excerpt.worth, _observation(timeline, excerpt)) for excerpt in best(candidates)]
+    ranked += [(_WORTH.get(each.kind, 0), each) for each in found.observations]
+    ranked.sort(key=lambda pair: (-pair[0], pair[1].at, pair[1].key))
+    unique = {each.key: each for _, each in reversed(ranked[:MOST])}
     return found._replace(observations=tuple(sorted(unique.values(), key=lambda each: each.at)))
 
 
@@ -46,7 +54,9 @@ def _contains(words: frozenset[str], excerpt: Excerpt) -> bool:
 
 
 def _observation(timeline: Timeline, excerpt: Excerpt) -> Observation:
-    kind: ObservationKind = "correction" if excerpt.kind == "correction" else "statement"
+    kind: ObservationKind = "statement"
+    if excerpt.kind == "correction":
+        kind = "rule" if is_rule(excerpt.text) else "correction"
     is_user = excerpt.source == "user"
     return Observation(
         dedupe.key(kind, excerpt.text),
@@ -59,4 +69,6 @@ def _observation(timeline: Timeline, excerpt: Excerpt) -> Observation:
         excerpt.at,
         _BY_USER if is_user else _BY_AGENT,
         "user" if is_user else "agent",
+        excerpt.worth,
+        excerpt.kind,
     )

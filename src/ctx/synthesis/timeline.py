@@ -11,6 +11,7 @@ from ctx.capture.injected_text import without_injected
 from ctx.capture.private_text import without_private
 from ctx.capture.steps import Step
 from ctx.synthesis import cue_phrases, dedupe, sentences
+from ctx.synthesis.pasted_text import split_pasted
 from ctx.synthesis.sentences import Sentence
 from ctx.synthesis.shell_edits import shell_edit
 
@@ -24,6 +25,15 @@ _MOST_NAMED = 5
 _LONG_ENOUGH = 4
 _FEWEST_WORDS = 3
 _CODE = re.compile(r"`([^`]{1,100})`")
+_HEADING = re.compile(
+    r"^ {0,3}#{1,3}[ \t]+(?:plan[:.][ \t]*)?(\S[^\n]{2,200})", re.MULTILINE | re.IGNORECASE
+)
+_NO_TITLE = re.compile(
+    r"(?:the |implementation )?(?:plan|context|overview|summary|steps?|goals?|problem|background"
+    r"|description|task)[:.]?\s*",
+    re.IGNORECASE,
+)
+_LONGEST_LEAD = 120
 _BARE_COMMAND = re.compile(r"\s*/[\w:-]+\s*\Z")
 _AGREES = re.compile(
     r"\s*(?:(?:yes|yep|yeah|y|ok(?:ay)?|sure|sounds? good|do it|do that|go (?:ahead|on|for it)"
@@ -239,10 +249,22 @@ class Timeline:
             text = without_injected(without_private(step.text[:_LONGEST_TEXT])).strip()
             # The hook and the transcript both report the same message.
             if text and text not in found:
-                told = tuple(sentences.split_sentences(text) if left > 0 else ())
+                own = _own_words(text) if kind == "prompt" else text
+                told = tuple(sentences.split_sentences(own) if left > 0 else ())
                 found[text] = ChatMessage(index, step, text, told)
                 left -= len(told)
         return tuple(found.values())
+
+
+def _own_words(prompt: str) -> str:
+    """A prompt without pasted text; of text that is only pasted, the heading or first sentence."""
+    own, pasted = split_pasted(prompt)
+    is_lead = own.endswith(":") and len(own) < _LONGEST_LEAD
+    if (own and not is_lead) or not pasted:
+        return own
+    headings = (heading[1] for heading in _HEADING.finditer(pasted))
+    titles = [title for title in headings if not _NO_TITLE.fullmatch(title)]
+    return titles[0] if titles else next((it.text for it in sentences.split_sentences(pasted)), own)
 
 
 def _with_shell_edits(steps: Sequence[Step]) -> Sequence[Step]:

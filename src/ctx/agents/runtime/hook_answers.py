@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _ANSWERING_S = 0.4
 _AT_ONCE_MS = 1_000
 _MOMENT_MS = 10_000
+_A_SESSION_MS = 30 * 86_400_000
 _RELEVANT_S = 0.1
 _LONGEST_PROMPT = 20_000
 _PROPOSED = "## Proposed to the user"
@@ -142,7 +143,7 @@ def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
         done = run_apply.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
         failed = _failures(each for each in done if each["session"] == event.session)
     # Between the taking and the giving nothing may take time: what is taken is gone.
-    more = _relevant(hook, event)
+    more = _first_prompt(hook, event) or _relevant(hook, event)
     text, items = _taken(hook, event)
     if more.text and text:
         from ctx.context import layers
@@ -177,6 +178,20 @@ def _taken(hook: "Hook", event: "HookEvent") -> "tuple[str, list[ContextItem]]":
         with _beside(hook, event) as own:
             stores = session_context.stores_of(own, connection)
             return pending_results.take(hook, stores, event.session)
+
+
+def _first_prompt(hook: "Hook", event: "HookEvent") -> "Context | None":
+    """What earlier sessions said about the first prompt of a session; None for a later prompt."""
+    if not event.prompt.strip() or not os.path.exists(hook.database):
+        return None
+    name = f"{event.session}.prompted"
+    with _unharmed(hook):
+        if not live.claim(hook.home, name, hook.now_ms(), _A_SESSION_MS):
+            return None
+    from ctx.agents.runtime import first_prompt
+
+    with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
+        return first_prompt.found(hook, connection, own, _place(hook, event), event)
 
 
 def _relevant(hook: "Hook", event: "HookEvent") -> Context:

@@ -1,0 +1,57 @@
+"""What earlier sessions said about the first prompt of a session.
+
+At its start nobody knows what a session is for; its first prompt says so. The hook searches the
+store itself, within a time limit of its own, so that the answer does not need a running worker.
+"""
+
+import sqlite3
+from sqlite3 import Connection
+
+from ctx import clock
+from ctx.agents.runtime import session_context
+from ctx.context import contexts, excerpt_search
+from ctx.context.contexts import NOTHING, Context, ProjectStoreState
+from ctx.layout import Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctx.agents.runtime.hook import Hook
+    from ctx.hosts.hook_events import HookEvent
+
+_BUDGET = 900
+_LIMIT_MS = 500
+# How many steps of SQLite's machine lie between two looks at the clock.
+_STEPS = 10_000
+
+
+def found(
+    hook: "Hook", connection: Connection, own: ProjectStoreState, place: Place, event: "HookEvent"
+) -> Context:
+    budget, limit_ms = _limits(hook)
+    if not budget:
+        return NOTHING
+    until = hook.began + limit_ms / 1000 * clock.patience
+    hook.limit = max(hook.limit, limit_ms / 1000)
+    connection.set_progress_handler(lambda: clock.monotonic() > until, _STEPS)
+    try:
+        given = session_context.at_start(hook, connection, own, place).text
+        hits = excerpt_search.search(
+            connection, place.project, event.prompt, budget, session=event.session, given=given
+        )
+    except sqlite3.OperationalError as error:
+        # The time is up, or it is a store of an older ctx.
+        hook.log(f"the first prompt was not searched for: {error}")
+        return NOTHING
+    finally:
+        connection.set_progress_handler(None, 0)
+    return excerpt_search.written(hits)
+
+
+def _limits(hook: "Hook") -> tuple[int, int]:
+    """The tokens for the answer, and the milliseconds to find it."""
+    if contexts.is_default(contexts.settings(hook.home, hook.environment)):
+        return _BUDGET, _LIMIT_MS
+    from ctx.config.resolve import survey
+
+    config = survey(f"{hook.home}/config.toml", None, hook.environment, ())
+    return config.integer("context.prompt_budget"), config.integer("context.prompt_ms")

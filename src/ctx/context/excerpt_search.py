@@ -1,0 +1,195 @@
+"""Finds what past sessions said about a prompt.
+
+Excerpts are ranked by the words that they share with the prompt (BM25), weighted by who said them,
+by how recent their session is, and by the names in them that several sessions use. Excerpts that
+say nearly the same, or what the session was given before, are left out.
+
+    ## From earlier sessions
+
+    - [user, yesterday] Never commit yourself: I review every change first.
+    - [agent, 3 days ago] The lock was taken twice because `refresh` calls itself.
+
+Hooks load this module with the first prompt of a session.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import log
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock, terms, tokens
+from ctx.context.contexts import NOTHING, SAID, Context, ContextItem
+from ctx.context.layer_lines import digest
+from ctx.ids import NodeId
+from ctx.markdown import flat
+
+HEADING = "## From earlier sessions"
+
+_MOST_TERMS = 64
+"""Of a long prompt, so many of its rarest terms are searched for."""
+_MOST_COUNTED = 384
+_COUNTED_TO = 500
+_MOST_ROWS = 300
+_LONGEST_PROMPT = 6_000
+_FEWEST_SHARED = 2
+_SAME = 0.6
+_NEWEST, _HALF_LIFE = 1.0, 5.0
+"""The newest session counts twice; the bonus halves every five sessions."""
+_NAME, _MOST_NAMES = 0.4, 2.0
+_KINDS = {
+    "correction": 1.5,
+    "prompt": 1.5,
+    "answer": 1.5,
+    "final": 1.5,
+    "report": 1.5,
+    "commit": 1.0,
+    "recap": 1.0,
+    "plan": 0.7,
+    "remark": 1.0,
+    "pasted": 0.2,
+}
+_NAMES = re.compile(
+    r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
+)
+
+
+class Hit(NamedTuple):
+    """An excerpt that was found."""
+
+    id: int
+    session: str
+    at: str
+    kind: str
+    source: str
+    worth: int
+    text: str
+    score: float
+
+
+def search(
+    connection: Connection,
+    project: str | None,
+    prompt: str,
+    budget: int,
+    *,
+    session: str = "",
+    given: str = "",
+) -> list[Hit]:
+    """The best excerpts about a prompt that fit into a budget of tokens.
+
+    Those of `session` itself are left out, and what the text `given` already contains.
+    """
+    wanted = _rarest(connection, _terms(prompt))
+    if not wanted:
+        return []
+    query = " OR ".join(f'"{term}"' for term in wanted)
+    rows = connection.execute(
+        "SELECT e.id, e.session, e.at, e.kind, e.source, e.worth, e.text, -bm25(excerpts_fts)"
+        " FROM excerpts_fts JOIN excerpts AS e ON e.id = excerpts_fts.rowid"
+        " WHERE excerpts_fts MATCH ? AND e.project IS ? AND e.session <> ?"
+        " ORDER BY bm25(excerpts_fts) LIMIT ?",
+        (query, project, session, _MOST_ROWS),
+    ).fetchall()
+    hits = _weighted([Hit(*row) for row in rows], _session_ages(connection, project))
+    fewest = min(_FEWEST_SHARED, len(wanted))
+    shared = (hit for hit in hits if len(words(hit.text) & set(wanted)) >= fewest)
+    return fitting(shared, budget, given)
+
+
+def fitting(hits: Iterable[Hit], budget: int, given: str = "") -> list[Hit]:
+    """As many as fit, in order, without what is said twice."""
+    known = [words(line) for line in given.splitlines() if line.strip()]
+    chosen: list[Hit] = []
+    for hit in hits:
+        cost = tokens.estimate(line_of(hit))
+        own = words(hit.text)
+        if cost <= budget and not any(is_same(own, other) for other in known):
+            known.append(own)
+            budget -= cost
+            chosen.append(hit)
+    return chosen
+
+
+def written(hits: Sequence[Hit]) -> Context:
+    """The text that an agent is given, and its receipt."""
+    if not hits:
+        return NOTHING
+    lines = [line_of(hit) for hit in hits]
+    text = f"{HEADING}\n\n{''.join(lines)}"
+    items = tuple(
+        ContextItem(
+            NodeId(""),  # type: ignore[arg-type]
+            f"said:{hit.session[:8]}",
+            hit.at,
+            tokens.estimate(line),
+            digest(hit.text),
+            SAID,
+        )
+        for hit, line in zip(hits, lines, strict=True)
+    )
+    return Context(text, tokens.estimate(text), items)
+
+
+def line_of(hit: Hit) -> str:
+    at_ms = clock.parse_iso(hit.at) or 0
+    age = clock.days_ago(clock.day_number(clock.now_ms()) - clock.day_number(at_ms))
+    return f"- [{hit.source}, {age}] {flat(hit.text)}\n"
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(terms.query(text)) - terms.STOP_WORDS
+
+
+def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether the shorter of two texts is mostly contained in the other."""
+    return len(one & other) >= max(1, _SAME * min(len(one), len(other)))
+
+
+def names(text: str) -> set[str]:
+    """The names of files, options and code in a text."""
+    return {(quoted or name).lower().strip("()") for quoted, name in _NAMES.findall(text)}
+
+
+def _terms(prompt: str) -> list[str]:
+    return [term for term in terms.query(prompt[:_LONGEST_PROMPT]) if term not in terms.STOP_WORDS]
+
+
+def _rarest(connection: Connection, wanted: Sequence[str]) -> list[str]:
+    if len(wanted) <= _MOST_TERMS:
+        return list(wanted)
+    sql = "SELECT count(*) FROM (SELECT 1 FROM excerpts_fts WHERE excerpts_fts MATCH ? LIMIT ?)"
+    counts = {
+        term: connection.execute(sql, (f'"{term}"', _COUNTED_TO)).fetchone()[0]
+        for term in wanted[:_MOST_COUNTED]
+    }
+    known = [term for term in counts if counts[term]]
+    return sorted(known, key=lambda term: counts[term])[:_MOST_TERMS]
+
+
+def _session_ages(connection: Connection, project: str | None) -> dict[str, int]:
+    """For each session of the project, how many are newer."""
+    rows = connection.execute(
+        "SELECT session FROM excerpts WHERE project IS ? GROUP BY session ORDER BY max(at) DESC",
+        (project,),
+    )
+    return {row[0]: age for age, row in enumerate(rows)}
+
+
+def _weighted(hits: Sequence[Hit], ages: dict[str, int]) -> list[Hit]:
+    """The hits, best first."""
+    named = {hit.id: names(hit.text) for hit in hits}
+    sessions = Counter(
+        name for name, _ in {(name, hit.session) for hit in hits for name in named[hit.id]}
+    )
+
+    def score(hit: Hit) -> float:
+        recency: float = 1 + _NEWEST * 0.5 ** (ages.get(hit.session, len(ages)) / _HALF_LIFE)
+        reused = sum(sessions[name] > 1 for name in named[hit.id])
+        form = 1 + log(1 + max(0, hit.worth) / 1000)
+        weight = _KINDS.get(hit.kind, 1.0) * recency * form
+        return hit.score * weight * (1 + min(_MOST_NAMES, _NAME * reused))
+
+    scored = [hit._replace(score=score(hit)) for hit in hits]
+    return sorted(scored, key=lambda hit: (-hit.score, -hit.id))

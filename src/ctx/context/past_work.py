@@ -1,0 +1,265 @@
+"""The layers of a context that tell what past sessions said.
+
+    ## Where things stand
+    - [yesterday] The refresh works; the mobile client still needs it.
+    - Next: the same for the mobile client
+    ## Rules and corrections
+    - Never commit yourself: I review every change first.
+    ## Relevant Past Work
+    - [bugfix] Fixed test_refresh in auth/service.py: the lock was taken twice
+
+Observations are ranked once, by what they are worth, how recent their session is, whether they are
+about files in work, and whether they use names that several sessions use. What the user forbids or
+prefers in general does not lose worth with time. Nothing is said twice.
+
+Hooks load this module.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.context import contexts, layer_rows
+from ctx.context.layer_lines import LayerLine, cut, digest, sentence
+from ctx.markdown import flat
+from ctx.memory import model
+
+_RECENT = 12
+"""Observations of so many sessions are candidates."""
+_MOST_CANDIDATES = 300
+_MOST_RULES = 500
+_MOST_FILES = 40
+_MOST_FINALS = 3
+_LENGTHS = (400, 240, 140, 80)
+_SHORTEST_WORD = 4
+_AROUND_WORDS = ".,:;!?()[]{}`'\"*"
+_NAMES = re.compile(
+    r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
+)
+
+_WORTH = {
+    "rule": 3_000,
+    "correction": 2_500,
+    "decision": 2_500,
+    "bugfix": 2_000,
+    "discovery": 1_600,
+    "statement": 1_200,
+    "feature": 900,
+    "refactor": 500,
+}
+_OLDEST, _HALF_LIFE = 0.15, 4.0
+"""An observation keeps this part of its worth; the rest halves every four sessions."""
+_NAME, _MOST_NAMES = 0.4, 2.0
+_FILE, _MOST_OF_FILES = 0.5, 2
+_SAID_AGAIN = 1.5
+_LEAST = 0.5
+_SAME = 0.6
+
+
+class RankedRow(NamedTuple):
+    score: float
+    kind: str
+    said_by: str
+    row: Sequence[Any]
+
+
+class PastWork(NamedTuple):
+    """The lines of the three layers, each best first."""
+
+    standing: tuple[LayerLine, ...]
+    rules: tuple[LayerLine, ...]
+    past_work: tuple[LayerLine, ...]
+
+
+def read(connections: Sequence[Connection], project: str | None, session: str) -> PastWork:
+    user = connections[-1]
+    recent = contexts.latest_sessions(user, project, session)[:_RECENT]
+    summaries = contexts.sessions(user, project, session)[:3]
+    in_work = _files_in_work(connections, project, session, [row[2] for row in summaries])
+    ranked = _ranked(connections, project, session, recent, in_work)
+    standing, shown = _standing(connections, project, summaries[:1], ranked)
+    authors = layer_rows.author_prefixes(connections, [each.row[0] for each in ranked])
+    rules: list[LayerLine] = []
+    others: list[LayerLine] = []
+    for each in _unlike(ranked, shown):
+        line = _line(each).with_author(authors.get(each.row[0], ""))
+        (rules if is_rule(each) else others).append(line)
+    return PastWork(tuple(standing), tuple(rules), tuple(others))
+
+
+def is_rule(each: RankedRow) -> bool:
+    return each.kind in ("rule", "correction") or (
+        each.kind == "decision" and each.said_by == "user"
+    )
+
+
+def _ranked(
+    connections: Sequence[Connection],
+    project: str | None,
+    session: str,
+    recent: Sequence[str],
+    in_work: Sequence[str],
+) -> list[RankedRow]:
+    rows: dict[str, Sequence[Any]] = {}
+    for connection in connections:
+        rows |= {row[0]: row for row in _observations(connection, recent, in_work, project)}
+    for tag in ("kind:rule", "kind:decision"):
+        for row in layer_rows.tagged(connections, project, tag, _MOST_RULES):
+            rows.setdefault(row[0], row)
+    for row in layer_rows.shared(connections[:-1], "observation", project, session):
+        rows.setdefault(row[0], row)
+    kinds = layer_rows.kinds(connections, list(rows))
+    about = {node_id: model.from_json(row[3]) for node_id, row in rows.items()}
+    named = {node_id: _names(row[2]) for node_id, row in rows.items()}
+    used = Counter(
+        name
+        for name, _ in {
+            (name, about[node_id].get("session")) for node_id in rows for name in named[node_id]
+        }
+    )
+    ages = {each: age for age, each in enumerate(recent)}
+    ranked = []
+    for node_id, row in rows.items():
+        if node_id not in kinds:
+            continue
+        said_by = str(about[node_id].get("said_by", ""))
+        each = RankedRow(0.0, kinds[node_id], said_by, row)
+        reused = sum(used[name] > 1 for name in named[node_id])
+        score = _score(each, about[node_id], ages, set(in_work)) * (
+            1 + min(_MOST_NAMES, _NAME * reused)
+        )
+        if score >= _LEAST:
+            ranked.append(each._replace(score=score))
+    return sorted(ranked, key=lambda each: (-each.score, each.row[0]))
+
+
+def _score(each: RankedRow, about: dict[str, Any], ages: dict[str, int], files: set[str]) -> float:
+    worth = about.get("worth")
+    worth = worth if isinstance(worth, int) else _WORTH.get(each.kind, 0)
+    sessions = [*layer_rows.texts(about.get("sessions")), str(about.get("session", ""))]
+    age = min((ages.get(session, len(ages)) for session in sessions), default=len(ages))
+    lasts = each.kind == "rule" or (each.kind == "decision" and each.said_by == "user")
+    decay = 1.0 if lasts else _OLDEST + (1 - _OLDEST) * 0.5 ** (age / _HALF_LIFE)
+    shared = len(files & set(layer_rows.texts(about.get("files"))))
+    again = _SAID_AGAIN if len(set(sessions)) > 1 else 1.0
+    return worth / 1000 * decay * again * (1 + _FILE * min(shared, _MOST_OF_FILES))
+
+
+def _unlike(ranked: Iterable[RankedRow], shown: Iterable[str]) -> list[RankedRow]:
+    """The rows without those that say nearly the same as a better one."""
+    known = [_words(text) for text in shown]
+    kept = []
+    for each in ranked:
+        own = _words(each.row[2])
+        if not any(
+            len(own & other) >= max(1, _SAME * min(len(own), len(other))) for other in known
+        ):
+            known.append(own)
+            kept.append(each)
+    return kept
+
+
+# Where things stand
+
+
+def _standing(
+    connections: Sequence[Connection],
+    project: str | None,
+    last: Sequence[Any],
+    ranked: Sequence[RankedRow],
+) -> tuple[list[LayerLine], list[str]]:
+    """The end of the last session in its own words, what it left open, and the texts shown."""
+    if not last:
+        return [], []
+    session, seconds, summary = last[0]
+    today = clock.day_number(clock.now_ms())
+    age = clock.days_ago(today - clock.day_number((seconds or 0) * 1000))
+    finals = [
+        each
+        for each in ranked
+        if (about := model.from_json(each.row[3])).get("said_as") == "final"
+        and about.get("session") == session
+    ]
+    lines, shown = [], []
+    for each in finals[:_MOST_FINALS]:
+        text = flat(each.row[2])
+        forms = tuple(f"- [{age}] {cut(text, length)}" for length in _LENGTHS)
+        lines.append(_layer_line(each.row, text, forms))
+        shown.append(each.row[2])
+    for row in layer_rows.nodes(connections, [summary], project):
+        if further := layer_rows.one_line(model.from_json(row[3]).get("next_steps")):
+            forms = tuple(f"- Next: {cut(further, length)}" for length in _LENGTHS)
+            lines.append(_layer_line(row, further, forms))
+            shown.append(further)
+    return lines, shown
+
+
+# Rows and lines
+
+
+def _files_in_work(
+    connections: Sequence[Connection], project: str | None, session: str, summaries: Sequence[str]
+) -> list[str]:
+    changes = contexts.changes(connections[-1], project, session)
+    files = dict.fromkeys(row[1] for row in changes)
+    for row in layer_rows.nodes(connections, summaries, project):
+        files |= dict.fromkeys(layer_rows.texts(model.from_json(row[3]).get("files_edited")))
+    return list(files)[:_MOST_FILES]
+
+
+def _observations(
+    connection: Connection, sessions: Sequence[str], files: Sequence[str], project: str | None
+) -> "list[Any]":
+    """Observations of these sessions, and those that mention one of these files."""
+    by_session = ", ".join("?" * len(sessions))
+    by_file = ", ".join("?" * len(files))
+    # Few nodes match by path, many by type: the `+` keeps SQLite from using the type's index.
+    sql = (
+        f"SELECT {layer_rows.COLUMNS} FROM nodes AS n WHERE n.type = 'observation'"
+        f" AND {layer_rows.HOLDS} AND n.id IN ("
+        f" SELECT node_id FROM tags WHERE tag IN ({by_session})"
+        " UNION SELECT e.from_id FROM nodes AS f JOIN edges AS e ON e.to_id = f.id"
+        "  AND e.type = 'MENTIONS'"
+        f"  WHERE json_extract(f.metadata, '$.path') IN ({by_file}) AND +f.type = 'file')"
+        f" ORDER BY n.created_at DESC, n.id DESC LIMIT {_MOST_CANDIDATES}"
+    )
+    tags = [f"session:{each}" for each in sessions]
+    return connection.execute(sql, (project or "", *tags, *files)).fetchall()
+
+
+def _line(each: RankedRow) -> LayerLine:
+    row = each.row
+    title, _, rest = row[2].strip()[: layer_rows.LONGEST_COMPARED].partition("\n")
+    title, rest = flat(title), flat(rest)
+    is_begun = bool(title) and rest.startswith(title.rstrip("….:"))
+    if each.kind in ("rule", "correction", "statement"):
+        text = flat(row[2])
+    else:
+        # A decision is followed by who made it, the others by details.
+        begun = sentence(title) if each.kind == "decision" else f"{title.rstrip('.:')}:"
+        text = rest if is_begun else f"{begun} {rest}" if title and rest else title or rest
+    shown = "" if is_rule(each) else f"[{each.said_by if each.kind == 'statement' else each.kind}] "
+    forms = tuple(f"- {shown}{cut(text, length)}" for length in _LENGTHS)
+    return _layer_line(row, text, forms)
+
+
+def _layer_line(row: Sequence[Any], text: str, forms: tuple[str, ...]) -> LayerLine:
+    title = layer_rows.one_line(model.from_json(row[3]).get("title"))
+    return LayerLine(
+        row[0], layer_rows.label(row), row[5], digest(text), forms, "", title.rstrip("….")
+    )
+
+
+def _names(text: str) -> set[str]:
+    """The names of files, options and code in a text."""
+    return {(quoted or name).lower().strip("()") for quoted, name in _NAMES.findall(text)}
+
+
+def _words(text: str) -> set[str]:
+    words = (
+        word.strip(_AROUND_WORDS) for word in text[: layer_rows.LONGEST_COMPARED].lower().split()
+    )
+    return {word for word in words if len(word) >= _SHORTEST_WORD}
