@@ -21,7 +21,8 @@ from tests.memory import graphs
 from tests.packs import worked
 from tests.packs.worked import change, learning, node, observation, session
 
-HERE = ContextRequest("app", None, 2_000)
+ROOMY = LayerLimits(700, 100, 200, 200, 300, 250, 100)
+HERE = ContextRequest("app", None, 2_000, limits=ROOMY)
 
 
 @pytest.fixture
@@ -72,10 +73,12 @@ def test_the_whole_text(graph: Graph) -> None:
 - [fact:{made.items[0].id[:12]}] Deploys run on Fridays
   - Tags: tier:pinned
 
-## Recent Sessions
-- [yesterday] Refresh tokens once. Refresh takes a lock. Tests pass. Next: The mobile client; \
-Documentation
-- [2 days ago] Set up the project. Project scaffold, Docker setup
+## Where things stand
+- Next: The mobile client; Documentation
+
+## Relevant Past Work
+- [decision] We use uv instead of pip. It is faster.
+- [bugfix] Fixed test_refresh in auth/service.py: Two locks.
 
 ## Recently Changed Code
 auth/service.py:
@@ -86,13 +89,14 @@ auth/old.py:
 app/main.py:
   def main() -> int  [NEW]
 
+## Recent Sessions
+- [yesterday] Refresh tokens once. Refresh takes a lock. Tests pass. Next: The mobile client; \
+Documentation
+- [2 days ago] Set up the project. Project scaffold, Docker setup
+
 ## Project Knowledge
 - Gotcha: get_by_email() returns None on errors
 - Convention: Tokens live in HttpOnly cookies
-
-## Relevant Past Work
-- [bugfix] Fixed test_refresh in auth/service.py: Two locks.
-- [decision] We use uv instead of pip. It is faster.
 
 ---
 `ctx recall WORDS` tells more about any of this.
@@ -102,18 +106,18 @@ app/main.py:
     )
     assert made.tokens == tokens.estimate(made.text) <= 2_000
     assert [each.layer for each in made.items] == [
-        *["memory"],
-        *["sessions"] * 2,
-        *["code"] * 3,
-        *["learnings"] * 2,
+        *["memory", "standing"],
         *["past_work"] * 2,
+        *["code"] * 3,
+        *["sessions"] * 2,
+        *["learnings"] * 2,
     ]
     assert [each.label for each in made.items if not each.id] == [
         "code:auth/service.py",
         "code:auth/old.py",
         "code:app/main.py",
     ]
-    assert made.text.startswith("<!-- ctx: 7 nodes, ")
+    assert made.text.startswith("<!-- ctx: 8 nodes, ")
     assert made.skipped == ()
 
 

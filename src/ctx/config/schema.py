@@ -184,18 +184,18 @@ _TABLE = (
     # The context at session start. The caps scale with the budget.
     whole("context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."),
     whole("context.memory_cap", 700, 0, _TOKENS, "Tokens for pinned, working and reference nodes."),
-    whole("context.standing_cap", 150, 0, _TOKENS, "Tokens for where the last session stopped."),
-    whole("context.rules_cap", 220, 0, _TOKENS, "Tokens for the user's rules and corrections."),
-    whole("context.session_index_cap", 120, 0, _TOKENS, "Tokens for recent sessions."),
-    whole("context.function_map_cap", 80, 0, _TOKENS, "Tokens for recently changed code."),
-    whole("context.learnings_cap", 80, 0, _TOKENS, "Tokens for learnings."),
-    whole("context.observations_cap", 300, 0, _TOKENS, "Tokens for past work."),
+    whole("context.standing_cap", 110, 0, _TOKENS, "Tokens for where the last session stopped."),
+    whole("context.rules_cap", 180, 0, _TOKENS, "Tokens for the user's rules and corrections."),
+    whole("context.session_index_cap", 80, 0, _TOKENS, "Tokens for recent sessions."),
+    whole("context.function_map_cap", 50, 0, _TOKENS, "Tokens for recently changed code."),
+    whole("context.learnings_cap", 40, 0, _TOKENS, "Tokens for learnings."),
+    whole("context.observations_cap", 240, 0, _TOKENS, "Tokens for past work."),
     whole(
         "context.reserve", 150, 0, _TOKENS, "Tokens for headings and other text around the layers."
     ),
     whole(
         "context.prompt_budget",
-        900,
+        850,
         0,
         _TOKENS,
         "Tokens for what earlier sessions said about the first prompt of a session; 0: nothing.",

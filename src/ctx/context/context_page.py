@@ -19,14 +19,14 @@ from ctx import tokens
 from ctx.context import compose
 from ctx.context.compose import STATE, ContextBody, ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.context_entries import LoadedEntry, load
-from ctx.context.contexts import LAYERS, MEMORY, Context, ContextItem
+from ctx.context.contexts import LAYERS, MEMORY, PAST_WORK, RULES, Context, ContextItem
 from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import FittedLayer, Layer, fit
 from ctx.context.layer_lines import wanted as tokens_wanted
 from ctx.ids import NodeId
 
-# The budget to which the caps refer.
-_USUAL = 2_000
+USUAL_BUDGET = 2_000
+"""The budget to which the caps refer."""
 _WHERE = 200
 """Tokens for the compaction state, which comes first."""
 _WHERE_HEADING = "## Where you were\n\n"
@@ -80,11 +80,14 @@ class ContextPage:
     ) -> MadeContext:
         hint = self._hint if any(each.lines for each in layers) else ""
         room = compose.room(self._budget, self._frame) - tokens.estimate(hint)
-        where = _where(lines, min(_WHERE * self._budget // _USUAL, room))
+        where = _where(lines, min(_WHERE * self._budget // USUAL_BUDGET, room))
         room -= tokens.estimate(where)
         caps = self._caps(room)
+        # The best of both fill what these two layers have together.
+        both = caps[RULES] + caps[PAST_WORK]
+        most = {**caps, RULES: both, PAST_WORK: both}
         planned = {
-            each.name: min(tokens_wanted(each), caps[each.name]) for each in layers if each.lines
+            each.name: min(tokens_wanted(each), most[each.name]) for each in layers if each.lines
         }
         for_memory = max(0, room - sum(planned.values())) if caps[MEMORY] else 0
         nodes = _Nodes(self._connections, ids, first)
@@ -126,7 +129,7 @@ class ContextPage:
 
     def _caps(self, room: int) -> dict[str, int]:
         """The cap of each layer; their sum is at most the room."""
-        caps = [max(0, each) * self._budget // _USUAL for each in self._limits[: len(LAYERS)]]
+        caps = [max(0, each) * self._budget // USUAL_BUDGET for each in self._limits[: len(LAYERS)]]
         total = sum(caps)
         if total > max(0, room):
             caps = [each * max(0, room) // total for each in caps]

@@ -14,12 +14,12 @@ class LayerLimits(NamedTuple):
     """The limits of each layer: tokens, for a budget of 2,000, and items."""
 
     memory: int = 700
-    standing: int = 150
-    rules: int = 220
-    past_work: int = 300
-    code: int = 80
-    sessions: int = 120
-    learnings: int = 80
+    standing: int = 110
+    rules: int = 180
+    past_work: int = 240
+    code: int = 50
+    sessions: int = 80
+    learnings: int = 40
     frame: int = 150
     most_sessions: int = 10
     most_changes: int = 30

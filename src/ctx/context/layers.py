@@ -18,7 +18,7 @@ from ctx import tokens
 from ctx.context import default_view, session_layers
 from ctx.context.compose import item, short_item
 from ctx.context.context_entries import load
-from ctx.context.context_page import ContextPage, MadeContext, item_of
+from ctx.context.context_page import USUAL_BUDGET, ContextPage, MadeContext, item_of
 from ctx.context.contexts import (
     CODE,
     LEARNINGS,
@@ -40,11 +40,11 @@ LARGEST_PART = 2_500
 """Tokens of a part: a text of this size fits into one answer of every host, with room to spare."""
 
 _HOW = (
-    ' `<ctx:recall query="WORDS"/>` in an answer finds more for the next prompt, `ctx recall WORDS`'
-    ' in a shell at once. `<ctx:remember type="decision" tags="tier:reference">…</ctx:remember>` in'
-    " an answer, outside of code, keeps something. The skill `ctx` says the rest."
+    " `ctx recall WORDS` finds more. To keep something, write"
+    ' `<ctx:remember type="decision" tags="tier:reference">…</ctx:remember>` in an answer, outside'
+    " of code. The skill `ctx` describes the rest."
 )
-PREFACE = f"This is what memory (ctx) holds for this work.{_HOW}"
+PREFACE = f"What memory (ctx) holds for this work.{_HOW}"
 EMPTY = f"{NOTHING_YET}{_HOW}"
 CHANGED = "This has changed in memory (ctx) since this conversation was last given it."
 HINT = "---\n`ctx recall WORDS` tells more about any of this.\n\n"
@@ -127,7 +127,9 @@ def _in_parts(
 
 
 def _layers(connections: Connections, wanted: ContextRequest) -> list[Layer]:
-    asked = session_layers.LayerRequest(wanted.project, wanted.session, wanted.limits)
+    limits = wanted.limits
+    both = (limits.rules + limits.past_work) * min(wanted.budget, LARGEST_PART) // USUAL_BUDGET
+    asked = session_layers.LayerRequest(wanted.project, wanted.session, limits, both)
     return session_layers.build_layers(connections, asked)
 
 

@@ -17,11 +17,11 @@ Hooks load this module.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
-from ctx import clock
+from ctx import clock, tokens
 from ctx.context import contexts, layer_rows
 from ctx.context.layer_lines import LayerLine, cut, digest, sentence
 from ctx.markdown import flat
@@ -32,7 +32,8 @@ _RECENT = 12
 _MOST_CANDIDATES = 300
 _MOST_RULES = 500
 _MOST_FILES = 40
-_MOST_FINALS = 3
+_MOST_FINALS = 2
+_MOST_MISSES = 3
 _LENGTHS = (400, 240, 140, 80)
 _SHORTEST_WORD = 4
 _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
@@ -55,6 +56,7 @@ _OLDEST, _HALF_LIFE = 0.15, 4.0
 _NAME, _MOST_NAMES = 0.4, 2.0
 _FILE, _MOST_OF_FILES = 0.5, 2
 _SAID_AGAIN = 1.5
+_QUESTION = 0.5
 _LEAST = 0.5
 _SAME = 0.6
 
@@ -62,8 +64,13 @@ _SAME = 0.6
 class RankedRow(NamedTuple):
     score: float
     kind: str
-    said_by: str
+    about: Mapping[str, Any]
+    """The metadata of the node."""
     row: Sequence[Any]
+
+    @property
+    def said_by(self) -> str:
+        return str(self.about.get("said_by", ""))
 
 
 class PastWork(NamedTuple):
@@ -74,7 +81,10 @@ class PastWork(NamedTuple):
     past_work: tuple[LayerLine, ...]
 
 
-def read(connections: Sequence[Connection], project: str | None, session: str) -> PastWork:
+def read(
+    connections: Sequence[Connection], project: str | None, session: str, most_tokens: int
+) -> PastWork:
+    """The layers; rules and past work share `most_tokens`, the best first."""
     user = connections[-1]
     recent = contexts.latest_sessions(user, project, session)[:_RECENT]
     summaries = contexts.sessions(user, project, session)[:3]
@@ -84,9 +94,15 @@ def read(connections: Sequence[Connection], project: str | None, session: str) -
     authors = layer_rows.author_prefixes(connections, [each.row[0] for each in ranked])
     rules: list[LayerLine] = []
     others: list[LayerLine] = []
+    misses = 0
     for each in _unlike(ranked, shown):
         line = _line(each).with_author(authors.get(each.row[0], ""))
-        (rules if is_rule(each) else others).append(line)
+        cost = tokens.estimate(line.texts[0] + "\n")
+        if cost <= most_tokens:
+            most_tokens -= cost
+            (rules if is_rule(each) else others).append(line)
+        elif (misses := misses + 1) == _MOST_MISSES:
+            break
     return PastWork(tuple(standing), tuple(rules), tuple(others))
 
 
@@ -125,27 +141,26 @@ def _ranked(
     for node_id, row in rows.items():
         if node_id not in kinds:
             continue
-        said_by = str(about[node_id].get("said_by", ""))
-        each = RankedRow(0.0, kinds[node_id], said_by, row)
+        each = RankedRow(0.0, kinds[node_id], about[node_id], row)
         reused = sum(used[name] > 1 for name in named[node_id])
-        score = _score(each, about[node_id], ages, set(in_work)) * (
-            1 + min(_MOST_NAMES, _NAME * reused)
-        )
+        score = _score(each, ages, set(in_work)) * (1 + min(_MOST_NAMES, _NAME * reused))
         if score >= _LEAST:
             ranked.append(each._replace(score=score))
     return sorted(ranked, key=lambda each: (-each.score, each.row[0]))
 
 
-def _score(each: RankedRow, about: dict[str, Any], ages: dict[str, int], files: set[str]) -> float:
+def _score(each: RankedRow, ages: Mapping[str, int], files: set[str]) -> float:
+    about = each.about
     worth = about.get("worth")
     worth = worth if isinstance(worth, int) else _WORTH.get(each.kind, 0)
     sessions = [*layer_rows.texts(about.get("sessions")), str(about.get("session", ""))]
-    age = min((ages.get(session, len(ages)) for session in sessions), default=len(ages))
-    lasts = each.kind == "rule" or (each.kind == "decision" and each.said_by == "user")
-    decay = 1.0 if lasts else _OLDEST + (1 - _OLDEST) * 0.5 ** (age / _HALF_LIFE)
+    age = min(ages.get(session, len(ages)) for session in sessions)
+    is_lasting = about.get("lasting") is True
+    decay = 1.0 if is_lasting else _OLDEST + (1 - _OLDEST) * 0.5 ** (age / _HALF_LIFE)
     shared = len(files & set(layer_rows.texts(about.get("files"))))
     again = _SAID_AGAIN if len(set(sessions)) > 1 else 1.0
-    return worth / 1000 * decay * again * (1 + _FILE * min(shared, _MOST_OF_FILES))
+    asks = _QUESTION if each.row[2].rstrip().endswith("?") else 1.0
+    return worth / 1000 * decay * again * asks * (1 + _FILE * min(shared, _MOST_OF_FILES))
 
 
 def _unlike(ranked: Iterable[RankedRow], shown: Iterable[str]) -> list[RankedRow]:
@@ -180,8 +195,7 @@ def _standing(
     finals = [
         each
         for each in ranked
-        if (about := model.from_json(each.row[3])).get("said_as") == "final"
-        and about.get("session") == session
+        if each.about.get("said_as") == "final" and each.about.get("session") == session
     ]
     lines, shown = [], []
     for each in finals[:_MOST_FINALS]:
@@ -191,6 +205,8 @@ def _standing(
         shown.append(each.row[2])
     for row in layer_rows.nodes(connections, [summary], project):
         if further := layer_rows.one_line(model.from_json(row[3]).get("next_steps")):
+            # Agents often write the prefix themselves.
+            further = further[5:].lstrip() if further[:5].casefold() == "next:" else further
             forms = tuple(f"- Next: {cut(further, length)}" for length in _LENGTHS)
             lines.append(_layer_line(row, further, forms))
             shown.append(further)

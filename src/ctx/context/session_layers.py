@@ -44,6 +44,8 @@ class LayerRequest(NamedTuple):
     session: str
     """The session that gets the context; its own work is left out."""
     limits: LayerLimits
+    past_work_tokens: int
+    """For rules and past work together."""
 
 
 def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list[Layer]:
@@ -60,7 +62,7 @@ def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list
 def _past_work(connections: Sequence[Connection], asked: LayerRequest) -> list[Layer]:
     names, most = (STANDING, RULES, PAST_WORK), asked.limits.most_past_work
     try:
-        found = past_work.read(connections, asked.project, asked.session)
+        found = past_work.read(connections, asked.project, asked.session, asked.past_work_tokens)
     except sqlite3.DatabaseError as error:
         return [Layer(name, (), 0, str(error)) for name in names]
     return [

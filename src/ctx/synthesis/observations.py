@@ -44,6 +44,8 @@ class Observation(NamedTuple):
     """How likely a later session needs it, in thousandths; None: what its kind is worth."""
     said_as: str = ""
     """The kind of the excerpt that it is."""
+    is_lasting: bool = False
+    """Whether the user forbids or prefers something in general."""
 
 
 class Summary(NamedTuple):

@@ -361,6 +361,7 @@ class _SessionWriter:
             **({"said_by": found.said_by} if found.said_by else {}),
             **({"worth": found.worth} if found.worth is not None else {}),
             **({"said_as": found.said_as} if found.said_as else {}),
+            **({"lasting": True} if found.is_lasting else {}),
         }
 
     def _others(self, keys: Sequence[str]) -> list[KnownNode]:
@@ -372,7 +373,7 @@ class _SessionWriter:
 
 def _content(found: Observation) -> str:
     """Title and text; the title is left out if the text begins with it."""
-    if found.text.startswith(found.title.rstrip("….")):
+    if found.said_as or found.text.startswith(found.title.rstrip("….")):
         return found.text
     return f"{found.title}\n\n{found.text}" if found.text else found.title
 

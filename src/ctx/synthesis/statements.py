@@ -42,10 +42,16 @@ def with_statements(
     )
     timeline = Timeline(steps)
     ranked = [(excerpt.worth, _observation(timeline, excerpt)) for excerpt in best(candidates)]
-    ranked += [(_WORTH.get(each.kind, 0), each) for each in found.observations]
+    ranked += [(_WORTH.get(each.kind, 0), _marked(each)) for each in found.observations]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].at, pair[1].key))
     unique = {each.key: each for _, each in reversed(ranked[:MOST])}
     return found._replace(observations=tuple(sorted(unique.values(), key=lambda each: each.at)))
+
+
+def _marked(found: Observation) -> Observation:
+    """A decision of the user that is a rule is marked as lasting."""
+    is_lasting = found.kind == "decision" and found.said_by == "user" and is_rule(found.title)
+    return found._replace(is_lasting=is_lasting)
 
 
 def _contains(words: frozenset[str], excerpt: Excerpt) -> bool:
@@ -71,4 +77,5 @@ def _observation(timeline: Timeline, excerpt: Excerpt) -> Observation:
         "user" if is_user else "agent",
         excerpt.worth,
         excerpt.kind,
+        kind == "rule",
     )
