@@ -105,8 +105,8 @@ _DECISIONS = re.compile(
     re.IGNORECASE,
 )
 _HEDGES = re.compile(
-    r"\b(?:might|maybe|perhaps|possibly|could be|i think|probably|likely|not sure|seems?|my (?:bet|guess)"
-    r"|i (?:suspect|guess|bet)|would you"
+    r"\b(?:might|maybe|perhaps|possibly|could be|i think|probably|likely|not sure|seems?"
+    r"|my (?:bet|guess)|i (?:suspect|guess|bet)|would you"
     r"|shall i|should i|do you want|let me know|want me to)\b",
     re.IGNORECASE,
 )
