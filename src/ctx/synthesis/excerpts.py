@@ -70,7 +70,7 @@ _BASE = {
     "pasted": 0.3,
 }
 _CAUSE, _DECISION = 1.2, 0.8
-_HEDGE, _INTENT = 0.7, 0.6
+_HEDGE, _INTENT, _GUESS = 0.7, 0.6, 0.3
 _FEW_TERMS_OF_USER, _FEW_TERMS = 3, 5
 _PROCESS_TALK = 0.4
 _ENOUGH_TERMS = 8
@@ -106,9 +106,12 @@ _DECISIONS = re.compile(
 )
 _HEDGES = re.compile(
     r"\b(?:might|maybe|perhaps|possibly|could be|i think|probably|likely|not sure|seems?"
-    r"|my (?:bet|guess)|i (?:suspect|guess|bet)|would you"
+    r"|would you"
     r"|shall i|should i|do you want|let me know|want me to)\b",
     re.IGNORECASE,
+)
+_GUESSES = re.compile(
+    r"\b(?:my (?:bet|guess|theory|hypothesis|suspicion)|i (?:suspect|guess|bet))\b", re.IGNORECASE
 )
 _INTENTS = re.compile(
     r"\b(?:let me|i(?:['’]ll| will| need to| can|['’]m going to)|next steps?|ready (?:for|to)"
@@ -137,6 +140,8 @@ class Excerpt(NamedTuple):
     worth: int
     """In thousandths."""
     text: str
+    is_disputed: bool = False
+    """Whether the next prompt disputes it, in words that it shares."""
 
 
 class _Passage(NamedTuple):
@@ -276,45 +281,46 @@ def _own_words(text: str) -> str:
 def _rated(passages: Sequence[_Passage]) -> list[Excerpt]:
     prompts = [passage for passage in passages if passage.kind in ("correction", "prompt")]
     replaced = _replaced(passages)
-    return [
-        Excerpt(
-            passage.step.id,
-            passage.part,
-            passage.step.at,
-            passage.kind,
-            passage.source,
-            round(_worth(passage, prompts, is_replaced=index in replaced) * 1000),
-            passage.text,
+    rated = []
+    for index, passage in enumerate(passages):
+        dispute = _dispute(passage, prompts)
+        worth = _worth(passage, is_replaced=index in replaced) * dispute
+        rated.append(
+            Excerpt(
+                *(passage.step.id, passage.part, passage.step.at, passage.kind, passage.source),
+                *(round(worth * 1000), passage.text, dispute < _DISPUTED[0]),
+            )
         )
-        for index, passage in enumerate(passages)
-    ]
+    return rated
 
 
-def _worth(passage: _Passage, prompts: Sequence[_Passage], *, is_replaced: bool) -> float:
+def _worth(passage: _Passage, *, is_replaced: bool) -> float:
     worth, text = _BASE[passage.kind], passage.text
     if passage.source == "agent" and passage.kind != "commit":
         worth += _CAUSE if _CAUSES.search(text) else 0
         worth += _DECISION if _DECISIONS.search(text) else 0
         worth *= _HEDGE if _HEDGES.search(text) else 1
         worth *= _INTENT if _INTENTS.search(text) else 1
+        worth *= _GUESS if _GUESSES.search(text) else 1
     own = passage.words - PROCESS_TERMS
     worth *= 0.3 + min(len(own), _ENOUGH_TERMS) / _ENOUGH_TERMS
     if len(own) < (_FEW_TERMS_OF_USER if passage.source == "user" else _FEW_TERMS):
         worth *= _PROCESS_TALK
-    if passage.kind in ("final", "report", "remark"):
-        worth *= _dispute(passage, own, prompts)
     if is_replaced and passage.source != "user":
         worth *= _REPLACED
     return worth
 
 
-def _dispute(passage: _Passage, own: frozenset[str], prompts: Sequence[_Passage]) -> float:
+def _dispute(passage: _Passage, prompts: Sequence[_Passage]) -> float:
     """The factor for a message that the next prompt disputes; lower with each shared term."""
+    if passage.kind not in ("final", "report", "remark"):
+        return 1.0
     after = bisect_right(prompts, passage.place, key=lambda prompt: prompt.place)
     prompt = prompts[after] if after < len(prompts) else None
     if prompt is None or not _DISPUTES.search(prompt.text):
         return 1.0
-    return _DISPUTED[min(len(own & prompt.words), len(_DISPUTED) - 1)]
+    shared = len((passage.words - PROCESS_TERMS) & prompt.words)
+    return _DISPUTED[min(shared, len(_DISPUTED) - 1)]
 
 
 def _replaced(passages: Sequence[_Passage]) -> set[int]:

@@ -28,7 +28,8 @@ _PERSON = re.compile(
 )
 _REVIEW = re.compile(
     r"\b(?:high|medium|low|critical|major|minor) severity\b|\bcoderabbit|\bnitpick|\bcopilot\b"
-    r"|\bbugbot\b|prompt for ai agents|\bactionable comments\b",
+    r"|\bbugbot\b|prompt for ai agents|\bactionable comments\b"
+    r"|\bconsider (?:adding|testing|using|extracting|moving|renaming|refactoring|handling)\b",
     re.IGNORECASE,
 )
 

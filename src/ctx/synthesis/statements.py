@@ -6,6 +6,7 @@ says, what the agent concluded. An excerpt that a more precise observation or th
 summary already contains is left out.
 """
 
+import re
 from collections.abc import Sequence
 
 from ctx.capture.steps import Step
@@ -19,10 +20,12 @@ MOST = 15
 """The most observations of a session."""
 
 _SAME = 0.6
+_EXPECTS = re.compile(r"\bshould (?:now |then )?(?:be|work|let|fix|show|allow|resolve|pass)\b")
+_STATED = 0.8
 _SETTLED = ("correction", "prompt", "answer", "commit")
 """Kinds that do not change while a session goes on."""
 _BY_USER, _BY_AGENT = 900, 600
-_WORTH = {"decision": 2_500, "bugfix": 2_000, "discovery": 1_600, "feature": 900, "refactor": 600}
+_WORTH = {"decision": 1_500, "bugfix": 1_200, "discovery": 1_200, "feature": 500, "refactor": 300}
 """What the observations are worth that are not excerpts, in thousandths."""
 
 
@@ -45,7 +48,26 @@ def with_statements(
     ranked += [(_WORTH.get(each.kind, 0), _marked(each)) for each in found.observations]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].at, pair[1].key))
     unique = {each.key: each for _, each in reversed(ranked[:MOST])}
-    return found._replace(observations=tuple(sorted(unique.values(), key=lambda each: each.at)))
+    disputed = [significant_words(each.text) for each in excerpts if each.is_disputed]
+    summary = found.summary._replace(
+        completed=_undisputed(found.summary.completed, disputed),
+        learned=_undisputed(found.summary.learned, disputed),
+    )
+    return Synthesis(tuple(sorted(unique.values(), key=lambda each: each.at)), summary)
+
+
+def _undisputed(lines: Sequence[str], disputed: Sequence[frozenset[str]]) -> tuple[str, ...]:
+    """The lines of a summary that state facts, and come from no message that the user disputed."""
+    return tuple(
+        line
+        for line in lines
+        if not _EXPECTS.search(line)
+        and not any(_states(words, significant_words(line)) for words in disputed)
+    )
+
+
+def _states(words: frozenset[str], line: frozenset[str]) -> bool:
+    return bool(line) and len(line & words) >= _STATED * len(line)
 
 
 def _marked(found: Observation) -> Observation:
