@@ -56,6 +56,7 @@ _OLDEST, _HALF_LIFE = 0.15, 4.0
 _NAME, _MOST_NAMES = 0.4, 2.0
 _FILE, _MOST_OF_FILES = 0.5, 2
 _SAID_AGAIN = 1.5
+_SHARED, _REPLACED = 4, 0.4
 _QUESTION = 0.5
 _LEAST = 0.5
 _SAME = 0.6
@@ -137,6 +138,7 @@ def _ranked(
         }
     )
     ages = {each: age for age, each in enumerate(recent)}
+    replaced = _replaced(rows.values(), about)
     ranked = []
     for node_id, row in rows.items():
         if node_id not in kinds:
@@ -144,6 +146,7 @@ def _ranked(
         each = RankedRow(0.0, kinds[node_id], about[node_id], row)
         reused = sum(used[name] > 1 for name in named[node_id])
         score = _score(each, ages, set(in_work)) * (1 + min(_MOST_NAMES, _NAME * reused))
+        score *= _REPLACED if node_id in replaced and not is_rule(each) else 1
         if score >= _LEAST:
             ranked.append(each._replace(score=score))
     return sorted(ranked, key=lambda each: (-each.score, each.row[0]))
@@ -161,6 +164,28 @@ def _score(each: RankedRow, ages: Mapping[str, int], files: set[str]) -> float:
     again = _SAID_AGAIN if len(set(sessions)) > 1 else 1.0
     asks = _QUESTION if each.row[2].rstrip().endswith("?") else 1.0
     return worth / 1000 * decay * again * asks * (1 + _FILE * min(shared, _MOST_OF_FILES))
+
+
+def _replaced(rows: Iterable[Sequence[Any]], about: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """The nodes about something that a later session made a statement about too."""
+    newest_first = sorted(rows, key=lambda row: (row[4], row[0]), reverse=True)
+    words = {row[0]: _words(row[2]) for row in newest_first}
+    frequency = Counter(word for own in words.values() for word in own)
+    common = max(3, len(newest_first) // 8)
+    later: dict[str, list[str]] = {}
+    replaced = set()
+    for row in newest_first:
+        node_id, session = row[0], about[row[0]].get("session")
+        rare = [word for word in words[node_id] if frequency[word] <= common]
+        shared = Counter(other for word in rare for other in later.get(word, ()))
+        if any(
+            count >= _SHARED and about[other].get("session") != session
+            for other, count in shared.items()
+        ):
+            replaced.add(node_id)
+        for word in rare:
+            later.setdefault(word, []).append(node_id)
+    return replaced
 
 
 def _unlike(ranked: Iterable[RankedRow], shown: Iterable[str]) -> list[RankedRow]:
