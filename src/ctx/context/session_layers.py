@@ -13,7 +13,7 @@
 Each layer is a list of lines, most important first. A layer that cannot be read has a `problem`,
 and the others are not affected.
 
-Hooks load this module, so it queries the tables directly.
+Hooks load this module, so it imports nothing slow.
 """
 
 import sqlite3
@@ -23,7 +23,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.context import contexts
+from ctx.context import hook_queries
 from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS
 from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import Layer, LayerLine, cut, digest, plain, sentence
@@ -48,13 +48,6 @@ _SHORTEST_WORD = 4
 _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _KINDS = {"decision": 3, "bugfix": 3, "feature": 2, "discovery": 2, "refactor": 1}
 _SAME_FILE, _MOST_SAME_FILES, _MOST_SAME_WORDS = 2, 3, 6
-
-_HOLDS = (
-    " n.superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
-    " AND tag = 'tier:off-context') AND (SELECT min(tag <> 'project:' || ?1) FROM tags"
-    " WHERE node_id = n.id AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
-)
-_COLUMNS = "n.id, n.type, n.content, n.metadata, n.created_at, n.updated_at"
 
 
 class LayerRequest(NamedTuple):
@@ -99,10 +92,12 @@ def _build_layer(
 def _sessions(
     connections: Sequence[Connection], asked: LayerRequest, most: int
 ) -> tuple[list[LayerLine], int]:
-    own = contexts.sessions(connections[-1], asked.project, asked.session)
+    own = hook_queries.sessions(connections[-1], asked.project, asked.session)
     seconds = {row[2]: row[1] or 0 for row in own}
-    nodes = {row[0]: row for row in _nodes(connections, list(seconds), asked.project)}
-    for row in _shared(connections[:-1], "summary", asked):
+    nodes = {
+        row[0]: row for row in hook_queries.valid_nodes(connections, list(seconds), asked.project)
+    }
+    for row in _shared(connections, "summary", asked):
         if row[0] not in nodes:
             nodes[row[0]] = row
             seconds[row[0]] = (clock.parse_iso(row[5]) or 0) // 1000
@@ -159,7 +154,7 @@ def _code(
 ) -> tuple[list[LayerLine], int]:
     sessions: dict[str, None] = {}
     files: dict[str, dict[tuple[str, str], Sequence[Any]]] = {}
-    for row in contexts.changes(connections[-1], asked.project, asked.session):
+    for row in hook_queries.symbol_changes(connections[-1], asked.project, asked.session):
         sessions[row[0]] = None
         if len(sessions) > _SESSIONS_WITH_CODE:
             break
@@ -194,12 +189,7 @@ def _learnings(
 ) -> tuple[list[LayerLine], int]:
     found: dict[str, tuple[tuple[int, int, str], Sequence[Any]]] = {}
     for connection in connections:
-        rows = connection.execute(
-            f"SELECT {_COLUMNS}, t.tag FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
-            f" WHERE t.tag >= 'learning:' AND t.tag < 'learning;' AND {_HOLDS} LIMIT ?2",
-            (asked.project or "", _MOST_LEARNINGS),
-        )
-        for row in rows:
+        for row in hook_queries.learnings(connection, asked.project, _MOST_LEARNINGS):
             about = model.from_json(row[3])
             confidence = _per_mille(about.get("confidence"))
             if confidence >= asked.limits.least_confidence:
@@ -239,9 +229,9 @@ def _past_work(
 
     Those about the same files, and with words of the last summary, come first; then the newest.
     """
-    sessions = contexts.sessions(connections[-1], asked.project, asked.session)[:_RECENT]
-    last = _nodes(connections, [row[2] for row in sessions[:3]], asked.project)
-    changes = contexts.changes(connections[-1], asked.project, asked.session)
+    sessions = hook_queries.sessions(connections[-1], asked.project, asked.session)[:_RECENT]
+    last = hook_queries.valid_nodes(connections, [row[2] for row in sessions[:3]], asked.project)
+    changes = hook_queries.symbol_changes(connections[-1], asked.project, asked.session)
     files = dict.fromkeys(row[1] for row in changes)
     words: set[str] = set()
     for row in last[:1]:
@@ -251,14 +241,16 @@ def _past_work(
     in_work = list(files)[:_MOST_FILES]
     candidates: dict[str, Sequence[Any]] = {}
     # A session without a summary may still contain decisions.
-    heard = contexts.latest_sessions(connections[-1], asked.project, asked.session)[:_RECENT]
+    heard = hook_queries.latest_sessions(connections[-1], asked.project, asked.session)[:_RECENT]
     heard = [*dict.fromkeys([*heard, *(row[0] for row in sessions)])]
     for connection in connections:
-        for row in _noted(connection, heard, in_work, asked.project):
-            candidates[row[0]] = row
-    for row in _shared(connections[:-1], "observation", asked):
+        rows = hook_queries.observations(
+            connection, heard, in_work, asked.project, _MOST_CANDIDATES
+        )
+        candidates.update((row[0], row) for row in rows)
+    for row in _shared(connections, "observation", asked):
         candidates[row[0]] = row
-    kinds = _kinds(connections, list(candidates))
+    kinds = hook_queries.kinds(connections, list(candidates))
     ranked = sorted(
         (
             _rank(row, kinds[row[0]], set(in_work), words)
@@ -275,25 +267,6 @@ def _past_work(
         for node_id in best
     ]
     return lines, len(ranked)
-
-
-def _noted(
-    connection: Connection, sessions: Sequence[str], files: Sequence[str], project: str | None
-) -> "list[Any]":
-    """Observations of these sessions, and those that mention one of these files."""
-    by_session = ", ".join("?" * len(sessions))
-    by_file = ", ".join("?" * len(files))
-    # Few nodes match by path, many by type: the `+` keeps SQLite from using the type's index.
-    sql = (
-        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.type = 'observation' AND {_HOLDS} AND n.id IN ("
-        f" SELECT node_id FROM tags WHERE tag IN ({by_session})"
-        " UNION SELECT e.from_id FROM nodes AS f JOIN edges AS e ON e.to_id = f.id"
-        "  AND e.type = 'MENTIONS'"
-        f"  WHERE json_extract(f.metadata, '$.path') IN ({by_file}) AND +f.type = 'file')"
-        f" ORDER BY n.created_at DESC, n.id DESC LIMIT {_MOST_CANDIDATES}"
-    )
-    tags = [f"session:{each}" for each in sessions]
-    return connection.execute(sql, (project or "", *tags, *files)).fetchall()
 
 
 def _rank(row: Sequence[Any], kind: str, files: set[str], words: set[str]) -> tuple[int, str, str]:
@@ -320,54 +293,11 @@ def _noted_line(row: Sequence[Any], kind: str) -> LayerLine:
     return LayerLine(row[0], _label(row), row[5], digest(told), texts, "", title.rstrip("…."))
 
 
-def _kinds(connections: Sequence[Connection], node_ids: Sequence[str]) -> dict[str, str]:
-    rows = _among(
-        connections,
-        "SELECT node_id, min(substr(tag, 6)) FROM tags WHERE tag >= 'kind:' AND tag < 'kind;'"
-        " AND node_id IN",
-        node_ids,
-        "GROUP BY node_id",
-    )
-    return dict(rows)
-
-
-# Rows
-
-
-def _nodes(
-    connections: Sequence[Connection], node_ids: Sequence[str], project: str | None
-) -> "list[Any]":
-    """The valid nodes, in the order of `node_ids`."""
-    found: dict[str, Any] = {}
-    for start in range(0, len(node_ids), _MOST_CANDIDATES):
-        part = node_ids[start : start + _MOST_CANDIDATES]
-        places = ", ".join("?" * len(part))
-        sql = f"SELECT {_COLUMNS} FROM nodes AS n WHERE {_HOLDS} AND n.id IN ({places})"
-        for connection in connections:
-            found.update((row[0], row) for row in connection.execute(sql, (project or "", *part)))
-    return [found[each] for each in node_ids if each in found]
-
-
-def _shared(projects: Sequence[Connection], node_type: str, asked: LayerRequest) -> "list[Any]":
+def _shared(connections: Sequence[Connection], node_type: str, asked: LayerRequest) -> "list[Any]":
     """What sessions, also those of other people, left in the project's store."""
-    sql = (
-        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.type = ?2 AND {_HOLDS} AND EXISTS (SELECT 1"
-        " FROM tags WHERE node_id = n.id AND tag >= 'session:' AND tag < 'session;'"
-        " AND tag <> 'session:' || ?3) ORDER BY n.created_at DESC, n.id DESC LIMIT ?4"
+    return hook_queries.nodes_of_sessions(
+        connections[:-1], node_type, asked.project, asked.session, _MOST_SHARED
     )
-    values = (asked.project or "", node_type, asked.session, _MOST_SHARED)
-    return [row for each in projects for row in each.execute(sql, values)]
-
-
-def _among(
-    connections: Sequence[Connection], sql: str, node_ids: Sequence[str], order: str = ""
-) -> "list[Any]":
-    found: list[Any] = []
-    for start in range(0, len(node_ids), _MOST_CANDIDATES):
-        part = node_ids[start : start + _MOST_CANDIDATES]
-        statement = f"{sql} ({', '.join('?' * len(part))}) {order}"
-        found += [row for each in connections for row in each.execute(statement, part)]
-    return found
 
 
 def _authors(connections: Sequence[Connection], node_ids: Sequence[str]) -> dict[str, str]:
