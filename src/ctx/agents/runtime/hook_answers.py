@@ -233,7 +233,8 @@ def end(hook: "Hook", said: bytes) -> None:
 def respond(hook: "Hook", said: bytes, response: str) -> bytes:
     """A Stop whose response is given on the command line rather than in a transcript."""
     default = hook.environment.get("CTX_SESSION") or "cli"
-    session, payload = hook.host.with_response(said, default, _folder(hook), response)
+    folder = hook.host.folder(said) or _folder(hook)
+    session, payload = hook.host.with_response(said, default, folder, response)
     event_id = spool.new_id(hook.now_ms())
     hook.put(event_id, f"{spool.STOP}.-", payload, durable=True)
     return work(hook, event_id, session)
