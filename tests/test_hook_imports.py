@@ -37,6 +37,7 @@ ANSWERING = {
     "ctx.clock",
     "ctx.context",
     "ctx.context.contexts",
+    "ctx.context.hook_queries",
     "ctx.disk",
     "ctx.errors",
     "ctx.hook_files.start_receipts",
@@ -51,6 +52,8 @@ TOLD = {"ctx.agents.runtime.notices"}
 """What is loaded beside for what a person reads."""
 ASKING = {*ANSWERING, "ctx.agents.runtime.worker_request"}
 """The worker is asked, also where there is none."""
+WAITING = {"ctx.agents.runtime.pending_results"}
+"""What is loaded beside where something waits for a session."""
 STARTING = {"ctx.worker", "ctx.worker.spawn"}
 """What is loaded beside where a process is started."""
 COMPOSING = {
@@ -97,6 +100,8 @@ IN_PROJECT = {
     "ctx.project.trust_list",
 }
 """What is loaded beside where there is a project's store."""
+AUTHORS = {"ctx.project.authors"}
+"""What is loaded beside to name the authors of nodes in a project's store."""
 
 # Of the standard library an answer takes these, with what they need themselves. Others cost as
 # much as a whole hook, or more: argparse, dataclasses, logging, pathlib, subprocess, tempfile, …
@@ -197,7 +202,7 @@ def test_a_prompt_for_which_something_waits(hooks: Hooks) -> None:
     hooks.run("stop", hooks.event("stop", last_assistant_message=asked))
     hooks.settle()
     modules = loaded(hooks, "prompt-submit")
-    expected = {*COMPOSING, *ASKING, "ctx.agents.runtime.pending_results"}
+    expected = COMPOSING | ASKING | WAITING
     assert ours(modules) == expected
     assert modules - expected <= of_library(hooks, f"{COMPOSING_LIBRARY}, _socket")
 
@@ -236,7 +241,7 @@ def test_settings_are_read_where_there_are_some(hooks: Hooks) -> None:
 def test_in_a_project(hooks: Hooks, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     assert ctx("add", "--type=fact", "--tag=tier:reference", "What is ours.").code == 0
-    composed = {*COMPOSING, *STARTING, *TOLD, *IN_PROJECT, "ctx.project.authors"}
+    composed = {*COMPOSING, *STARTING, *TOLD, *IN_PROJECT, *AUTHORS}
     modules = loaded(hooks, "session-start")
     assert ours(modules) == composed
     assert modules - composed <= of_library(hooks, f"{COMPOSING_LIBRARY}, {PROJECT_LIBRARY}")

@@ -6,6 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ctx
+from tests.test_hook_imports import (
+    ASKING,
+    AUTHORS,
+    CONFIGURED,
+    IN_PROJECT,
+    LINEAGE,
+    STARTING,
+    TOLD,
+    WAITING,
+    WHERE,
+)
 
 SOURCE = Path(ctx.__file__).parent
 KEYWORD = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE|TABLE)\b")
@@ -44,19 +55,22 @@ ELSEWHERE = {
     "exchange/recovery.py": {"pending", "records", "nodes", "tags", "views"},
     "exchange/scrub_store.py": {"contexts", "excerpts", "records", "nodes", "tags", "views"},
     # A hook loads no more than it must.
-    "agents/runtime/hook_store.py": {"commands", "pending"},
-    "context/contexts.py": {"sessions", "symbol_changes", "records"},
-    "context/default_view.py": {"views"},
-    "context/context_entries.py": {"nodes", "edges", "tags"},
-    "context/layers.py": {"nodes", "tags", "records"},
-    "context/session_layers.py": {"nodes", "tags"},
-    "context/layer_rows.py": {"nodes", "tags"},
-    "context/past_work.py": {"nodes", "edges", "tags"},
-    "context/excerpt_search.py": {"excerpts", "excerpts_fts"},
-    "context/compaction_state.py": {"events"},
+    "context/hook_queries.py": {"commands", "pending", "sessions", "symbol_changes", "events"}
+    | {"records", "nodes", "edges", "tags", "views", "excerpts", "excerpts_fts"},
     # And so does a shell that asks what a word may become.
     "cli/completion_candidates.py": {"sessions", "receipts", "records", "nodes", "tags", "views"},
 }
+
+HOOK_STATEMENTS = {
+    "ctx.context.hook_queries",
+    # The table of prepared contexts, which is the package's own.
+    "ctx.context.contexts",
+    # These load nothing else of their packages, which own the tables.
+    "ctx.memory.short_ids",
+    "ctx.project.authors",
+    "ctx.project.project_index_state",
+}
+"""The modules that hooks load and that have statements."""
 
 
 def named_in(source: str) -> Iterator[str]:
@@ -88,6 +102,19 @@ def test_statements_stand_with_the_owner_of_their_table() -> None:
         and table not in ELSEWHERE.get(path, ())
     }
     assert strays == set()
+
+
+def test_statements_of_hooks_stand_in_one_module() -> None:
+    loaded = (
+        CONFIGURED | LINEAGE | WHERE | IN_PROJECT | TOLD | ASKING | STARTING | WAITING | AUTHORS
+    )
+    with_statements = {
+        module
+        for module in loaded
+        for file in [SOURCE.parent / f"{module.replace('.', '/')}.py"]
+        if file.exists() and set(named_in(file.read_text())) - {"sqlite_master"}
+    }
+    assert with_statements == HOOK_STATEMENTS
 
 
 def test_every_exception_is_still_needed() -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import layout
-from ctx.errors import CtxError, IndexCorrupt, StoreNotTrusted, UsageError
+from ctx.errors import CtxError, IndexCorrupt, StoreNotTrusted
 from ctx.ids import SessionId
 from ctx.layout import Place, Project, UserStore
 from ctx.memory import model, user_store
@@ -181,15 +181,8 @@ class Memory:
 
     @cached_property
     def config(self) -> "Config":
-        from ctx.config.resolve import load
-
-        project = None if self.withheld else self._project_store
-        return load(
-            self.environment.user_store.config_file,
-            project.config_file if project else None,
-            self.environment.variables,
-            self.environment.overrides,
-        )
+        project = layout.find_project(self.folder, self.environment.user_store.home)
+        return _config(self.environment, project, self.withheld)
 
     @cached_property
     def place(self) -> Place:
@@ -212,23 +205,13 @@ class Memory:
 
     @cached_property
     def own_tag(self) -> str | None:
-        """What nodes of this project carry in the user store; None outside of any.
-
-        A folder may have a name that no tag can have: its nodes are everybody's.
-        """
-        try:
-            return model.tag(f"project:{self.project}") if self.project else None
-        except UsageError:
-            return None
+        """What nodes of this project carry in the user store; None outside of any."""
+        return model.project_tag(self.project)
 
     @property
     def task_key(self) -> str:
         """Under which `pending` keeps the current task: one for each working tree."""
         return self.place.task_key
-
-    @cached_property
-    def _project_store(self) -> Project | None:
-        return layout.find_project(self.folder, self.environment.user_store.home)
 
 
 @contextmanager
@@ -322,13 +305,13 @@ def _opened_project_memory(
 
 
 def _config(
-    environment: Environment, project: Project, withheld: "Verdict | None" = None
+    environment: Environment, project: Project | None, withheld: "Verdict | None"
 ) -> "Config":
     from ctx.config.resolve import load
 
     return load(
         environment.user_store.config_file,
-        None if withheld else project.config_file,
+        None if withheld or project is None else project.config_file,
         environment.variables,
         environment.overrides,
     )

@@ -4,6 +4,7 @@
     layer_limits             how many tokens and items each layer may have
     contexts                 a context as a value, and the table of prepared contexts
     compose                  entries in, one markdown text out, never over its budget
+    hook_queries             the statements that hooks run
     context_entries          nodes of the graph as entries
     default_view             which nodes those are
     context_page             one text of a context: memory, then the layers of sessions

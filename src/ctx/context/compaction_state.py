@@ -4,10 +4,10 @@
     - Still failing: `pytest -q` (tests/test_auth.py::test_refresh: AssertionError: 2 != 1)
     - Tried, and it still failed: src/auth.py (`refresh`), then `pytest -q`
 
-It is made from the last steps of the session, read from their rows. The client's summary of a
-conversation covers what was done, but often omits what did not work.
+It is made from the last steps of the session. The client's summary of a conversation covers what
+was done, but often omits what did not work.
 
-Hooks load this module, so it queries the table directly.
+Hooks load this module, so it imports nothing slow.
 """
 
 import sqlite3
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
+from ctx.context import hook_queries
 from ctx.context.layer_lines import cut
 from ctx.markdown import code, flat
 from ctx.memory import model
@@ -54,12 +55,7 @@ def lines(connection: Connection, session: str) -> list[str]:
 
 def _steps(connection: Connection, session: str) -> Iterator[dict[str, Any]]:
     """The last steps of the agent itself, without subagents, oldest first."""
-    rows = connection.execute(
-        "SELECT body FROM (SELECT id, body FROM events WHERE session = ? AND status = 'step'"
-        " ORDER BY id DESC LIMIT ?) WHERE length(body) < ? ORDER BY id",
-        (session, _MOST_STEPS, _LARGEST_STEP),
-    )
-    for (body,) in rows:
+    for body in hook_queries.last_steps(connection, session, _MOST_STEPS, _LARGEST_STEP):
         step = model.from_json(body)
         if not step.get("agent"):
             yield step

@@ -1,7 +1,6 @@
 """Nodes as entries of a context, read in parts, so that the caller can stop early.
 
-Hooks load this module: of `memory` it imports only the model and short ids, and it queries the
-tables directly.
+Hooks load this module: of `memory` it imports only the model and short ids.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,6 +8,7 @@ from itertools import islice
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
+from ctx.context import hook_queries
 from ctx.context.compose import ContextEntry
 from ctx.ids import NodeId
 from ctx.memory import model, short_ids
@@ -65,7 +65,7 @@ def load(
         newer = [node.superseded_by for node in nodes if node.superseded_by]
         ends = [*(end for node in nodes for end in node.edges.depends_on), *newer]
         names = short_ids.shown(connections, [*(node.id for node in nodes), *ends])
-        types = dict(_among(connections, "SELECT id, type FROM nodes WHERE id IN", ends))
+        types = hook_queries.types(connections, ends)
         labels = {end: f"{types[end]}:{names[end]}" for end in ends if end in types}
         for node in nodes:
             yield LoadedEntry(node, names[node.id], _entry(node, names[node.id], labels, kept))
@@ -95,30 +95,12 @@ def _entry(
 
 def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[ContextNode]:
     """The nodes that exist, in the order of `part`."""
-    rows = _among(
-        connections,
-        "SELECT id, type, content, summary, token_estimate, superseded_by, created_at, updated_at,"
-        " metadata FROM nodes WHERE id IN",
-        part,
-    )
-    found = {row[0]: row for row in rows}
+    found = {row[0]: row for row in hook_queries.nodes(connections, part)}
     tags: dict[str, list[str]] = {}
-    for node_id, tag in _among(
-        connections,
-        "SELECT node_id, tag FROM tags WHERE node_id IN",
-        part,
-        "ORDER BY node_id, tag",
-    ):
+    for node_id, tag in hook_queries.tags(connections, part):
         tags.setdefault(node_id, []).append(tag)
     edges: dict[str, Edges] = {}
-    # Few edges match by node, many by type: the `+` keeps SQLite from using the type's index.
-    for from_id, to_id, edge_type in _among(
-        connections,
-        "SELECT from_id, to_id, type FROM edges WHERE +type IN ('DEPENDS_ON', 'DERIVED_FROM')"
-        " AND from_id IN",
-        part,
-        "ORDER BY from_id, to_id",
-    ):
+    for from_id, to_id, edge_type in hook_queries.dependencies(connections, part):
         depends_on, derived_from = edges.get(from_id, Edges())
         if edge_type == "DEPENDS_ON":
             edges[from_id] = Edges((*depends_on, to_id), derived_from)
@@ -144,11 +126,3 @@ def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[Co
         for node_id in part
         if (row := found.get(node_id))
     ]
-
-
-def _among(
-    connections: Sequence[Connection], sql: str, node_ids: Sequence[NodeId], order: str = ""
-) -> list[tuple[Any, ...]]:
-    places = ", ".join("?" * len(node_ids))
-    statement = f"{sql} ({places}) {order}"
-    return [row for each in connections for row in each.execute(statement, node_ids)]

@@ -11,10 +11,11 @@ import json
 import os
 from collections.abc import Mapping
 from sqlite3 import Connection, DatabaseError
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 from ctx import clock
+from ctx.context import hook_queries
 from ctx.ids import NodeId
 from ctx.layout import Place
 
@@ -59,10 +60,6 @@ MOST_PARTS = 8
 """A large budget is split into at most this many answers."""
 FORMAT = 3
 """Increased whenever the same nodes are rendered differently."""
-MOST_SESSIONS = 40
-"""How many of the latest sessions of a project are considered."""
-MOST_CHANGES = 100
-"""How many of the latest changes to items of code are considered."""
 HEALTH = "health"
 """A file in `CTX_HOME`; its first line describes a current problem of ctx itself."""
 
@@ -150,37 +147,6 @@ def health(home: str) -> str:
     return " ".join(told.decode("utf-8", "replace").split())
 
 
-def stamp(connection: Connection) -> int:
-    """The stamp of the last change of memory."""
-    last: int | None = connection.execute("SELECT max(stamp) FROM records").fetchone()[0]
-    return last or 0
-
-
-def sessions(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
-    """The latest sessions with a summary, newest first: id, time in seconds, summary."""
-    sql = (
-        "SELECT id, CAST(strftime('%s', last_at) AS INTEGER), summary FROM (SELECT * FROM sessions"
-        " WHERE project IS ?1 AND id <> ?2 ORDER BY last_at DESC, id LIMIT ?3)"
-        " WHERE summary IS NOT NULL"
-    )
-    return connection.execute(sql, (project, without, MOST_SESSIONS)).fetchall()
-
-
-def latest_sessions(connection: Connection, project: str | None, without: str = "") -> list[str]:
-    """The latest sessions, with or without a summary, newest first."""
-    sql = "SELECT id FROM sessions WHERE project IS ?1 AND id <> ?2 ORDER BY last_at DESC LIMIT ?3"
-    return [row[0] for row in connection.execute(sql, (project, without, MOST_SESSIONS))]
-
-
-def changes(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
-    """The latest changes in the code of a project, newest first."""
-    sql = (
-        "SELECT session, path, name, kind, change, signature, line, at FROM symbol_changes"
-        " WHERE project IS ?1 AND session <> ?2 ORDER BY at DESC, session, path, name LIMIT ?3"
-    )
-    return connection.execute(sql, (project, without, MOST_CHANGES)).fetchall()
-
-
 def sessions_digest(connection: Connection, project: str | None) -> str:
     """A checksum of what a context shows about sessions.
 
@@ -190,9 +156,9 @@ def sessions_digest(connection: Connection, project: str | None) -> str:
     try:
         listed = [
             (row[0], clock.day((row[1] or 0) * 1000), row[2])
-            for row in sessions(connection, project)
+            for row in hook_queries.sessions(connection, project)
         ]
-        changed = [row[:7] for row in changes(connection, project)]
+        changed = [row[:7] for row in hook_queries.symbol_changes(connection, project)]
     except DatabaseError:
         return "unreadable"
     return f"{crc32(repr((listed, changed)).encode()):08x}" if listed or changed else ""
@@ -207,7 +173,7 @@ def at(connection: Connection, key: ContextKey) -> tuple[int, str]:
         key.health,
         sessions_digest(connection, key.place.project),
     ]
-    return stamp(connection), "\t".join(told)
+    return hook_queries.last_stamp(connection), "\t".join(told)
 
 
 def ready(connection: Connection, key: ContextKey) -> Context | None:

@@ -10,6 +10,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
+from ctx.context import hook_queries
 from ctx.ids import NodeId
 from ctx.memory import model
 
@@ -47,9 +48,8 @@ def is_timeless(connections: Sequence[Connection]) -> bool:
 def _compiled(connections: Sequence[Connection]) -> str | None:
     """The statements of the view: the project's if it has one, else the user's."""
     for connection in connections:
-        row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
-        if row:
-            return str(row[0]) if row[0] else None
+        if row := hook_queries.default_view(connection):
+            return row[0] or None
     return None
 
 

@@ -20,6 +20,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, terms, tokens
+from ctx.context import hook_queries
 from ctx.context.contexts import NOTHING, SAID, Context, ContextItem
 from ctx.context.layer_lines import digest
 from ctx.ids import NodeId
@@ -85,14 +86,12 @@ def search(
     if not wanted:
         return []
     query = " OR ".join(f'"{term}"' for term in wanted)
-    rows = connection.execute(
-        "SELECT e.id, e.session, e.at, e.kind, e.source, e.worth, e.text, -bm25(excerpts_fts)"
-        " FROM excerpts_fts JOIN excerpts AS e ON e.id = excerpts_fts.rowid"
-        " WHERE excerpts_fts MATCH ? AND e.project IS ? AND e.session <> ?"
-        " ORDER BY bm25(excerpts_fts) LIMIT ?",
-        (query, project, session, _MOST_ROWS),
-    ).fetchall()
-    hits = _weighted([Hit(*row) for row in rows], _session_ages(connection, project))
+    rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
+    ages = {
+        each: age
+        for age, each in enumerate(hook_queries.sessions_with_excerpts(connection, project))
+    }
+    hits = _weighted([Hit(*row) for row in rows], ages)
     fewest = min(_FEWEST_SHARED, len(wanted))
     shared = (hit for hit in hits if len(words(hit.text) & set(wanted)) >= fewest)
     return fitting(shared, budget, given)
@@ -159,22 +158,12 @@ def _terms(prompt: str) -> list[str]:
 def _rarest(connection: Connection, wanted: Sequence[str]) -> list[str]:
     if len(wanted) <= _MOST_TERMS:
         return list(wanted)
-    sql = "SELECT count(*) FROM (SELECT 1 FROM excerpts_fts WHERE excerpts_fts MATCH ? LIMIT ?)"
     counts = {
-        term: connection.execute(sql, (f'"{term}"', _COUNTED_TO)).fetchone()[0]
+        term: hook_queries.excerpts_with(connection, term, _COUNTED_TO)
         for term in wanted[:_MOST_COUNTED]
     }
     known = [term for term in counts if counts[term]]
     return sorted(known, key=lambda term: counts[term])[:_MOST_TERMS]
-
-
-def _session_ages(connection: Connection, project: str | None) -> dict[str, int]:
-    """For each session of the project, how many are newer."""
-    rows = connection.execute(
-        "SELECT session FROM excerpts WHERE project IS ? GROUP BY session ORDER BY max(at) DESC",
-        (project,),
-    )
-    return {row[0]: age for age, row in enumerate(rows)}
 
 
 def _weighted(hits: Sequence[Hit], ages: dict[str, int]) -> list[Hit]:

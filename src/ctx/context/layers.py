@@ -15,7 +15,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import tokens
-from ctx.context import default_view, session_layers
+from ctx.context import default_view, hook_queries, session_layers
 from ctx.context.compose import item, short_item
 from ctx.context.context_entries import load
 from ctx.context.context_page import USUAL_BUDGET, ContextPage, MadeContext, item_of
@@ -197,25 +197,11 @@ def state(
 ) -> list[NodeId]:
     """The nodes an agent works with: its task, working nodes, open questions, and what it wrote in
     this session, newest first."""
-    sql = (
-        "SELECT type <> 'task', id FROM nodes AS n WHERE superseded_by IS NULL AND id IN ("
-        "  SELECT * FROM (SELECT node_id FROM tags WHERE tag = 'tier:working'"
-        "   ORDER BY node_id DESC LIMIT ?5)"
-        "  UNION SELECT * FROM (SELECT id FROM nodes WHERE type = 'open-question'"
-        "   ORDER BY id DESC LIMIT ?5)"
-        "  UNION SELECT * FROM (SELECT subject FROM records WHERE session = ?1 AND session <> ''"
-        "   AND kind = 'node.put' ORDER BY subject DESC LIMIT ?5))"
-        # Anchors have no text of their own, and the agent knows what a summary contains.
-        " AND type NOT IN ('file', 'item', 'package', 'summary')"
-        " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'tier:off-context')"
-        " AND (SELECT min(tag <> 'project:' || ?2) FROM tags WHERE node_id = n.id"
-        "  AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
-        " AND (?3 IS NULL OR (SELECT min(tag <> 'task:' || ?3) FROM tags WHERE node_id = n.id"
-        "  AND tag >= 'task:' AND tag < 'task;') IS NOT 1)"
-        " ORDER BY type <> 'task', id DESC LIMIT ?4"
-    )
-    values = (session, project or "", task, _MOST_STATE, _MOST_STATE * 50)
-    rows = [row for connection in connections for row in connection.execute(sql, values)]
+    rows = [
+        row
+        for connection in connections
+        for row in hook_queries.nodes_in_work(connection, project, task, session, _MOST_STATE)
+    ]
     rows.sort(key=lambda row: row[1], reverse=True)
     rows.sort(key=lambda row: row[0])
     return [row[1] for row in rows[:_MOST_STATE]]
@@ -266,15 +252,7 @@ def _gone(connections: Connections, node_ids: Sequence[str]) -> list[str]:
     """Labels of the nodes that are deleted, superseded or off-context, not merely unshown."""
     found = []
     for node_id in node_ids:
-        rows = [
-            row
-            for connection in connections
-            for row in connection.execute(
-                "SELECT type, superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags"
-                " WHERE node_id = id AND tag = 'tier:off-context') FROM nodes WHERE id = ?",
-                (node_id,),
-            )
-        ]
+        rows = hook_queries.type_and_validity(connections, node_id)
         if not any(row[1] for row in rows):
             found.append(f"[{rows[0][0] if rows else 'node'}:{node_id[:12]}]")
     return found

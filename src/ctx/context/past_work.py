@@ -22,7 +22,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, tokens
-from ctx.context import contexts, layer_rows
+from ctx.context import hook_queries, layer_rows
 from ctx.context.layer_lines import LayerLine, cut, digest, sentence
 from ctx.markdown import flat
 from ctx.memory import model
@@ -87,8 +87,8 @@ def read(
 ) -> PastWork:
     """The layers; rules and past work share `most_tokens`, the best first."""
     user = connections[-1]
-    recent = contexts.latest_sessions(user, project, session)[:_RECENT]
-    summaries = contexts.sessions(user, project, session)[:3]
+    recent = hook_queries.latest_sessions(user, project, session)[:_RECENT]
+    summaries = hook_queries.sessions(user, project, session)[:3]
     in_work = _files_in_work(connections, project, session, [row[2] for row in summaries])
     ranked = _ranked(connections, project, session, recent, in_work)
     standing, shown = _standing(connections, project, summaries[:1], ranked)
@@ -122,13 +122,14 @@ def _ranked(
 ) -> list[RankedRow]:
     rows: dict[str, Sequence[Any]] = {}
     for connection in connections:
-        rows |= {row[0]: row for row in _observations(connection, recent, in_work, project)}
+        found = hook_queries.observations(connection, recent, in_work, project, _MOST_CANDIDATES)
+        rows |= {row[0]: row for row in found}
     for tag in ("kind:rule", "kind:decision"):
-        for row in layer_rows.tagged(connections, project, tag, _MOST_RULES):
+        for row in hook_queries.tagged(connections, project, tag, _MOST_RULES):
             rows.setdefault(row[0], row)
-    for row in layer_rows.shared(connections[:-1], "observation", project, session):
+    for row in layer_rows.shared(connections, "observation", project, session):
         rows.setdefault(row[0], row)
-    kinds = layer_rows.kinds(connections, list(rows))
+    kinds = hook_queries.kinds(connections, list(rows))
     about = {node_id: model.from_json(row[3]) for node_id, row in rows.items()}
     named = {node_id: _names(row[2]) for node_id, row in rows.items()}
     used = Counter(
@@ -228,7 +229,7 @@ def _standing(
         forms = tuple(f"- [{age}] {cut(text, length)}" for length in _LENGTHS)
         lines.append(_layer_line(each.row, text, forms))
         shown.append(each.row[2])
-    for row in layer_rows.nodes(connections, [summary], project):
+    for row in hook_queries.valid_nodes(connections, [summary], project):
         if further := layer_rows.one_line(model.from_json(row[3]).get("next_steps")):
             # Agents often write the prefix themselves.
             further = further[5:].lstrip() if further[:5].casefold() == "next:" else further
@@ -244,31 +245,11 @@ def _standing(
 def _files_in_work(
     connections: Sequence[Connection], project: str | None, session: str, summaries: Sequence[str]
 ) -> list[str]:
-    changes = contexts.changes(connections[-1], project, session)
+    changes = hook_queries.symbol_changes(connections[-1], project, session)
     files = dict.fromkeys(row[1] for row in changes)
-    for row in layer_rows.nodes(connections, summaries, project):
+    for row in hook_queries.valid_nodes(connections, summaries, project):
         files |= dict.fromkeys(layer_rows.texts(model.from_json(row[3]).get("files_edited")))
     return list(files)[:_MOST_FILES]
-
-
-def _observations(
-    connection: Connection, sessions: Sequence[str], files: Sequence[str], project: str | None
-) -> "list[Any]":
-    """Observations of these sessions, and those that mention one of these files."""
-    by_session = ", ".join("?" * len(sessions))
-    by_file = ", ".join("?" * len(files))
-    # Few nodes match by path, many by type: the `+` keeps SQLite from using the type's index.
-    sql = (
-        f"SELECT {layer_rows.COLUMNS} FROM nodes AS n WHERE n.type = 'observation'"
-        f" AND {layer_rows.HOLDS} AND n.id IN ("
-        f" SELECT node_id FROM tags WHERE tag IN ({by_session})"
-        " UNION SELECT e.from_id FROM nodes AS f JOIN edges AS e ON e.to_id = f.id"
-        "  AND e.type = 'MENTIONS'"
-        f"  WHERE json_extract(f.metadata, '$.path') IN ({by_file}) AND +f.type = 'file')"
-        f" ORDER BY n.created_at DESC, n.id DESC LIMIT {_MOST_CANDIDATES}"
-    )
-    tags = [f"session:{each}" for each in sessions]
-    return connection.execute(sql, (project or "", *tags, *files)).fetchall()
 
 
 def _line(each: RankedRow) -> LayerLine:

@@ -68,8 +68,7 @@ def _version(now: ProjectState, documents: Sequence[ScannedFile]) -> str:
 
 def _has_read(connection: Connection, documents: Sequence[ScannedFile]) -> bool:
     """Whether an index has every document in its current state, by size, inode and time."""
-    rows = connection.execute("SELECT path, mtime_ns, size, inode FROM documents")
-    known = {row[0]: row[1:] for row in rows}
+    known = project_index_state.documents_of(connection)
     return known.keys() == {each.path for each in documents} and all(
         (each.size, each.inode) == (size, inode) and mtime_ns in (0, each.mtime_ns)
         for each in documents

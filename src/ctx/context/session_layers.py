@@ -11,7 +11,7 @@
 Each layer is a list of lines, most important first. A layer that cannot be read has a `problem`,
 and the others are not affected.
 
-Hooks load this module, so it queries the tables directly.
+Hooks load this module, so it imports nothing slow.
 """
 
 import sqlite3
@@ -21,7 +21,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.context import contexts, layer_rows, past_work
+from ctx.context import hook_queries, layer_rows, past_work
 from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, RULES, SESSIONS, STANDING
 from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import Layer, LayerLine, cut, digest, plain, sentence
@@ -91,10 +91,12 @@ def _build_layer(
 def _sessions(
     connections: Sequence[Connection], asked: LayerRequest, most: int
 ) -> tuple[list[LayerLine], int]:
-    own = contexts.sessions(connections[-1], asked.project, asked.session)
+    own = hook_queries.sessions(connections[-1], asked.project, asked.session)
     seconds = {row[2]: row[1] or 0 for row in own}
-    nodes = {row[0]: row for row in layer_rows.nodes(connections, list(seconds), asked.project)}
-    for row in layer_rows.shared(connections[:-1], "summary", asked.project, asked.session):
+    nodes = {
+        row[0]: row for row in hook_queries.valid_nodes(connections, list(seconds), asked.project)
+    }
+    for row in layer_rows.shared(connections, "summary", asked.project, asked.session):
         if row[0] not in nodes:
             nodes[row[0]] = row
             seconds[row[0]] = (clock.parse_iso(row[5]) or 0) // 1000
@@ -151,7 +153,7 @@ def _code(
 ) -> tuple[list[LayerLine], int]:
     sessions: dict[str, None] = {}
     files: dict[str, dict[tuple[str, str], Sequence[Any]]] = {}
-    for row in contexts.changes(connections[-1], asked.project, asked.session):
+    for row in hook_queries.symbol_changes(connections[-1], asked.project, asked.session):
         sessions[row[0]] = None
         if len(sessions) > _SESSIONS_WITH_CODE:
             break
@@ -186,12 +188,7 @@ def _learnings(
 ) -> tuple[list[LayerLine], int]:
     found: dict[str, tuple[tuple[int, int, str], Sequence[Any]]] = {}
     for connection in connections:
-        rows = connection.execute(
-            f"SELECT {layer_rows.COLUMNS}, t.tag FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
-            f" WHERE t.tag >= 'learning:' AND t.tag < 'learning;' AND {layer_rows.HOLDS} LIMIT ?2",
-            (asked.project or "", _MOST_LEARNINGS),
-        )
-        for row in rows:
+        for row in hook_queries.learnings(connection, asked.project, _MOST_LEARNINGS):
             about = model.from_json(row[3])
             confidence = _per_mille(about.get("confidence"))
             if confidence >= asked.limits.least_confidence:

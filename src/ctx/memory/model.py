@@ -194,6 +194,17 @@ def tag(word: str) -> str:
     return found
 
 
+def project_tag(project: str | None) -> str | None:
+    """The tag of a project's nodes in the user store; None outside of projects.
+
+    A folder may have a name that no tag can have: its nodes belong to no project.
+    """
+    try:
+        return tag(f"project:{project}") if project else None
+    except UsageError:
+        return None
+
+
 def view_name(word: str) -> str:
     """Check the name of a view."""
     if (

@@ -18,7 +18,6 @@ from ctx.capture import session_state, session_table
 from ctx.capture import steps as taken
 from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
-from ctx.errors import UsageError
 from ctx.hook_files import spool
 from ctx.ids import NodeId
 from ctx.memory import model, records
@@ -121,7 +120,9 @@ class _SessionWriter:
         self._change = change
         self._session = session
         self._steps = steps
-        self._tag = "" if change.graph.scope == PROJECT else _project_tag(session.project)
+        self._tag = (
+            "" if change.graph.scope == PROJECT else model.project_tag(session.project) or ""
+        )
         self._known = {
             each.key: each for each in existing_observations.of_session(change.graph, session.id)
         }
@@ -403,11 +404,3 @@ def _joined(known: KnownNode, found: Summary) -> Summary:
         files_edited=both("files_edited", found.files_edited),
         notes=both("notes", found.notes),
     )
-
-
-def _project_tag(project: str | None) -> str:
-    """The project tag; empty if the folder name is not a valid tag."""
-    try:
-        return model.tag(f"project:{project}") if project else ""
-    except UsageError:
-        return ""

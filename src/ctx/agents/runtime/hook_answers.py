@@ -9,9 +9,9 @@ import sqlite3
 from contextlib import closing, contextmanager
 
 from ctx import clock, layout
-from ctx.agents.runtime import hook_receipts, hook_store, run_apply
+from ctx.agents.runtime import hook_receipts, run_apply
 from ctx.agents.runtime.hook_store import for_reading
-from ctx.context import contexts
+from ctx.context import contexts, hook_queries
 from ctx.context.contexts import NO_STORE, Context, ContextItem, ProjectStoreState
 from ctx.hook_files import live, spool
 from ctx.hosts.hook_events import NO_ANSWER, HookAnswer
@@ -85,7 +85,7 @@ def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> Hook
             found = session_context.starting(hook, connection, own, place, event)
             text, tokens, items = found[:3]
             took_ms = round((clock.monotonic() - began) * 1000)
-            if part == 1 and hook_store.are_nodes_expanded(connection):
+            if part == 1 and hook_queries.are_nodes_expanded(connection):
                 from ctx.agents.runtime import pending_results
 
                 stores = session_context.stores_of(own, connection)
@@ -169,7 +169,7 @@ def _taken(hook: "Hook", event: "HookEvent") -> "tuple[str, list[ContextItem]]":
         # It is made when there is something to keep.
         return "", []
     with closing(for_reading(hook)) as connection:
-        if not hook_store.is_anything_pending(connection):
+        if not hook_queries.is_anything_pending(connection):
             return "", []
         # What is taken and not given is lost: it is worth waiting for on a busy machine.
         hook.limit = hook.WORK_S
@@ -248,7 +248,8 @@ def end(hook: "Hook", said: bytes) -> None:
 def respond(hook: "Hook", said: bytes, response: str) -> bytes:
     """A Stop whose response is given on the command line rather than in a transcript."""
     default = hook.environment.get("CTX_SESSION") or "cli"
-    session, payload = hook.host.with_response(said, default, _folder(hook), response)
+    folder = hook.host.folder(said) or _folder(hook)
+    session, payload = hook.host.with_response(said, default, folder, response)
     event_id = spool.new_id(hook.now_ms())
     hook.put(event_id, f"{spool.STOP}.-", payload, durable=True)
     return work(hook, event_id, session)
@@ -268,9 +269,9 @@ def _failures_since(hook: "Hook", session: str, began_ms: int) -> str:
     """The same where another process was faster, as far as it has come."""
     since = clock.iso(began_ms - 1000)
     with closing(for_reading(hook)) as connection:
-        commands = hook_store.commands_since(connection, session, since)
+        commands = hook_queries.commands_since(connection, session, since)
         # What the agent is told with its next prompt is of this answer.
-        problems = hook_store.pending(connection, f"command_problems:{session}") or ""
+        problems = hook_queries.pending(connection, f"command_problems:{session}") or ""
     failed = sum(commands)
     proposed = problems.count(_PROPOSED)
     return _failures([{"done": len(commands) - failed, "failed": failed, "proposed": proposed}])

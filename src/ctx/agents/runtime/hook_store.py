@@ -1,12 +1,15 @@
-"""The store as a hook opens and asks it: by the standard library, and without waiting for anybody.
+"""The store as a hook opens it: by the standard library, and without waiting for anybody.
 
-A store that must be made, mended or brought up to date is left to `ctx hook apply`.
+`context.hook_queries` has the statements. A store that must be made, mended or brought up to date
+is left to `ctx hook apply`.
 """
 
 import os
 import sqlite3
 from contextlib import closing
 from sqlite3 import Connection
+
+from ctx.context import hook_queries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,43 +39,15 @@ def for_writing(hook: "Hook") -> Connection:
     return _connect(hook, "rw")
 
 
-def commands_since(connection: Connection, session: str, at: str) -> "list[bool]":
-    """For each command that was looked at since then, whether something was wrong with it."""
-    rows = connection.execute(
-        "SELECT problem IS NOT NULL FROM commands WHERE session = ? AND at >= ?", (session, at)
-    )
-    return [bool(row[0]) for row in rows]
-
-
-def pending(connection: Connection, key: str) -> "str | None":
-    row = connection.execute("SELECT value FROM pending WHERE key = ?", (key,)).fetchone()
-    return row[0] if row else None
-
-
-def is_anything_pending(connection: Connection) -> bool:
-    """Whether something waits for some session."""
-    sql = "SELECT 1 FROM pending WHERE key NOT LIKE 'current\\_task%' ESCAPE '\\' LIMIT 1"
-    return connection.execute(sql).fetchone() is not None
-
-
-def are_nodes_expanded(connection: Connection) -> bool:
-    """Whether some session asked for what a summary was made from."""
-    sql = "SELECT 1 FROM pending WHERE key LIKE 'expand\\_nodes:%' ESCAPE '\\' LIMIT 1"
-    return connection.execute(sql).fetchone() is not None
-
-
 def take_pending(
     hook: "Hook", connection: Connection, keys: "list[str]", oldest: str, newest: str
 ) -> "list[tuple[str, str]]":
     """What waits under these keys and came in between; nobody else finds it any more."""
-    places = ", ".join("?" * len(keys))
-    where = f"FROM pending WHERE key IN ({places}) AND created_at BETWEEN ? AND ?"
-    values = [*keys, oldest, newest]
-    # To look costs nobody anything; to take needs the lock.
-    if not connection.execute(f"SELECT 1 {where}", values).fetchone():
+    # Reading costs nobody anything; to take needs the lock.
+    if not hook_queries.is_pending(connection, keys, oldest, newest):
         return []
     with closing(for_writing(hook)) as writing:
-        return writing.execute(f"DELETE {where} RETURNING key, value", values).fetchall()
+        return hook_queries.take_pending(writing, keys, oldest, newest)
 
 
 def _lacks_shared_memory(error: sqlite3.OperationalError) -> bool:

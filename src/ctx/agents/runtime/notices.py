@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 
 from ctx.agents.runtime.hook_store import for_reading
-from ctx.context import contexts
+from ctx.context import contexts, hook_queries
 from ctx.context.contexts import ContextItem
 from ctx.hook_files import spool
 
@@ -61,7 +61,7 @@ def _of_another_version(hook: "Hook") -> str:
 
     try:
         with closing(for_reading(hook)) as connection:
-            found = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0]
+            found = hook_queries.schema_version(connection)
     except sqlite3.Error:
         found = None
     if found is None and not os.path.getsize(hook.database):

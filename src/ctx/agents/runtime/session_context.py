@@ -7,8 +7,8 @@ loads nothing that a hook cannot afford; the text is the same.
 import json
 from sqlite3 import Connection
 
-from ctx.agents.runtime import hook_store, run_apply
-from ctx.context import contexts
+from ctx.agents.runtime import run_apply
+from ctx.context import contexts, hook_queries
 from ctx.context.contexts import Context, ContextKey, ProjectStoreState
 from ctx.hook_files import live, start_receipts
 from ctx.layout import Place
@@ -101,7 +101,7 @@ def save_where(hook: "Hook", stores: "Sequence[Connection]", place: Place, sessi
 
 
 def task_of(connection: Connection, place: Place) -> "str | None":
-    return hook_store.pending(connection, place.task_key)
+    return hook_queries.pending(connection, place.task_key)
 
 
 def _where(

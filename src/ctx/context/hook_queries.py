@@ -1,0 +1,327 @@
+"""The statements that hooks run on the tables of other packages.
+
+A hook cannot afford to load the packages that own these tables, so their statements for hooks are
+here. `tests/test_tables.py` checks that no other module that hooks load has any. Each function runs
+one statement, on one connection or on all of them; what the rows mean is up to the caller.
+
+Hooks load this module, so it imports nothing slow.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from sqlite3 import Connection
+from typing import Any
+
+from ctx.ids import NodeId
+
+MOST_SESSIONS = 40
+"""How many of the latest sessions of a project are considered."""
+MOST_CHANGES = 100
+"""How many of the latest changes to items of code are considered."""
+
+_MOST_IDS = 200
+"""How many ids one statement takes."""
+
+# A node `n` that is neither superseded nor off-context nor of another project than ?1.
+_IS_VALID = (
+    " n.superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
+    " AND tag = 'tier:off-context') AND (SELECT min(tag <> 'project:' || ?1) FROM tags"
+    " WHERE node_id = n.id AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
+)
+_COLUMNS = "n.id, n.type, n.content, n.metadata, n.created_at, n.updated_at"
+
+
+# The state of a store
+
+
+def last_stamp(connection: Connection) -> int:
+    """The stamp of the last change of memory."""
+    last: int | None = connection.execute("SELECT max(stamp) FROM records").fetchone()[0]
+    return last or 0
+
+
+def schema_version(connection: Connection) -> int | None:
+    sql = "SELECT max(version) FROM schema_version"
+    version: int | None = connection.execute(sql).fetchone()[0]
+    return version
+
+
+def default_view(connection: Connection) -> "tuple[str | None] | None":
+    """The compiled statements of the view `default`; None if the store has no such view."""
+    sql = "SELECT compiled FROM views WHERE name = 'default'"
+    row: tuple[str | None] | None = connection.execute(sql).fetchone()
+    return row
+
+
+# Sessions
+
+
+def sessions(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
+    """The latest sessions with a summary, newest first: id, time in seconds, summary."""
+    sql = (
+        "SELECT id, CAST(strftime('%s', last_at) AS INTEGER), summary FROM (SELECT * FROM sessions"
+        " WHERE project IS ?1 AND id <> ?2 ORDER BY last_at DESC, id LIMIT ?3)"
+        " WHERE summary IS NOT NULL"
+    )
+    return connection.execute(sql, (project, without, MOST_SESSIONS)).fetchall()
+
+
+def latest_sessions(connection: Connection, project: str | None, without: str = "") -> list[str]:
+    """The latest sessions, with or without a summary, newest first."""
+    sql = "SELECT id FROM sessions WHERE project IS ?1 AND id <> ?2 ORDER BY last_at DESC LIMIT ?3"
+    return [row[0] for row in connection.execute(sql, (project, without, MOST_SESSIONS))]
+
+
+def symbol_changes(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
+    """The latest changes in the code of a project, newest first."""
+    sql = (
+        "SELECT session, path, name, kind, change, signature, line, at FROM symbol_changes"
+        " WHERE project IS ?1 AND session <> ?2 ORDER BY at DESC, session, path, name LIMIT ?3"
+    )
+    return connection.execute(sql, (project, without, MOST_CHANGES)).fetchall()
+
+
+def last_steps(connection: Connection, session: str, most: int, largest: int) -> Iterator[str]:
+    """The bodies of the last steps of a session, oldest first, without the largest."""
+    sql = (
+        "SELECT body FROM (SELECT id, body FROM events WHERE session = ? AND status = 'step'"
+        " ORDER BY id DESC LIMIT ?) WHERE length(body) < ? ORDER BY id"
+    )
+    return (row[0] for row in connection.execute(sql, (session, most, largest)))
+
+
+# Nodes of the context's first layer, and of agents
+
+
+def nodes(connections: Sequence[Connection], node_ids: Sequence[NodeId]) -> "list[Any]":
+    return _among(
+        connections,
+        "SELECT id, type, content, summary, token_estimate, superseded_by, created_at, updated_at,"
+        " metadata FROM nodes WHERE id IN",
+        node_ids,
+    )
+
+
+def types(connections: Sequence[Connection], node_ids: Sequence[NodeId]) -> "dict[NodeId, str]":
+    return dict(_among(connections, "SELECT id, type FROM nodes WHERE id IN", node_ids))
+
+
+def tags(connections: Sequence[Connection], node_ids: Sequence[NodeId]) -> "list[Any]":
+    """Each tag with its node."""
+    sql = "SELECT node_id, tag FROM tags WHERE node_id IN"
+    return _among(connections, sql, node_ids, "ORDER BY node_id, tag")
+
+
+def dependencies(connections: Sequence[Connection], node_ids: Sequence[NodeId]) -> "list[Any]":
+    """What the nodes depend on, and what they were derived from: source, target, type of edge."""
+    return _among(
+        connections,
+        # Few edges match by node, many by type: the `+` keeps SQLite from using the type's index.
+        "SELECT from_id, to_id, type FROM edges WHERE +type IN ('DEPENDS_ON', 'DERIVED_FROM')"
+        " AND from_id IN",
+        node_ids,
+        "ORDER BY from_id, to_id",
+    )
+
+
+def type_and_validity(connections: Sequence[Connection], node_id: str) -> "list[tuple[str, int]]":
+    """The type of a node, and whether it is neither superseded nor off-context."""
+    sql = (
+        "SELECT type, superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags"
+        " WHERE node_id = id AND tag = 'tier:off-context') FROM nodes WHERE id = ?"
+    )
+    return [row for each in connections for row in each.execute(sql, (node_id,))]
+
+
+def nodes_in_work(
+    connection: Connection, project: str | None, task: str | None, session: str, most: int
+) -> "list[tuple[int, NodeId]]":
+    """The task, working nodes, open questions, and what a session wrote.
+
+    Tasks first, then newest first. Each with whether it is no task.
+    """
+    sql = (
+        "SELECT type <> 'task', id FROM nodes AS n WHERE superseded_by IS NULL AND id IN ("
+        "  SELECT * FROM (SELECT node_id FROM tags WHERE tag = 'tier:working'"
+        "   ORDER BY node_id DESC LIMIT ?5)"
+        "  UNION SELECT * FROM (SELECT id FROM nodes WHERE type = 'open-question'"
+        "   ORDER BY id DESC LIMIT ?5)"
+        "  UNION SELECT * FROM (SELECT subject FROM records WHERE session = ?1 AND session <> ''"
+        "   AND kind = 'node.put' ORDER BY subject DESC LIMIT ?5))"
+        # Anchors have no text of their own, and the agent knows what a summary contains.
+        " AND type NOT IN ('file', 'item', 'package', 'summary')"
+        " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'tier:off-context')"
+        " AND (SELECT min(tag <> 'project:' || ?2) FROM tags WHERE node_id = n.id"
+        "  AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
+        " AND (?3 IS NULL OR (SELECT min(tag <> 'task:' || ?3) FROM tags WHERE node_id = n.id"
+        "  AND tag >= 'task:' AND tag < 'task;') IS NOT 1)"
+        " ORDER BY type <> 'task', id DESC LIMIT ?4"
+    )
+    return connection.execute(sql, (session, project or "", task, most, most * 50)).fetchall()
+
+
+# Nodes about past sessions: id, type, content, metadata, times of creation and update
+
+
+def valid_nodes(
+    connections: Sequence[Connection], node_ids: Sequence[str], project: str | None
+) -> "list[Any]":
+    """The valid nodes, in the order of `node_ids`."""
+    rows: dict[str, Any] = {}
+    for part in _in_parts(node_ids):
+        sql = f"SELECT {_COLUMNS} FROM nodes AS n WHERE {_IS_VALID} AND n.id IN ({_places(part)})"
+        for connection in connections:
+            rows.update((row[0], row) for row in connection.execute(sql, (project or "", *part)))
+    return [rows[each] for each in node_ids if each in rows]
+
+
+def nodes_of_sessions(
+    connections: Sequence[Connection], node_type: str, project: str | None, without: str, most: int
+) -> "list[Any]":
+    """The newest valid nodes that sessions wrote, also those of other people."""
+    sql = (
+        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.type = ?2 AND {_IS_VALID} AND EXISTS (SELECT 1"
+        " FROM tags WHERE node_id = n.id AND tag >= 'session:' AND tag < 'session;'"
+        " AND tag <> 'session:' || ?3) ORDER BY n.created_at DESC, n.id DESC LIMIT ?4"
+    )
+    values = (project or "", node_type, without, most)
+    return [row for each in connections for row in each.execute(sql, values)]
+
+
+def learnings(connection: Connection, project: str | None, most: int) -> "list[Any]":
+    """Valid learnings, each with its tag."""
+    sql = (
+        f"SELECT {_COLUMNS}, t.tag FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
+        f" WHERE t.tag >= 'learning:' AND t.tag < 'learning;' AND {_IS_VALID} LIMIT ?2"
+    )
+    return connection.execute(sql, (project or "", most)).fetchall()
+
+
+def observations(
+    connection: Connection,
+    session_ids: Sequence[str],
+    files: Sequence[str],
+    project: str | None,
+    most: int,
+) -> "list[Any]":
+    """The newest valid observations of these sessions, and those that mention these files."""
+    # Few nodes match by path, many by type: the `+` keeps SQLite from using the type's index.
+    sql = (
+        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.type = 'observation' AND {_IS_VALID}"
+        f" AND n.id IN (SELECT node_id FROM tags WHERE tag IN ({_places(session_ids)})"
+        " UNION SELECT e.from_id FROM nodes AS f JOIN edges AS e ON e.to_id = f.id"
+        "  AND e.type = 'MENTIONS'"
+        f"  WHERE json_extract(f.metadata, '$.path') IN ({_places(files)}) AND +f.type = 'file')"
+        f" ORDER BY n.created_at DESC, n.id DESC LIMIT {most}"
+    )
+    names = [f"session:{each}" for each in session_ids]
+    return connection.execute(sql, (project or "", *names, *files)).fetchall()
+
+
+def tagged(
+    connections: Sequence[Connection], project: str | None, tag: str, most: int
+) -> "list[Any]":
+    """The newest valid nodes with a tag."""
+    sql = (
+        f"SELECT {_COLUMNS} FROM tags AS t JOIN nodes AS n ON n.id = t.node_id WHERE t.tag = ?2"
+        f" AND {_IS_VALID} ORDER BY t.node_id DESC LIMIT ?3"
+    )
+    return [row for each in connections for row in each.execute(sql, (project or "", tag, most))]
+
+
+def kinds(connections: Sequence[Connection], node_ids: Sequence[str]) -> "dict[str, str]":
+    """The kind of each observation that has one."""
+    sql = (
+        "SELECT node_id, min(substr(tag, 6)) FROM tags WHERE tag >= 'kind:' AND tag < 'kind;'"
+        " AND node_id IN"
+    )
+    return dict(_among(connections, sql, node_ids, "GROUP BY node_id"))
+
+
+# Excerpts of what was said
+
+
+def matching_excerpts(
+    connection: Connection, query: str, project: str | None, without: str, most: int
+) -> "list[Any]":
+    """The excerpts that match a full-text query, best first, each with its score."""
+    sql = (
+        "SELECT e.id, e.session, e.at, e.kind, e.source, e.worth, e.text, -bm25(excerpts_fts)"
+        " FROM excerpts_fts JOIN excerpts AS e ON e.id = excerpts_fts.rowid"
+        " WHERE excerpts_fts MATCH ? AND e.project IS ? AND e.session <> ?"
+        " ORDER BY bm25(excerpts_fts) LIMIT ?"
+    )
+    return connection.execute(sql, (query, project, without, most)).fetchall()
+
+
+def excerpts_with(connection: Connection, term: str, most: int) -> int:
+    """How many excerpts have a term, as far as counted."""
+    sql = "SELECT count(*) FROM (SELECT 1 FROM excerpts_fts WHERE excerpts_fts MATCH ? LIMIT ?)"
+    return int(connection.execute(sql, (f'"{term}"', most)).fetchone()[0])
+
+
+def sessions_with_excerpts(connection: Connection, project: str | None) -> list[str]:
+    """Newest first."""
+    sql = "SELECT session FROM excerpts WHERE project IS ? GROUP BY session ORDER BY max(at) DESC"
+    return [row[0] for row in connection.execute(sql, (project,))]
+
+
+# Commands of agents, and what waits for a session
+
+
+def commands_since(connection: Connection, session: str, at: str) -> "list[bool]":
+    """For each command that was processed since then, whether there was a problem."""
+    sql = "SELECT problem IS NOT NULL FROM commands WHERE session = ? AND at >= ?"
+    return [bool(row[0]) for row in connection.execute(sql, (session, at))]
+
+
+def pending(connection: Connection, key: str) -> "str | None":
+    row = connection.execute("SELECT value FROM pending WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else None
+
+
+def is_anything_pending(connection: Connection) -> bool:
+    """Whether something waits for some session."""
+    sql = "SELECT 1 FROM pending WHERE key NOT LIKE 'current\\_task%' ESCAPE '\\' LIMIT 1"
+    return connection.execute(sql).fetchone() is not None
+
+
+def are_nodes_expanded(connection: Connection) -> bool:
+    """Whether some session asked for what a summary was made from."""
+    sql = "SELECT 1 FROM pending WHERE key LIKE 'expand\\_nodes:%' ESCAPE '\\' LIMIT 1"
+    return connection.execute(sql).fetchone() is not None
+
+
+def is_pending(connection: Connection, keys: Sequence[str], oldest: str, newest: str) -> bool:
+    """Whether something waits under one of these keys that came in between."""
+    sql = f"SELECT 1 FROM pending WHERE {_came_between(keys)}"
+    return connection.execute(sql, (*keys, oldest, newest)).fetchone() is not None
+
+
+def take_pending(
+    connection: Connection, keys: Sequence[str], oldest: str, newest: str
+) -> "list[tuple[str, str]]":
+    """The same keys and values, which are deleted."""
+    sql = f"DELETE FROM pending WHERE {_came_between(keys)} RETURNING key, value"
+    return connection.execute(sql, (*keys, oldest, newest)).fetchall()
+
+
+def _came_between(keys: Sequence[str]) -> str:
+    return f"key IN ({_places(keys)}) AND created_at BETWEEN ? AND ?"
+
+
+def _among(
+    connections: Sequence[Connection], sql: str, node_ids: Sequence[str], order: str = ""
+) -> "list[Any]":
+    rows: list[Any] = []
+    for part in _in_parts(node_ids):
+        statement = f"{sql} ({_places(part)}) {order}"
+        rows += [row for each in connections for row in each.execute(statement, part)]
+    return rows
+
+
+def _in_parts(node_ids: Sequence[str]) -> Iterable[Sequence[str]]:
+    return (node_ids[at : at + _MOST_IDS] for at in range(0, len(node_ids), _MOST_IDS))
+
+
+def _places(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))
