@@ -16,6 +16,7 @@ OWNERS = {
     "sessions": "capture",
     "symbol_changes": "capture",
     "model_answers": "synthesis",
+    "session_commands": "synthesis",
     "contexts": "context",
     "commands": "memory",
     "pending": "memory",
@@ -43,7 +44,7 @@ ELSEWHERE = {
     "exchange/scrub_store.py": {"contexts", "records", "nodes", "tags", "views"},
     # A hook loads no more than it must.
     "agents/runtime/hook_store.py": {"commands", "pending"},
-    "context/contexts.py": {"sessions", "symbol_changes", "records"},
+    "context/contexts.py": {"sessions", "symbol_changes", "session_commands", "records"},
     "context/default_view.py": {"views"},
     "context/context_entries.py": {"nodes", "edges", "tags"},
     "context/layers.py": {"nodes", "tags", "records"},

@@ -84,6 +84,7 @@ def lived() -> Iterator[Path]:
                     None,
                 ),
                 ("symbol_changes", "s", "a.py", "f", "function", "new", "def f()", 3, "shop", at),
+                ("session_commands", "s", "make test", "test", 3, 2, 1, at, "passed", "", ""),
                 ("event_log", 1, at, "s", "hook.context_inject", "{}", 12, 340),
                 ("model_answers", "s", "steps", "e1", '["e1","e2"]', at, "qwen", "{}", ""),
                 ("model_answers", "s", "summary", "", '["e2"]', at, "qwen", "{}", "It is silent."),
@@ -109,7 +110,7 @@ def everything(path: Path) -> tuple[object, ...]:
     with closing(user_store.open_for_reading(str(path))) as connection:
         told = (
             *("pending", "commands", "receipts", "events"),
-            *("sessions", "symbol_changes", "event_log", "model_answers"),
+            *("sessions", "symbol_changes", "event_log", "model_answers", "session_commands"),
         )
         rows = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in told]
         return tables(connection), all_records(connection), rows
@@ -141,6 +142,7 @@ def test_every_table_is_known() -> None:
         "symbol_changes": 9,
         "event_log": 7,
         "model_answers": 8,
+        "session_commands": 10,
     }
 
 

@@ -32,6 +32,7 @@ NAMES = {
     "symbol_changes": "session kind change at",
     "event_log": "at session",
     "commands": "id session at",
+    "session_commands": "session purpose last_at last",
     "model_answers": "session kind first steps at",
     "contexts": "settings made_at",
     "schema_version": "applied_at",

@@ -185,13 +185,15 @@ _TABLE = (
     whole("context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."),
     whole("context.memory_cap", 700, 0, _TOKENS, "Tokens for pinned, working and reference nodes."),
     whole("context.session_index_cap", 300, 0, _TOKENS, "Tokens for recent sessions."),
-    whole("context.function_map_cap", 300, 0, _TOKENS, "Tokens for recently changed code."),
-    whole("context.learnings_cap", 250, 0, _TOKENS, "Tokens for learnings."),
+    whole("context.commands_cap", 150, 0, _TOKENS, "Tokens for commands that work here."),
+    whole("context.function_map_cap", 250, 0, _TOKENS, "Tokens for recently changed code."),
+    whole("context.learnings_cap", 150, 0, _TOKENS, "Tokens for learnings."),
     whole("context.observations_cap", 300, 0, _TOKENS, "Tokens for past work."),
     whole(
         "context.reserve", 150, 0, _TOKENS, "Tokens for headings and other text around the layers."
     ),
     whole("context.max_sessions", 10, 0, 1_000, "The most sessions to list."),
+    whole("context.max_commands", 8, 0, 1_000, "The most commands to list."),
     whole("context.max_functions", 30, 0, 1_000, "The most changed functions to list."),
     whole("context.max_learnings", 10, 0, 1_000, "The most learnings to list."),
     whole("context.max_observations", 10, 0, 1_000, "The most observations to list."),

@@ -18,9 +18,9 @@ from ctx import clock
 from ctx.ids import NodeId
 from ctx.layout import Place
 
-MEMORY, SESSIONS, CODE = "memory", "sessions", "code"
+MEMORY, SESSIONS, COMMANDS, CODE = "memory", "sessions", "commands", "code"
 LEARNINGS, PAST_WORK = "learnings", "past_work"
-LAYERS = (MEMORY, SESSIONS, CODE, LEARNINGS, PAST_WORK)
+LAYERS = (MEMORY, SESSIONS, COMMANDS, CODE, LEARNINGS, PAST_WORK)
 """The layers of a context, in their order."""
 
 
@@ -178,6 +178,17 @@ def changes(connection: Connection, project: str | None, without: str = "") -> "
     return connection.execute(sql, (project, without, MOST_CHANGES)).fetchall()
 
 
+def commands(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
+    """The commands that the latest sessions ran, newest session first."""
+    sql = (
+        "SELECT c.session, command, purpose, runs, passes, failures, c.last_at, last, problem,"
+        " replaced_by FROM (SELECT id, last_at FROM sessions WHERE project IS ?1 AND id <> ?2"
+        " ORDER BY last_at DESC, id LIMIT ?3) AS s JOIN session_commands AS c ON c.session = s.id"
+        " ORDER BY s.last_at DESC, s.id, command"
+    )
+    return connection.execute(sql, (project, without, MOST_SESSIONS)).fetchall()
+
+
 def sessions_digest(connection: Connection, project: str | None) -> str:
     """A checksum of what a context shows about sessions.
 
@@ -190,9 +201,11 @@ def sessions_digest(connection: Connection, project: str | None) -> str:
             for row in sessions(connection, project)
         ]
         changed = [row[:7] for row in changes(connection, project)]
+        ran = commands(connection, project)
     except DatabaseError:
         return "unreadable"
-    return f"{crc32(repr((listed, changed)).encode()):08x}" if listed or changed else ""
+    told = (listed, changed, ran)
+    return f"{crc32(repr(told).encode()):08x}" if any(told) else ""
 
 
 def at(connection: Connection, key: ContextKey) -> tuple[int, str]:

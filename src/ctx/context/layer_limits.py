@@ -15,11 +15,13 @@ class LayerLimits(NamedTuple):
 
     memory: int = 700
     sessions: int = 300
-    code: int = 300
-    learnings: int = 250
+    commands: int = 150
+    code: int = 250
+    learnings: int = 150
     past_work: int = 300
     frame: int = 150
     most_sessions: int = 10
+    most_commands: int = 8
     most_changes: int = 30
     most_learnings: int = 10
     most_past_work: int = 10
@@ -32,11 +34,13 @@ def from_config(config: "Config") -> LayerLimits:
     return LayerLimits(
         config.integer("context.memory_cap"),
         config.integer("context.session_index_cap"),
+        config.integer("context.commands_cap"),
         config.integer("context.function_map_cap"),
         config.integer("context.learnings_cap"),
         config.integer("context.observations_cap"),
         config.integer("context.reserve"),
         config.integer("context.max_sessions"),
+        config.integer("context.max_commands"),
         config.integer("context.max_functions"),
         config.integer("context.max_learnings"),
         config.integer("context.max_observations"),

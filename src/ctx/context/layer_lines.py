@@ -11,12 +11,13 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ctx import tokens
-from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS, ContextItem
+from ctx.context.contexts import CODE, COMMANDS, LEARNINGS, PAST_WORK, SESSIONS, ContextItem
 from ctx.ids import NodeId
 from ctx.markdown import code, flat
 
 HEADINGS = {
     SESSIONS: "## Recent Sessions",
+    COMMANDS: "## Commands that work here",
     CODE: "## Recently Changed Code",
     LEARNINGS: "## Project Knowledge",
     PAST_WORK: "## Relevant Past Work",

@@ -21,6 +21,7 @@ from ctx.context.context_entries import load
 from ctx.context.context_page import ContextPage, MadeContext, item_of
 from ctx.context.contexts import (
     CODE,
+    COMMANDS,
     LEARNINGS,
     MEMORY,
     MOST_PARTS,
@@ -58,7 +59,7 @@ _MOST_STATE = 40
 _LONG_PREVIEW = 2_000
 _SMALL = 400
 # Layers whose changes a resumed session gets. Past work follows from the others.
-_REPEATED_LAYERS = (MEMORY, SESSIONS, CODE, LEARNINGS)
+_REPEATED_LAYERS = (MEMORY, SESSIONS, COMMANDS, CODE, LEARNINGS)
 
 
 class ContextRequest(NamedTuple):

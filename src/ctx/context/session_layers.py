@@ -2,6 +2,8 @@
 
     ## Recent Sessions
     - [yesterday] Refresh tokens once. Next: the same for the mobile client
+    ## Commands that work here
+    - test: `pnpm vitest run` (14 runs in 6 sessions)
     ## Recently Changed Code
     auth/service.py:
       def refresh(self, token: str) -> Token  [MODIFIED]
@@ -23,8 +25,8 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.context import contexts
-from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS
+from ctx.context import command_lines, contexts
+from ctx.context.contexts import CODE, COMMANDS, LEARNINGS, PAST_WORK, SESSIONS
 from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import Layer, LayerLine, cut, digest, plain, sentence
 from ctx.ids import NodeId
@@ -71,6 +73,7 @@ def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list
     found: list[Layer] = []
     for name, build, most in (
         (SESSIONS, _sessions, asked.limits.most_sessions),
+        (COMMANDS, _commands, asked.limits.most_commands),
         (CODE, _code, asked.limits.most_changes),
         (LEARNINGS, _learnings, asked.limits.most_learnings),
         (PAST_WORK, _past_work, asked.limits.most_past_work),
@@ -149,6 +152,13 @@ def _edited(about: dict[str, Any]) -> str:
     files = _listed(about.get("files_edited"))
     more = f" and {len(files) - 3:,} more" if len(files) > 3 else ""
     return flat(f"Edited {', '.join(files[:3])}{more}") if files else ""
+
+
+def _commands(
+    connections: Sequence[Connection], asked: LayerRequest, most: int
+) -> tuple[list[LayerLine], int]:
+    lines = command_lines.lines(connections[-1], asked.project, asked.session)
+    return lines[:most], len(lines[:most])
 
 
 # Recently changed code

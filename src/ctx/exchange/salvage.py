@@ -12,7 +12,7 @@ from ctx.memory.model import EDGE_TYPES, NODE_TYPES
 from ctx.memory.records import Record
 from ctx.sqlite.pages import PageRow, Value, pages_of
 
-_KEYS = {"symbol_changes": 4, "model_answers": 3}
+_KEYS = {"symbol_changes": 4, "model_answers": 3, "session_commands": 2}
 _WIDTHS = {
     "commands": 5,
     "receipts": 7,
@@ -21,6 +21,7 @@ _WIDTHS = {
     "symbol_changes": 9,
     "event_log": 7,
     "model_answers": 8,
+    "session_commands": 10,
 }
 """The number of columns of these tables."""
 _REST_OF_A_SESSION = 4
@@ -75,6 +76,7 @@ class SalvagedRows:
             "symbol_changes": {},
             "event_log": {},
             "model_answers": {},
+            "session_commands": {},
         }
         self.unreadable_pages = 0
         # Keys from the indexes, whether or not the rows are readable.
@@ -116,6 +118,8 @@ class SalvagedRows:
                     self.outside[place] = EdgeRow(Ulid(id_), at, parsed)
             case (str(), str(), str(), str(), str(), str(), int(), None | str(), str()):
                 self._take_other("symbol_changes", values)
+            case (str(), str(), str(), int(), int(), int(), str(), str(), str(), str()):
+                self._take_other("session_commands", values)
 
     def _take_row(self, values: tuple[Value, ...]) -> None:
         match values:

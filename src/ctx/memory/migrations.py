@@ -48,6 +48,11 @@ def m005_model_answers(connection: Connection) -> None:
     execute_script(connection, _MODEL_ANSWERS)
 
 
+def m006_session_commands(connection: Connection) -> None:
+    """The commands that sessions ran to test, lint, build and start."""
+    execute_script(connection, _SESSION_COMMANDS)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -282,4 +287,27 @@ CREATE TABLE model_answers (
 );
 """
 
-MIGRATIONS = (m001_graph, m002_sessions, m003_outside, m004_capture, m005_model_answers)
+_SESSION_COMMANDS = """
+CREATE TABLE session_commands (
+    session TEXT NOT NULL,
+    command TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    passes INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    last_at TEXT NOT NULL,
+    last TEXT NOT NULL,
+    problem TEXT NOT NULL,
+    replaced_by TEXT NOT NULL,
+    PRIMARY KEY (session, command)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS = (
+    m001_graph,
+    m002_sessions,
+    m003_outside,
+    m004_capture,
+    m005_model_answers,
+    m006_session_commands,
+)

@@ -190,6 +190,22 @@ CREATE TABLE model_answers (
     PRIMARY KEY (session, kind, first)
 );
 
+-- The commands that a session ran to test, lint, build and start, in a normal form. `last` is the
+-- last known outcome. A command that cannot be run has a `problem`, and what replaced it.
+CREATE TABLE session_commands (
+    session TEXT NOT NULL,
+    command TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    passes INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    last_at TEXT NOT NULL,
+    last TEXT NOT NULL,
+    problem TEXT NOT NULL,
+    replaced_by TEXT NOT NULL,
+    PRIMARY KEY (session, command)
+) WITHOUT ROWID;
+
 -- What ctx itself did, for whoever wants to know how well it works.
 CREATE TABLE event_log (
     id INTEGER PRIMARY KEY,

@@ -16,6 +16,7 @@ from ctx.context import (
 from ctx.context.context_page import MadeContext
 from ctx.context.contexts import (
     CODE,
+    COMMANDS,
     LEARNINGS,
     MEMORY,
     NO_STORE,
@@ -34,6 +35,7 @@ Source = Literal["startup", "resume", "compact"]
 _FROM = {
     MEMORY: "nodes of the view `default`",
     SESSIONS: "sessions and their summaries",
+    COMMANDS: "session_commands",
     CODE: "symbol_changes",
     LEARNINGS: "nodes tagged `learning:`",
     PAST_WORK: "observations tagged `kind:`",

@@ -52,7 +52,7 @@ MEMORY = ":memory:"
 _BUSY_MS = 30_000
 _PERSONAL = (
     *("pending", "receipts", "events", "commands", "contexts"),
-    *("sessions", "symbol_changes", "event_log", "model_answers"),
+    *("sessions", "symbol_changes", "event_log", "model_answers", "session_commands"),
 )
 _SCHEMA = """
 CREATE TABLE present (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
