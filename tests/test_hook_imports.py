@@ -63,6 +63,7 @@ COMPOSING = {
     "ctx.context.context_entries",
     "ctx.context.layer_lines",
     "ctx.context.layers",
+    "ctx.context.command_lines",
     "ctx.context.layer_limits",
     "ctx.context.context_page",
     "ctx.context.session_layers",

@@ -29,6 +29,7 @@ OWNERS = {
     "model_answers": "synthesis",
     "excerpts": "synthesis",
     "excerpts_fts": "synthesis",
+    "session_commands": "synthesis",
     "contexts": "context",
     "commands": "memory",
     "pending": "memory",
@@ -56,7 +57,8 @@ ELSEWHERE = {
     "exchange/scrub_store.py": {"contexts", "excerpts", "records", "nodes", "tags", "views"},
     # A hook loads no more than it must.
     "context/hook_queries.py": {"commands", "pending", "sessions", "symbol_changes", "events"}
-    | {"records", "nodes", "edges", "tags", "views", "excerpts", "excerpts_fts"},
+    | {"records", "nodes", "edges", "tags", "views"}
+    | {"excerpts", "excerpts_fts", "session_commands"},
     # And so does a shell that asks what a word may become.
     "cli/completion_candidates.py": {"sessions", "receipts", "records", "nodes", "tags", "views"},
 }

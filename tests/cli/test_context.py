@@ -48,8 +48,9 @@ def test_how_it_comes_about(client: Client, ctx: Ctx) -> None:
     assert [[cell.strip() for cell in row if cell.strip()] for row in rows[1:]] == [
         ["memory", str(sizes["memory"]), "700", "1", "nodes of the view `default`"],
         ["sessions", str(sizes["sessions"]), "300", "1", "sessions and their summaries"],
-        ["code", str(sizes["code"]), "300", "1", "symbol_changes"],
-        ["learnings", str(sizes["learnings"]), "250", "10", "2", "nodes tagged `learning:`"],
+        ["commands", "0", "150", "0", "session_commands"],
+        ["code", str(sizes["code"]), "250", "1", "symbol_changes"],
+        ["learnings", str(sizes["learnings"]), "150", "10", "2", "nodes tagged `learning:`"],
         ["past work", "0", "300", "0", "observations tagged `kind:`"],
         ["frame", str(frame), "headings and instructions"],
     ]

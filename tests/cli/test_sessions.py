@@ -165,6 +165,11 @@ def test_steps_that_are_not_kept_any_more_are_told(ctx: Ctx, worked: Client) -> 
 
 def test_delete(ctx: Ctx, worked: Client) -> None:
     remember(worked)
+    with worked.memory() as memory, transaction(memory.user.connection):
+        memory.user.connection.execute(
+            "INSERT INTO session_commands VALUES (?, 'make', 'build', 1, 1, 0, '', '', '', '')",
+            (SESSION,),
+        )
     would = ctx("sessions", "delete", "5dd6", "--dry-run")
     assert would.out.startswith(f"Would delete the session {SESSION}: The sum of an order\n")
     assert ctx("sessions", "delete", "5dd6").code == 1
@@ -176,6 +181,9 @@ def test_delete(ctx: Ctx, worked: Client) -> None:
         "`total` gave 0: it returned a constant",
         "The sum of an order",
     ]
+    with worked.memory() as memory:
+        rows = memory.user.connection.execute("SELECT count(*) FROM session_commands").fetchone()
+    assert rows == (0,)
     assert ctx("sessions", "show", "5dd6").code == 1
     left = ctx("list", "--format", "json").json
     assert sorted(node["content"] for node in left["nodes"]) == [

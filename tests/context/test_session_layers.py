@@ -19,7 +19,7 @@ from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
 from tests.packs import worked
-from tests.packs.worked import change, learning, node, observation, session
+from tests.packs.worked import change, command, learning, node, observation, session
 
 ROOMY = LayerLimits(700, 100, 200, 200, 300, 250, 100)
 HERE = ContextRequest("app", None, 2_000, limits=ROOMY)
@@ -429,6 +429,10 @@ def full(graph: Graph) -> None:
     for number in range(10):
         told = f"Session {number} " + "did this and that " * 20
         session(graph, f"s{number}", number + 1, completed=told)
+    for purpose in ("test", "lint", "build", "start", "other"):
+        for number in range(4):
+            for name in ("s0", "s1"):
+                command(graph, name, f"make {purpose}-{number} " + "word " * 15, purpose)
     for number in range(30):
         change(graph, "s0", f"f{number % 10}.py", f"def f{number}({'arg, ' * 15})", line=number)
     for number in range(10):
@@ -498,7 +502,7 @@ def test_a_layer_without_a_cap_is_off(graph: Graph) -> None:
     full(graph)
     limits = LayerLimits(sessions=0, past_work=0)
     made = layers.context([graph.connection], HERE._replace(limits=limits))
-    assert {each.layer for each in made.items} == {"memory", "code", "learnings"}
+    assert {each.layer for each in made.items} == {"memory", "commands", "code", "learnings"}
 
 
 def test_so_many_are_listed_at_most(graph: Graph) -> None:

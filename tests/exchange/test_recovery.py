@@ -84,6 +84,7 @@ def lived() -> Iterator[Path]:
                     None,
                 ),
                 ("symbol_changes", "s", "a.py", "f", "function", "new", "def f()", 3, "shop", at),
+                ("session_commands", "s", "make test", "test", 3, 2, 1, at, "passed", "", ""),
                 ("event_log", 1, at, "s", "hook.context_inject", "{}", 12, 340),
                 ("excerpts", 1, "s", "shop", "e1", 0, at, "prompt", "user", 900, "Do it", "do it"),
                 ("excerpts", 2, "s", None, "e2", 1, at, "final", "agent", 900, "Done", "done"),
@@ -111,7 +112,8 @@ def everything(path: Path) -> tuple[object, ...]:
     with closing(user_store.open_for_reading(str(path))) as connection:
         told = (
             *("pending", "commands", "receipts", "events"),
-            *("sessions", "symbol_changes", "event_log", "model_answers", "excerpts"),
+            *("sessions", "symbol_changes", "event_log", "model_answers"),
+            *("excerpts", "session_commands"),
         )
         rows = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in told]
         return tables(connection), all_records(connection), rows
@@ -144,6 +146,7 @@ def test_every_table_is_known() -> None:
         "event_log": 7,
         "model_answers": 8,
         "excerpts": 11,
+        "session_commands": 10,
     }
 
 

@@ -33,6 +33,7 @@ NAMES = {
     "event_log": "at session",
     "excerpts": "session step at kind source terms",
     "commands": "id session at",
+    "session_commands": "session purpose last_at last",
     "model_answers": "session kind first steps at",
     "contexts": "settings made_at",
     "schema_version": "applied_at",

@@ -59,6 +59,7 @@ def content(memory: Memory) -> list[tuple[object, ...]]:
         "sessions": "*",
         "events": "id, session, event, at, status, reason, body",
         "symbol_changes": "*",
+        "session_commands": "*",
         f"nodes {_TOLD}": "nodes.id, type, content, created_at, updated_at, metadata",
         f"tags JOIN nodes ON nodes.id = node_id {_TOLD}": "nodes.id, tag",
         "edges": "from_id, to_id || type",

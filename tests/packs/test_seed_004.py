@@ -167,7 +167,7 @@ class TestTokenEstimator:
         assert tokens.estimate("def authenticate(self, email: str, password: str) -> Token:") > 5
 
     def test_budget_math(self) -> None:
-        assert sum(LayerLimits()[:6]) == SETTINGS["context.budget"].default == 2_000
+        assert sum(LayerLimits()[:7]) == SETTINGS["context.budget"].default == 2_000
 
 
 class TestContextBuilder:

@@ -67,6 +67,25 @@ def change(
     )
 
 
+def command(
+    graph: Graph,
+    session_id: str,
+    text: str,
+    purpose: str = "test",
+    last: str = "passed",
+    problem: str = "",
+    replaced_by: str = "",
+    runs: int = 1,
+) -> None:
+    passes = runs if last == "passed" else 0
+    failures = runs if last == "failed" else 0
+    last_at = clock.iso(clock.now_ms())
+    graph.connection.execute(
+        "INSERT INTO session_commands VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (session_id, text, purpose, runs, passes, failures, last_at, last, problem, replaced_by),
+    )
+
+
 def learning(graph: Graph, category: str, text: str, confidence: int = 800, **more: Any) -> NodeId:
     tags = [f"learning:{category}", "project:app"]
     metadata = {"confidence": confidence, "times_seen": 3, "origin": "inferred", **more}

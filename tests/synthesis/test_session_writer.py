@@ -15,6 +15,7 @@ from ctx.layout import UserStore
 from ctx.memory.graph import PROJECT, USER
 from ctx.operations import context, sessions, update
 from ctx.sqlite.connection import transaction
+from ctx.synthesis import session_commands
 from ctx.synthesis.session_writer import SessionWriteResult, synthesise
 from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import Ctx
@@ -148,6 +149,29 @@ def test_whoever_asks_again_changes_nothing(memory: Memory) -> None:
     assert told(memory, is_over=True)[1:5] == ((), (), (), ())
     assert told(memory)[1:5] == ((), (), (), ())
     assert count(memory) == before
+
+
+def test_the_commands_of_a_session_are_replaced_by_those_of_its_steps(memory: Memory) -> None:
+    connection = memory.user.connection
+    had(memory, FIX)
+    synthesise(memory, "s1", is_over=False)
+    before = session_commands.of_session(connection, "s1")
+    assert [(each.command, each.purpose, each.runs, each.last) for each in before] == [
+        ("pytest tests/test_auth.py", "test", 2, "passed")
+    ]
+    changes = connection.total_changes
+    synthesise(memory, "s1", is_over=False)
+    assert session_commands.of_session(connection, "s1") == before
+    assert connection.total_changes - changes <= 1
+    had(memory, FIX + BROKEN_AGAIN)
+    synthesise(memory, "s1", is_over=True)
+    after = session_commands.of_session(connection, "s1")
+    assert [(each.runs, each.passes, each.failures, each.last) for each in after] == [
+        (3, 1, 2, "failed")
+    ]
+    with transaction(connection):
+        session_commands.forget_session(connection, "s1")
+    assert session_commands.of_session(connection, "s1") == []
 
 
 def test_a_fix_that_does_not_hold_is_withdrawn_and_comes_back(memory: Memory) -> None:

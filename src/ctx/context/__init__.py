@@ -1,6 +1,7 @@
 """Context: what an agent gets from a hook, in which order, and at what cost.
 
     layers, session_layers   what a session gets at its start; layer_lines renders it as lines
+    command_lines            the commands that work in a project, one layer
     layer_limits             how many tokens and items each layer may have
     contexts                 a context as a value, and the table of prepared contexts
     compose                  entries in, one markdown text out, never over its budget

@@ -19,10 +19,10 @@ from ctx.context import hook_queries
 from ctx.ids import NodeId
 from ctx.layout import Place
 
-MEMORY, SESSIONS, CODE = "memory", "sessions", "code"
+MEMORY, SESSIONS, COMMANDS, CODE = "memory", "sessions", "commands", "code"
 LEARNINGS, PAST_WORK = "learnings", "past_work"
 STANDING, RULES = "standing", "rules"
-LAYERS = (MEMORY, STANDING, RULES, PAST_WORK, CODE, SESSIONS, LEARNINGS)
+LAYERS = (MEMORY, STANDING, RULES, COMMANDS, PAST_WORK, CODE, SESSIONS, LEARNINGS)
 """The layers of a context, in their order."""
 SAID = "said"
 """The layer of excerpts, which come with a prompt and have no ids."""
@@ -159,9 +159,11 @@ def sessions_digest(connection: Connection, project: str | None) -> str:
             for row in hook_queries.sessions(connection, project)
         ]
         changed = [row[:7] for row in hook_queries.symbol_changes(connection, project)]
+        ran = hook_queries.session_commands(connection, project)
     except DatabaseError:
         return "unreadable"
-    return f"{crc32(repr((listed, changed)).encode()):08x}" if listed or changed else ""
+    told = (listed, changed, ran)
+    return f"{crc32(repr(told).encode()):08x}" if any(told) else ""
 
 
 def at(connection: Connection, key: ContextKey) -> tuple[int, str]:

@@ -80,6 +80,17 @@ def symbol_changes(connection: Connection, project: str | None, without: str = "
     return connection.execute(sql, (project, without, MOST_CHANGES)).fetchall()
 
 
+def session_commands(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
+    """The commands that the latest sessions ran, newest session first."""
+    sql = (
+        "SELECT c.session, command, purpose, runs, passes, failures, c.last_at, last, problem,"
+        " replaced_by FROM (SELECT id, last_at FROM sessions WHERE project IS ?1 AND id <> ?2"
+        " ORDER BY last_at DESC, id LIMIT ?3) AS s JOIN session_commands AS c ON c.session = s.id"
+        " ORDER BY s.last_at DESC, s.id, command"
+    )
+    return connection.execute(sql, (project, without, MOST_SESSIONS)).fetchall()
+
+
 def last_steps(connection: Connection, session: str, most: int, largest: int) -> Iterator[str]:
     """The bodies of the last steps of a session, oldest first, without the largest."""
     sql = (

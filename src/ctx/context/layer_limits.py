@@ -16,12 +16,14 @@ class LayerLimits(NamedTuple):
     memory: int = 700
     standing: int = 110
     rules: int = 180
+    commands: int = 90
     past_work: int = 240
     code: int = 50
     sessions: int = 80
     learnings: int = 40
     frame: int = 150
     most_sessions: int = 10
+    most_commands: int = 8
     most_changes: int = 30
     most_learnings: int = 10
     most_past_work: int = 10
@@ -35,12 +37,14 @@ def from_config(config: "Config") -> LayerLimits:
         config.integer("context.memory_cap"),
         config.integer("context.standing_cap"),
         config.integer("context.rules_cap"),
+        config.integer("context.commands_cap"),
         config.integer("context.observations_cap"),
         config.integer("context.function_map_cap"),
         config.integer("context.session_index_cap"),
         config.integer("context.learnings_cap"),
         config.integer("context.reserve"),
         config.integer("context.max_sessions"),
+        config.integer("context.max_commands"),
         config.integer("context.max_functions"),
         config.integer("context.max_learnings"),
         config.integer("context.max_observations"),

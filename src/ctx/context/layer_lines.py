@@ -13,6 +13,7 @@ from zlib import crc32
 from ctx import tokens
 from ctx.context.contexts import (
     CODE,
+    COMMANDS,
     LEARNINGS,
     PAST_WORK,
     RULES,
@@ -27,6 +28,7 @@ HEADINGS = {
     STANDING: "## Where things stand",
     RULES: "## Rules and corrections",
     SESSIONS: "## Recent Sessions",
+    COMMANDS: "## Commands that work here",
     CODE: "## Recently Changed Code",
     LEARNINGS: "## Project Knowledge",
     PAST_WORK: "## Relevant Past Work",

@@ -21,6 +21,7 @@ from ctx.context.context_entries import load
 from ctx.context.context_page import USUAL_BUDGET, ContextPage, MadeContext, item_of
 from ctx.context.contexts import (
     CODE,
+    COMMANDS,
     LEARNINGS,
     MEMORY,
     MOST_PARTS,
@@ -58,7 +59,7 @@ _LONGEST_ITEM = 5_000
 _LONG_PREVIEW = 2_000
 _SMALL = 400
 # Layers whose changes a resumed session gets. Past work follows from the others.
-_REPEATED_LAYERS = (MEMORY, RULES, SESSIONS, CODE, LEARNINGS)
+_REPEATED_LAYERS = (MEMORY, RULES, COMMANDS, SESSIONS, CODE, LEARNINGS)
 
 
 class ContextRequest(NamedTuple):

@@ -2,6 +2,8 @@
 
     ## Recent Sessions
     - [yesterday] Refresh tokens once. Next: the same for the mobile client
+    ## Commands that work here
+    - test: `pnpm vitest run` (14 runs in 6 sessions)
     ## Recently Changed Code
     auth/service.py:
       def refresh(self, token: str) -> Token  [MODIFIED]
@@ -21,8 +23,8 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.context import hook_queries, layer_rows, past_work
-from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, RULES, SESSIONS, STANDING
+from ctx.context import command_lines, hook_queries, layer_rows, past_work
+from ctx.context.contexts import CODE, COMMANDS, LEARNINGS, PAST_WORK, RULES, SESSIONS, STANDING
 from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import Layer, LayerLine, cut, digest, plain, sentence
 from ctx.markdown import flat
@@ -51,8 +53,12 @@ class LayerRequest(NamedTuple):
 def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list[Layer]:
     """The layers in order. The last store is the user's, which has the sessions."""
     limits = asked.limits
+    standing, rules, work = _past_work(connections, asked)
     return [
-        *_past_work(connections, asked),
+        standing,
+        rules,
+        _build_layer(COMMANDS, _commands, connections, asked, limits.most_commands),
+        work,
         _build_layer(CODE, _code, connections, asked, limits.most_changes),
         _build_layer(SESSIONS, _sessions, connections, asked, limits.most_sessions),
         _build_layer(LEARNINGS, _learnings, connections, asked, limits.most_learnings),
@@ -143,6 +149,13 @@ def _edited(about: dict[str, Any]) -> str:
     files = layer_rows.texts(about.get("files_edited"))
     more = f" and {len(files) - 3:,} more" if len(files) > 3 else ""
     return flat(f"Edited {', '.join(files[:3])}{more}") if files else ""
+
+
+def _commands(
+    connections: Sequence[Connection], asked: LayerRequest, most: int
+) -> tuple[list[LayerLine], int]:
+    lines = command_lines.lines(connections[-1], asked.project, asked.session)
+    return lines[:most], len(lines[:most])
 
 
 # Recently changed code

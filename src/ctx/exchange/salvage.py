@@ -12,7 +12,7 @@ from ctx.memory.model import EDGE_TYPES, NODE_TYPES
 from ctx.memory.records import Record
 from ctx.sqlite.pages import PageRow, Value, pages_of
 
-_KEYS = {"symbol_changes": 4, "model_answers": 3}
+_KEYS = {"symbol_changes": 4, "model_answers": 3, "session_commands": 2}
 _WIDTHS = {
     "commands": 5,
     "receipts": 7,
@@ -22,6 +22,7 @@ _WIDTHS = {
     "event_log": 7,
     "model_answers": 8,
     "excerpts": 11,
+    "session_commands": 10,
 }
 """The number of columns of these tables."""
 _NUMBERED = ("event_log", "excerpts")
@@ -78,6 +79,7 @@ class SalvagedRows:
             "event_log": {},
             "model_answers": {},
             "excerpts": {},
+            "session_commands": {},
         }
         self.unreadable_pages = 0
         # Keys from the indexes, whether or not the rows are readable.
@@ -119,6 +121,8 @@ class SalvagedRows:
                     self.outside[place] = EdgeRow(Ulid(id_), at, parsed)
             case (str(), str(), str(), str(), str(), str(), int(), None | str(), str()):
                 self._take_other("symbol_changes", values)
+            case (str(), str(), str(), int(), int(), int(), str(), str(), str(), str()):
+                self._take_other("session_commands", values)
 
     def _take_row(self, values: tuple[Value, ...]) -> None:
         match values:

@@ -56,6 +56,7 @@ _TOLD = {
     "event_log": _Table(("id",), ("type",), ("data",)),
     "commands": _Table(("id",), ("name", "problem")),
     "model_answers": _Table(("session", "kind", "first"), ("model", "problem"), ("body",)),
+    "session_commands": _Table(("session", "command"), ("command", "problem", "replaced_by")),
 }
 # What the records say lies here once more; where no record does, it is changed here.
 _DERIVED = {

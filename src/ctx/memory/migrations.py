@@ -48,7 +48,12 @@ def m005_model_answers(connection: Connection) -> None:
     execute_script(connection, _MODEL_ANSWERS)
 
 
-def m006_excerpts(connection: Connection) -> None:
+def m006_session_commands(connection: Connection) -> None:
+    """The commands that sessions ran to test, lint, build and start."""
+    execute_script(connection, _SESSION_COMMANDS)
+
+
+def m007_excerpts(connection: Connection) -> None:
     """Excerpts of what was said in sessions."""
     execute_script(connection, _EXCERPTS)
 
@@ -287,6 +292,22 @@ CREATE TABLE model_answers (
 );
 """
 
+_SESSION_COMMANDS = """
+CREATE TABLE session_commands (
+    session TEXT NOT NULL,
+    command TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    passes INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    last_at TEXT NOT NULL,
+    last TEXT NOT NULL,
+    problem TEXT NOT NULL,
+    replaced_by TEXT NOT NULL,
+    PRIMARY KEY (session, command)
+) WITHOUT ROWID;
+"""
+
 _EXCERPTS = """
 CREATE TABLE excerpts (
     id INTEGER PRIMARY KEY,
@@ -327,5 +348,6 @@ MIGRATIONS = (
     m003_outside,
     m004_capture,
     m005_model_answers,
-    m006_excerpts,
+    m006_session_commands,
+    m007_excerpts,
 )

@@ -190,6 +190,22 @@ CREATE TABLE model_answers (
     PRIMARY KEY (session, kind, first)
 );
 
+-- The commands that a session ran to test, lint, build and start, in a normal form. `last` is the
+-- last known outcome. A command that cannot be run has a `problem`, and what replaced it.
+CREATE TABLE session_commands (
+    session TEXT NOT NULL,
+    command TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    passes INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    last_at TEXT NOT NULL,
+    last TEXT NOT NULL,
+    problem TEXT NOT NULL,
+    replaced_by TEXT NOT NULL,
+    PRIMARY KEY (session, command)
+) WITHOUT ROWID;
+
 -- What was said in sessions, in passages of a few hundred characters. `source` is `user`, `agent` or
 -- `pasted`; `worth`, in thousandths, is how likely a later session needs it.
 CREATE TABLE excerpts (

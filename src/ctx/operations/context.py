@@ -16,6 +16,7 @@ from ctx.context import (
 from ctx.context.context_page import MadeContext
 from ctx.context.contexts import (
     CODE,
+    COMMANDS,
     LEARNINGS,
     MEMORY,
     NO_STORE,
@@ -38,6 +39,7 @@ _FROM = {
     STANDING: "the last session",
     RULES: "observations tagged `kind:rule`, `kind:correction` or `kind:decision`",
     SESSIONS: "sessions and their summaries",
+    COMMANDS: "session_commands",
     CODE: "symbol_changes",
     LEARNINGS: "nodes tagged `learning:`",
     PAST_WORK: "observations tagged `kind:`",

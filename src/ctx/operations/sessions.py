@@ -222,17 +222,15 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     )
     if dry_run:
         return done
-    from ctx.synthesis import excerpt_table
+    from ctx.synthesis import excerpt_table, session_commands
     from ctx.synthesis.by_model import model_answers
 
     # First: whatever happens now, its transcript does not bring it back.
     deleted_sessions.add(home, session.id, clock.now_ms())
     change = _delete_nodes(memory, nodes)
     with transaction(connection):
-        for table in (
-            *(event_table, receipts, event_log, model_answers),
-            *(excerpt_table, pending, session_table),
-        ):
+        tables = (event_table, receipts, event_log, model_answers, excerpt_table, session_commands)
+        for table in (*tables, pending, session_table):
             table.forget_session(connection, session.id)
         # Some of them tell of it.
         contexts.forget(connection)

@@ -32,8 +32,8 @@ class GivenNode(NamedTuple):
     """Whether it is not any more what was given; None where it is not known here: what was given
     in a project, or on a branch, may be in no store that is open now."""
     layer: str = "memory"
-    """The part of a context that it was in: `memory`, `sessions`, `code`, `learnings` or
-    `past_work`. A file in which code has changed is no node, and has no id."""
+    """The part of a context that it was in: `memory`, `sessions`, `commands`, `code`,
+    `learnings` or `past_work`. Changed files and commands are no nodes, and have no id."""
 
 
 class ReceiptDetails(NamedTuple):

@@ -52,7 +52,8 @@ MEMORY = ":memory:"
 _BUSY_MS = 30_000
 _PERSONAL = (
     *("pending", "receipts", "events", "commands", "contexts"),
-    *("sessions", "symbol_changes", "event_log", "model_answers", "excerpts"),
+    *("sessions", "symbol_changes", "event_log", "model_answers"),
+    *("excerpts", "session_commands"),
 )
 _SCHEMA = """
 CREATE TABLE present (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -9,6 +9,10 @@
     shell_edits            commands that change files
     check_commands         commands that run tests, compilers or linters, and how they overlap
     check_options          which options of such a command select targets, and which do not matter
+    command_words          the settings, wrappers and program of a command
+    part_outcomes          the outcome of each part of a compound command
+    project_commands       the commands that test, lint, build and start, and how they ended
+    session_commands       the table of these
     failures               failures of checks, from the first run to the one that passes
     failure_edits          the edits that fixed a failure, and whether it was a bug
     fixes                  bug fixes (failure, edit, success) and flaky tests
@@ -29,8 +33,9 @@
     learnings              what several sessions have in common
     sentence_similarity    whether two sentences mean the same
 
-Except for `session_writer`, `existing_observations` and `by_model.model_answers`, these modules are
-functions of values and know no store: the same steps always give the same memory.
+Except for `session_writer`, `session_commands`, `existing_observations` and
+`by_model.model_answers`, these modules are functions of values and know no store: the same steps
+always give the same memory.
 Results describe what was done; they never copy command output. Input texts are untrusted: every
 text is cut to a length before it is examined, and every pattern runs in linear time.
 """

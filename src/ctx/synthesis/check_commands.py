@@ -11,46 +11,28 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ctx.capture import shell_line
-from ctx.synthesis import check_options
+from ctx.synthesis import check_options, command_words
 
 _LONGEST = 2_000
-_MOST_PARTS = 12
-_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+""")
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_REDIRECTION = re.compile(r"[0-9]*(?:>>?|<)")
-
-_THROUGH = {
-    "uv": ("run",),
-    "poetry": ("run",),
-    "pipenv": ("run",),
-    "hatch": ("run",),
-    "pdm": ("run",),
-    "rye": ("run",),
-    "bundle": ("exec",),
-    "npx": (),
-    "bunx": (),
-    "pnpx": (),
-    "time": (),
-    "sudo": (),
-    "env": (),
-    "nice": (),
-    "command": (),
-    "exec": (),
-    "timeout": (),
-    "xvfb-run": (),
-}
-"""Wrapper commands, and the words that may follow them before the wrapped command."""
+MOST_PARTS = 12
 _TESTS = frozenset(
     "pytest py.test tox nox jest vitest mocha ava rspec phpunit ctest unittest nosetests karma"
-    " playwright cypress gotestsum".split()
+    " playwright cypress gotestsum bats behave pest nose2 wdio testcafe uvu jasmine".split()
 )
-_BUILDERS = frozenset({"cargo", "go", "dotnet", "swift", "zig", "mix", "stack", "cabal", "sbt"})
+_BUILDERS = frozenset(
+    "cargo go dotnet swift zig mix stack cabal sbt flutter dart lein rebar3 gleam xcodebuild"
+    " meson".split()
+)
 _RUNNERS = frozenset(
-    "npm pnpm yarn bun deno make just task rake gradle gradlew mvn mvnw ant bazel ninja".split()
+    "npm pnpm yarn bun deno make gmake just task rake gradle gradlew mvn mvnw ant bazel bazelisk"
+    " ninja mise nx turbo moon poe invoke inv rush lerna earthly pants gulp grunt composer".split()
 )
 _LINTERS = frozenset(
-    "mypy pyright ruff flake8 pylint tsc eslint biome prettier black isort clippy rustc gcc g++"
-    " clang javac shellcheck golangci-lint staticcheck rubocop phpstan psalm vue-tsc".split()
+    "mypy pyright basedpyright pyrefly ty ruff flake8 pylint tsc eslint biome prettier black isort"
+    " clippy rustc gcc g++ clang javac shellcheck golangci-lint staticcheck rubocop phpstan psalm"
+    " vue-tsc svelte-check oxlint stylelint dprint rustfmt gofmt goimports markdownlint"
+    " markdownlint-cli2 yamllint actionlint hadolint swiftlint ktlint detekt tslint knip xo"
+    " pre-commit lint-staged sqlfluff tflint cppcheck clang-tidy".split()
 )
 _INTERPRETERS = frozenset("python python3 node ruby php perl bash sh deno bun java".split())
 _PLAIN = frozenset(
@@ -74,16 +56,20 @@ _GOALS = {
     "vet": "build",
     "compile": "build",
     "run": "run",
+    "fmt": "lint",
+    "format": "lint",
+    "analyze": "lint",
 }
-_ONLY_PRINTS = frozenset(
-    "NO_COLOR FORCE_COLOR CLICOLOR COLUMNS TERM RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED"
-    " PYTHONDONTWRITEBYTECODE PYTHONPATH GOFLAGS LANG LC_ALL CI".split()
+_STYLE = _LINTERS - frozenset(
+    "mypy pyright basedpyright pyrefly ty tsc vue-tsc svelte-check clippy rustc gcc g++ clang"
+    " javac phpstan psalm".split()
 )
-_STYLE = frozenset(
-    "ruff flake8 pylint eslint biome prettier black isort shellcheck golangci-lint staticcheck"
-    " rubocop stylelint".split()
-)
-_RUNS_ANY = frozenset({"make", "just", "task", "bazel", "ninja"})
+_KNOWN = _TESTS | _BUILDERS | _RUNNERS | _LINTERS | _INTERPRETERS
+_RUN_WORDS = frozenset("run run-script exec x task r".split())
+_LINT_NAMES = ("lint", "check", "format", "fmt", "prettier", "types")
+_LONGEST_WRAPPER = 7
+_PACKAGE_RUNNERS = frozenset("npm pnpm yarn bun deno".split())
+_RUNS_ANY = frozenset({"make", "gmake", "just", "task", "mise", "bazel", "ninja"})
 _PYTHON_TESTS = frozenset({"pytest", "unittest", "nosetests"})
 _SCRIPT_TESTS = frozenset("jest vitest mocha ava karma playwright cypress node".split())
 _WHOLE = re.compile(r"(?:tests?|t|check|ci|all|verify|unit|test[:_-](?:unit|all|ci))\Z")
@@ -105,28 +91,36 @@ class Check(NamedTuple):
     """The targets that it excludes."""
     settings: tuple[str, ...] = ()
     """The names of its environment variables, without those that only affect output."""
+    prefix: tuple[str, ...] = ()
+    """What stands before the tool and may change its outcome: settings, wrappers, `cd`."""
 
     @property
     def is_style(self) -> bool:
         """Whether it only checks style; its findings are not bugs."""
         names = " ".join(self.targets) if self.tool in _RUNNERS else ""
+        if self.tool in _BUILDERS and self.goal == "lint":
+            return True
         return self.tool in _STYLE or re.search(r"lint|format|fmt|style", names) is not None
 
 
 @lru_cache(maxsize=2_048)
-def checks(command: str) -> tuple[Check, ...]:
-    """The checks in a command line, in order."""
-    parts = shell_line.read(command[:_LONGEST]).parts[:_MOST_PARTS]
+def checks_by_part(command: str) -> tuple[Check | None, ...]:
+    """For each part of a command line, the check that it runs."""
     found: list[Check | None] = []
     exported: list[str] = []
-    for part in parts:
-        words = _words(part.text)
+    for part in shell_line.read(command[:_LONGEST]).parts[:MOST_PARTS]:
+        words = command_words.unquoted(command_words.raw_words(part.text))
         if part.verb == "export":
-            exported += [name for word in words[1:] if (name := _variable(word))]
+            exported += words[1:]
         # A command behind a pipe only filters the output.
-        elif part.joint != "|" and not part.is_own:
-            found.append(_check(words, exported))
-    return tuple(check for check in found if check)
+        is_check = part.verb != "export" and part.joint != "|" and not part.is_own
+        found.append(_check(words, exported) if is_check else None)
+    return tuple(found)
+
+
+def checks(command: str) -> tuple[Check, ...]:
+    """The checks in a command line, in order."""
+    return tuple(check for check in checks_by_part(command) if check)
 
 
 def covers(later: Check, earlier: Check) -> bool:
@@ -191,22 +185,12 @@ def _reaches(later: str, earlier: str) -> bool:
     return later == earlier or (earlier == "build" and later in ("test", "run"))
 
 
-def _words(command: str) -> list[str]:
-    """The words of a simple command, without quotation marks."""
-    found: list[str] = []
-    for piece in _WORD.finditer(command):
-        words = piece[0].replace("'", "").replace('"', "")
-        if words:
-            found.append(words)
-    return found
-
-
-def _check(words: list[str], exported: Sequence[str]) -> Check | None:
-    typed, words = words, _without_wrapping(words)
+def _check(typed: list[str], exported: Sequence[str]) -> Check | None:
+    start = command_words.program_index(typed)
+    start += _wrapper_length(typed[start:])
+    words = typed[start:]
     if not words:
         return None
-    before = typed[: typed.index(words[0])]
-    settings = [*exported, *(name for word in before if (name := _variable(word)))]
     program = posixpath.basename(words[0])
     rest = words[1:]
     is_own = words[0].startswith(("./", "scripts/", "bin/")) or _runs_a_file(program, rest)
@@ -215,10 +199,16 @@ def _check(words: list[str], exported: Sequence[str]) -> Check | None:
     if program in _INTERPRETERS and (rest[:1] == ["-"] or _edits_by_line(program, rest)):
         # Code typed on the command line is not part of the project.
         return None
+    before = [*exported, *typed[:start]]
     if program in _INTERPRETERS and rest[:1] == ["-m"] and len(rest) > 1:
+        before += words[:2]
         program, rest = rest[1], rest[2:]
         if program in ("pip", "venv", "http.server", "json.tool"):
             return None
+    elif program in _PACKAGE_RUNNERS and (inner := _inner_tool(program, rest)):
+        # `pnpm exec vitest` runs the same as `npx vitest`.
+        before += [program, *rest[: len(rest) - len(inner)]]
+        program, rest, words = inner[0], inner[1:], inner
     tool = "pytest" if program == "py.test" else program
     if tool not in _INTERPRETERS:
         rest = check_options.without_values(tool, rest)
@@ -227,19 +217,44 @@ def _check(words: list[str], exported: Sequence[str]) -> Check | None:
         return None
     if tool == "cargo" and goal != "test" and "--" in asked:
         asked = asked[: asked.index("--")]
-    targets = check_options.targets(asked, keeps_all=goal == "run")
-    stops_early = any(word in _STOPS_EARLY or word.startswith("--maxfail") for word in rest)
     is_known = goal != "run" and program in _TESTS | _LINTERS | _BUILDERS
-    shown = check_options.as_typed(program, words) if is_known else " ".join(words)
     return Check(
-        tool, goal, targets, shown, stops_early, check_options.left_out(words), tuple(settings)
+        tool,
+        goal,
+        check_options.targets(asked, keeps_all=goal == "run"),
+        check_options.as_typed(program, words) if is_known else " ".join(words),
+        any(word in _STOPS_EARLY or word.startswith("--maxfail") for word in rest),
+        check_options.left_out(words),
+        tuple(name for word in before if (name := command_words.variable(word))),
+        tuple(command_words.prefix(before)),
     )
 
 
-def _variable(word: str) -> str:
-    """The environment variable that a word sets, unless it only affects output."""
-    name = word.partition("=")[0] if _ASSIGNMENT.match(word) else ""
-    return "" if name in _ONLY_PRINTS else name
+def _wrapper_length(words: Sequence[str]) -> int:
+    """How many words an unknown wrapper has before a tool that checks: `rtk bun run test`."""
+    program = posixpath.basename(words[0]) if words else ""
+    if program in _KNOWN or (program in _PLAIN and not _runs_inside(program, words)):
+        return 0
+    for index, word in enumerate(words[1:_LONGEST_WRAPPER], start=1):
+        name = posixpath.basename(word)
+        if name in _KNOWN:
+            goal, _ = _goal(name, check_options.without_values(name, words[index + 1 :]))
+            return index if goal in ("test", "lint", "build") else 0
+    return 0
+
+
+def _runs_inside(program: str, words: Sequence[str]) -> bool:
+    """Whether a command runs another in a container."""
+    is_container = program in ("docker", "podman", "kubectl", "docker-compose")
+    return is_container and any(word in ("exec", "run") for word in words[1:4])
+
+
+def _inner_tool(program: str, rest: list[str]) -> list[str]:
+    """The tool that a package runner calls by its name: `vitest run` of `pnpm exec vitest run`."""
+    words = check_options.without_values(program, rest)
+    while words and (words[0].startswith("-") or words[0] in ("exec", "x", "dlx")):
+        words = words[1:]
+    return words if words and words[0] in _TESTS | _LINTERS else []
 
 
 def _runs_a_file(program: str, rest: Sequence[str]) -> bool:
@@ -252,37 +267,6 @@ def _runs_a_file(program: str, rest: Sequence[str]) -> bool:
 
 def _edits_by_line(program: str, rest: Sequence[str]) -> bool:
     return program == "perl" and any(re.match(r"-\w*[ipn]", word) for word in rest[:3])
-
-
-def _without_wrapping(words: list[str]) -> list[str]:
-    """A command without its wrappers and redirections."""
-    kept: list[str] = []
-    skips = False
-    for word in words:
-        if skips:
-            skips = False
-        elif _REDIRECTION.match(word):
-            skips = word.endswith((">", "<"))
-        else:
-            kept.append(word)
-    index = 0
-    while index < len(kept):
-        word = kept[index]
-        program = posixpath.basename(word)
-        if _ASSIGNMENT.match(word):
-            index += 1
-        elif program in _THROUGH:
-            between = _THROUGH[program]
-            index += 1
-            while index < len(kept) and (
-                kept[index] in between or kept[index].startswith("-") or kept[index][:1].isdigit()
-            ):
-                index += 1
-            if between and kept[index - 1] not in between:
-                return []
-        else:
-            break
-    return kept[index:]
 
 
 def _goal(program: str, rest: list[str]) -> tuple[str, list[str]]:
@@ -301,10 +285,10 @@ def _goal(program: str, rest: list[str]) -> tuple[str, list[str]]:
             return "", rest
         return _GOALS[first], [word for word in rest if word != first]
     if program in _RUNNERS:
-        names = [word for word in plain if word not in ("run", "run-script", "exec")]
+        names = [word for word in plain if word not in _RUN_WORDS]
         if not names or names[0] in ("install", "i", "add", "ci", "init", "update", "remove"):
             return ("run", rest) if program in ("make", "ninja", "just") and not names else ("", [])
-        return _kind(names[0]), [word for word in rest if word not in ("run", "run-script")]
+        return _kind(names[0]), [word for word in rest if word not in _RUN_WORDS]
     if program in _INTERPRETERS and not rest:
         return "", rest
     if "--test" in rest:
@@ -321,4 +305,4 @@ def _kind(name: str) -> str:
         return "test"
     if "build" in name or "compile" in name:
         return "build"
-    return "lint" if any(word in name for word in ("lint", "check", "format")) else "run"
+    return "lint" if any(word in name for word in _LINT_NAMES) else "run"

@@ -49,6 +49,8 @@ _PRINTS = frozenset(
 )
 """Options that only affect output, speed, or when the run stops."""
 
+_SCRIPT_RUNNERS = frozenset({"make", "npm", "pnpm", "yarn", "tox", "nox"})
+
 
 def targets(words: Sequence[str], *, keeps_all: bool) -> tuple[str, ...]:
     """The targets of a check, without options; with them if `keeps_all`."""
@@ -110,3 +112,25 @@ def as_typed(program: str, words: Sequence[str]) -> str:
     if kept[-1:] == ["--"]:
         kept.pop()
     return " ".join([program, *kept])
+
+
+def without_print_options(tool: str, words: Sequence[str]) -> list[str]:
+    """The words of a command without options that only affect its output.
+
+    Only options of the tool itself are known, not those behind it in `npm run test -- -v`.
+    """
+    if tool not in _TAKES_VALUE or tool in _SCRIPT_RUNNERS:
+        return list(words)
+    takes = _TAKES_VALUE[tool]
+    kept: list[str] = []
+    skips = False
+    for word in words:
+        if skips:
+            skips = False
+        elif tool == "go" and kept[-1:] == ["-tags"]:
+            kept[-1] = f"-tags={word}"
+        elif word == "--" or word.partition("=")[0] not in _PRINTS:
+            kept.append(word)
+        else:
+            skips = word in takes
+    return kept

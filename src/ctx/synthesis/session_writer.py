@@ -27,7 +27,13 @@ from ctx.memory.model import Evidence
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import dedupe, deleted_by_user, excerpt_table, existing_observations
+from ctx.synthesis import (
+    dedupe,
+    deleted_by_user,
+    excerpt_table,
+    existing_observations,
+    session_commands,
+)
 from ctx.synthesis import synthesise as extractive
 from ctx.synthesis.decisions import contradicts
 from ctx.synthesis.excerpts import excerpts
@@ -88,6 +94,7 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWrit
             if observed != summarised:
                 writing = writing.elsewhere(change.in_scope(summarised))
             writing.summary(found.summary)
+    session_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])
     with transaction(connection):
         # A model answer that arrived in the meantime is used in the next run.
         is_all = existing_observations.model_answer_rows(connection, session_id) == said

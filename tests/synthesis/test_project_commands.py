@@ -1,0 +1,239 @@
+"""The commands of a session: their normal form, their outcomes, and what replaced them."""
+
+import pytest
+
+from ctx.capture.steps import Step
+from ctx.synthesis.check_commands import checks
+from ctx.synthesis.part_outcomes import outcomes
+from ctx.synthesis.project_commands import SessionCommand, purpose_of, session_commands
+from ctx.synthesis.timeline import Timeline
+from tests.synthesis.session_scripts import steps
+
+
+def rows(script: str, folder: str = "/shop") -> list[SessionCommand]:
+    return session_commands(Timeline(steps(script)), folder)
+
+
+def commands(script: str) -> list[str]:
+    return [row.command for row in rows(script)]
+
+
+def ended(command: str, exit_code: int | None = 0, passed: bool | None = None) -> Step:
+    is_ok = exit_code in (0, None)
+    return Step(
+        "e1", "s1", "2026-11-15T00:00:00Z", "command", text=command, ok=is_ok, exit_code=exit_code
+    )._replace(passed=passed)
+
+
+def known(step: Step) -> dict[str, bool | None]:
+    return {each.part.text: each.passed for each in outcomes(step)}
+
+
+@pytest.mark.parametrize(
+    ("command", "purpose"),
+    [
+        ("bun test", "test"),
+        ("bun run test", "test"),
+        ("bun run build", "build"),
+        ("bun run lint", "lint"),
+        ("pnpm --filter web dev", "start"),
+        ("pnpm vitest run", "test"),
+        ("pnpm exec playwright test", "test"),
+        ("npm run typecheck", "lint"),
+        ("npm start", "start"),
+        ("yarn jest src", "test"),
+        ("mise run test:ci", "test"),
+        ("mise run fmt", "lint"),
+        ("just build", "build"),
+        ("make check", "lint"),
+        ("uv run pytest -q", "test"),
+        ("uv run ruff check .", "lint"),
+        ("tox -e py312", "test"),
+        ("nox -s tests", "test"),
+        ("deno test", "test"),
+        ("deno task dev", "start"),
+        ("cargo nextest run", "test"),
+        ("cargo clippy", "lint"),
+        ("cargo run", "start"),
+        ("go test ./...", "test"),
+        ("go vet ./...", "lint"),
+        ("go test -c ./pkg -o /dev/null", "build"),
+        ("./gradlew test", "test"),
+        ("gradle assemble", "other"),
+        ("mvn -q test", "test"),
+        ("dotnet test", "test"),
+        ("dotnet build", "build"),
+        ("npx tsc --noEmit", "lint"),
+        ("npx eslint src", "lint"),
+        ("mypy src", "lint"),
+        ("python -m pytest", "test"),
+        ("PYTHONPATH=src python -m pytest", "test"),
+        ("npx nx test shop", "test"),
+        ("turbo run build", "build"),
+        ("docker compose exec web pytest", "test"),
+        ("rtk bun run test", "test"),
+        ("vite build", "build"),
+        ("next dev", "start"),
+        ("pnpm api:generate", "other"),
+        ("python scripts/seed.py", "other"),
+    ],
+)
+def test_purposes(command: str, purpose: str) -> None:
+    assert [purpose_of(check) for check in checks(command)] == [purpose]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ls -la", "git commit -m test", "pnpm add vitest", "curl localhost", "echo test", "cd src"],
+)
+def test_what_is_no_command_of_the_project(command: str) -> None:
+    assert rows(f"run: {command}\n  passed") == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "normal"),
+    [
+        ("cd /shop && bun run test 2>&1 | tail -20", "bun run test"),
+        ("cd /shop/web && bun run css:build", "cd web && bun run css:build"),
+        ("FOO=1 timeout 60 pytest -x -q --tb=short tests", "FOO=1 pytest tests"),
+        ("NO_COLOR=1 npx vitest run > /tmp/log.txt", "npx vitest run"),
+        (
+            "go test -v -tags e2e ./... -run 'TestA|TestB'",
+            "go test -tags=e2e ./... -run 'TestA|TestB'",
+        ),
+        ("pytest /shop/tests/test_a.py", "pytest tests/test_a.py"),
+        ("nohup pnpm dev > /tmp/dev.log 2>&1 &", "pnpm dev"),
+    ],
+)
+def test_the_normal_form(typed: str, normal: str) -> None:
+    assert commands(f"run: {typed}\n  passed") == [normal]
+
+
+def test_commands_elsewhere_do_not_count() -> None:
+    assert commands("run: cd /tmp/experiment && npm test\n  passed") == []
+
+
+def test_each_part_of_a_chain_has_its_outcome() -> None:
+    assert known(ended("make fmt && make lint")) == {"make fmt": True, "make lint": True}
+    # It is not known which of the two failed.
+    assert known(ended("make fmt && make lint", 1)) == {"make fmt": None, "make lint": None}
+    # The exit code is that of the last command, or of the filter.
+    assert known(ended("make lint; make test", 1)) == {"make lint": None, "make test": False}
+    assert known(ended("make lint; make test")) == {"make lint": None, "make test": True}
+    assert known(ended("make test | tail")) == {"make test": None, "tail": None}
+    assert known(ended("make test || true"))["make test"] is None
+    assert known(ended("make test || make retry", 1))["make test"] is False
+    assert known(ended("cd web && make test", 2)) == {"cd web": True, "make test": False}
+    assert known(ended("set -o pipefail; make test | tail"))["make test"] is True
+    assert known(ended("pnpm dev &", None))["pnpm dev &"] is None
+    assert known(ended("make test", 124))["make test"] is None
+
+
+def test_the_output_shows_which_part_failed() -> None:
+    line = "bun run lint && bun run typecheck && bun run test"
+    step = ended(line, 1)._replace(output='x\nerror: script "typecheck" exited with code 1')
+    assert known(step) == {
+        "bun run lint": True,
+        "bun run typecheck": False,
+        "bun run test": None,
+    }
+    assert known(ended("pytest | tail -5", 0, passed=False))["pytest"] is False
+    assert known(ended("pytest | tail -5", 0, passed=True))["pytest"] is True
+
+
+def test_a_call_that_never_ran_has_no_outcome() -> None:
+    step = ended("bun run typecheck", None)._replace(ok=False, output="Sibling tool call errored")
+    assert outcomes(step) == []
+
+
+WRAPPER = """
+prompt: Sort the list.
+run: rtk bun run test 2>&1
+  failed 2
+  printed error: unrecognized subcommand 'bun'
+  printed Usage: rtk [OPTIONS] <COMMAND>
+run: bun run test 2>&1
+  passed
+"""
+
+
+def test_a_failing_wrapper_and_what_replaced_it() -> None:
+    failed, worked = rows(WRAPPER)
+    assert (failed.command, failed.last) == ("rtk bun run test", "failed")
+    assert failed.problem == "unrecognized subcommand 'bun'"
+    assert failed.replaced_by == "bun run test"
+    assert (worked.command, worked.runs, worked.passes, worked.last) == (
+        *("bun run test", 1, 1),
+        "passed",
+    )
+
+
+def test_a_setting_makes_the_difference() -> None:
+    failed, _ = rows(
+        """
+run: pytest
+  failed 2
+  printed ModuleNotFoundError: No module named 'app'
+run: PYTHONPATH=src python -m pytest
+  passed
+"""
+    )
+    assert failed.command == "pytest"
+    assert failed.problem == "ModuleNotFoundError: No module named 'app'"
+    assert failed.replaced_by == "PYTHONPATH=src python -m pytest"
+
+
+def test_the_same_command_that_passes_later_is_not_replaced() -> None:
+    script = f"{WRAPPER}run: rtk bun run test\n  passed\n"
+    assert all(not row.problem and not row.replaced_by for row in rows(script))
+
+
+def test_a_red_test_is_not_a_command_that_fails() -> None:
+    found = rows(
+        """
+run: pytest
+  failed 1
+  finding: tests/test_a.py:3 | AssertionError | assert 1 == 2 | tests/test_a.py::test_a
+write: src/a.py +1 -1
+run: pytest tests/test_a.py
+  passed
+"""
+    )
+    assert [(row.command, row.last, row.problem, row.replaced_by) for row in found] == [
+        ("pytest", "failed", "", ""),
+        ("pytest tests/test_a.py", "passed", "", ""),
+    ]
+
+
+def test_fixing_lint_errors_is_no_replacement() -> None:
+    found = rows(
+        """
+run: bun run lint
+  failed 1
+  printed error: script "lint" exited with code 1
+run: bun run lint:fix
+  passed
+"""
+    )
+    assert not any(row.replaced_by for row in found)
+
+
+def test_a_narrower_run_is_no_replacement() -> None:
+    found = rows(
+        """
+run: go test ./...
+  failed 1
+run: go test ./one
+  passed
+"""
+    )
+    assert not any(row.replaced_by for row in found)
+
+
+def test_a_program_that_is_not_installed() -> None:
+    script = (
+        "run: docker compose up -d\n  failed 127\n  printed (eval):1: command not found: docker\n"
+    )
+    assert [(row.command, row.problem) for row in rows(script)] == [("docker", "command not found")]
+    # It was found later on.
+    assert rows(f"{script}run: docker ps\n  passed\n") == []
