@@ -65,6 +65,7 @@ COMPOSING = {
     "ctx.memory",
     "ctx.memory.model",
     "ctx.memory.short_ids",
+    "ctx.memory.sources",
     "ctx.tokens",
 }
 WHERE = {"ctx.context.compaction_state"}

@@ -83,7 +83,8 @@ def test_remember(agent: Agent) -> None:
         None,
         "",
         "",
-        {"rationale": "no servers"},
+        {"rationale": "no servers", "source": "agent"},
+        source="agent",
     )
     said = agent.graph.history(node.id)
     assert {(record.session, record.author) for record in said} == {(SESSION, "claude-code")}
@@ -187,11 +188,11 @@ Query: `type:fact AND tag:area:auth`
 
 Found 2 nodes:
 
-- [{agent.label(second)}] Rate limits are per user.
+- [{agent.label(second)}] (agent) Rate limits are per user.
   - Tags: area:auth, project:app
   - Rationale: fair
 
-- [{agent.label(first)}] The API uses OAuth 2.0
+- [{agent.label(first)}] (agent) The API uses OAuth 2.0
   with PKCE.
   - Tags: area:auth, project:app, tier:reference
 
@@ -213,7 +214,8 @@ def test_recall_nothing(agent: Agent) -> None:
 def test_recall_by_words(agent: Agent) -> None:
     node = agent.add("Refresh tokens are kept on the server.")
     agent.writes('<ctx:recall query="where are tokens"/><ctx:recall query="tokens zebra"/>')
-    item = f"- [{agent.label(node)}] Refresh tokens are kept on the server.\n  - Tags: project:app"
+    label = agent.label(node)
+    item = f"- [{label}] (agent) Refresh tokens are kept on the server.\n  - Tags: project:app"
     assert agent.is_told() == (
         f"## Recall Results\n\nQuery: `where are tokens`\n\nFound 1 node:\n\n{item}\n\n---\n\n"
         "## Recall Results\n\nQuery: `tokens zebra`\n\n"
@@ -238,7 +240,7 @@ def test_recall_what_is_long(agent: Agent) -> None:
     assert len(text) <= 10_000
     assert f"Fact 2. {'word ' * 969}" in text
     for node in nodes:
-        assert f"- [{agent.label(node)}] Fact " in text
+        assert f"- [{agent.label(node)}] (agent) Fact " in text
     assert "Found 3 nodes:" in text
 
 
@@ -388,7 +390,8 @@ def test_expand(agent: Agent) -> None:
         )
     text = agent.is_told()
     items = [
-        f"- [{agent.label(node)}] {node.content}\n  - Tags: project:app, tier:off-context\n\n"
+        f"- [{agent.label(node)}] (agent) {node.content}\n"
+        "  - Tags: project:app, tier:off-context\n\n"
         for node in (one, two)
     ]
     assert text == (
@@ -407,7 +410,7 @@ def test_expand_at_the_next_start(agent: Agent) -> None:
     text = context_of(conversation.start("resume"))
     expanded = (
         "\n## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
-        f"- [{agent.label(one)}] One.\n  - Tags: project:app, tier:off-context\n\n"
+        f"- [{agent.label(one)}] (agent) One.\n  - Tags: project:app, tier:off-context\n\n"
     )
     assert text.endswith(f"<!-- ctx:end -->\n{expanded}")
     assert agent.is_told() == ""

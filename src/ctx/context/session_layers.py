@@ -26,10 +26,10 @@ from ctx import clock
 from ctx.context import contexts
 from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS
 from ctx.context.layer_limits import LayerLimits
-from ctx.context.layer_lines import Layer, LayerLine, cut, digest, plain, sentence
+from ctx.context.layer_lines import Layer, LayerLine, cut, digest, marked, plain, sentence
 from ctx.ids import NodeId
 from ctx.markdown import flat
-from ctx.memory import model
+from ctx.memory import model, sources
 
 # The lengths of the forms of a line, in characters.
 _LENGTHS = (300, 160, 80)
@@ -214,7 +214,8 @@ def _learnings(
 def _learning_line(row: Sequence[Any]) -> LayerLine:
     category = flat(row[6].partition(":")[2]).capitalize()
     told = flat(row[2][:_LONGEST_COMPARED])
-    texts = tuple(f"- {category}: {cut(told, length)}" for length in _SHORT_LENGTHS)
+    shown = marked(told, _source(row), _SHORT_LENGTHS)
+    texts = tuple(f"- {category}: {each}" for each in shown)
     return LayerLine(row[0], _label(row), row[5], digest(f"{category} {told}"), texts, "", told)
 
 
@@ -316,7 +317,8 @@ def _noted_line(row: Sequence[Any], kind: str) -> LayerLine:
     begun = sentence(title) if kind == "decision" else f"{title.rstrip('.:')}:"
     told = rest if is_begun else f"{begun} {rest}" if title and rest else title or rest
     title = _text(model.from_json(row[3]).get("title")) or title
-    texts = tuple(f"- [{flat(kind)}] {cut(told, length)}" for length in _SHORT_LENGTHS)
+    shown = marked(told, _source(row), _SHORT_LENGTHS)
+    texts = tuple(f"- [{flat(kind)}] {each}" for each in shown)
     return LayerLine(row[0], _label(row), row[5], digest(told), texts, "", title.rstrip("…."))
 
 
@@ -397,6 +399,10 @@ def _listed(value: Any) -> list[str]:
 def _words(text: str) -> set[str]:
     found = (word.strip(_AROUND_WORDS) for word in text[:_LONGEST_COMPARED].lower().split())
     return {word for word in found if len(word) >= _SHORTEST_WORD}
+
+
+def _source(row: Sequence[Any]) -> str:
+    return sources.stated_source(row[1], model.from_json(row[3])) or sources.AGENT
 
 
 def _label(row: Sequence[Any]) -> str:

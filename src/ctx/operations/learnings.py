@@ -12,7 +12,7 @@ from ctx import clock
 from ctx.capture import session_table, steps
 from ctx.errors import NodeNotFound
 from ctx.ids import NodeId
-from ctx.memory import lookups, model
+from ctx.memory import lookups, model, sources
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER
 from ctx.memory.lookups import ObservationRow
@@ -130,7 +130,13 @@ def confirm(memory: Memory, node_id: NodeId) -> Learning:
     node = _required(memory, node_id)
     with memory.transaction("learnings confirm", memory.graph.holding(node_id).scope) as change:
         change.update_node(
-            node_id, metadata={"confidence": CERTAIN, "origin": HUMAN, "rejected": None}
+            node_id,
+            metadata={
+                "confidence": CERTAIN,
+                "origin": HUMAN,
+                "rejected": None,
+                sources.KEY: sources.USER,
+            },
         )
         if node.metadata.get("rejected"):
             change.untag(node_id, OFF_CONTEXT)
@@ -272,7 +278,13 @@ def _metadata(candidate: LearningCandidate, now_ms: int) -> dict[str, Any]:
 
 def _metadata_of_a_person() -> dict[str, Any]:
     now = clock.iso(clock.now_ms())
-    return {"confidence": CERTAIN, "times_seen": 1, "last_seen": now, "origin": HUMAN}
+    return {
+        "confidence": CERTAIN,
+        "times_seen": 1,
+        "last_seen": now,
+        "origin": HUMAN,
+        sources.KEY: sources.USER,
+    }
 
 
 def _renew(

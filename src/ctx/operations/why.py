@@ -34,6 +34,8 @@ class GivenNode(NamedTuple):
     layer: str = "memory"
     """The part of a context that it was in: `memory`, `sessions`, `code`, `learnings` or
     `past_work`. A file in which code has changed is no node, and has no id."""
+    source: str | None = None
+    """Who said it; None if it is not known here."""
 
 
 class ReceiptDetails(NamedTuple):
@@ -159,6 +161,7 @@ def _given_node(memory: Memory, item: ReceiptItem, now: Node | None) -> GivenNod
     elif item.id and any(graph.was_deleted(item.id) for graph in memory.graph.graphs):
         changed = True
     content = now.content if now else None
+    source = now.source if now else None
     return GivenNode(
-        item.id, item.label, item.tokens, item.updated_at, content, changed, item.layer
+        item.id, item.label, item.tokens, item.updated_at, content, changed, item.layer, source
     )

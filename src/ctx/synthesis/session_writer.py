@@ -21,7 +21,7 @@ from ctx.capture.steps import Step
 from ctx.errors import UsageError
 from ctx.hook_files import spool
 from ctx.ids import NodeId
-from ctx.memory import model, records
+from ctx.memory import model, records, sources
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Evidence
@@ -187,6 +187,7 @@ class _SessionWriter:
             "key": _SUMMARY,
             "session": self._session.id,
             "first": first,
+            sources.KEY: sources.AGENT,
             **_sections(found),
         }
         content = markdown(found)
@@ -349,6 +350,7 @@ class _SessionWriter:
             "confidence": found.confidence,
             "last_seen": found.at,
             **({"said_by": found.said_by} if found.said_by else {}),
+            sources.KEY: sources.USER if found.said_by == "user" else sources.AGENT,
         }
 
     def _others(self, keys: Sequence[str]) -> list[KnownNode]:
