@@ -9,10 +9,13 @@ import pytest
 
 from ctx import ids
 from ctx.agent_commands import command_parser as grammar
+from ctx.capture import steps
+from ctx.capture.steps import Step
 from ctx.memory import pending
 from ctx.memory.model import Node
-from ctx.operations import add, apply, run_agent_commands
+from ctx.operations import add, apply, link, run_agent_commands
 from ctx.operations.run_agent_commands import CommandOutcome
+from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests.capture.conversations import SESSION, Client, context_of
 from tests.conftest import Ctx
@@ -401,6 +404,26 @@ def test_expand(agent: Agent) -> None:
     assert agent.nodes()["One."].tags == ("project:app", "tier:off-context")
 
 
+def test_expand_what_an_observation_rests_on(agent: Agent) -> None:
+    prompt = Step("0000000000001-1-0", "s1", "2026-11-15T00:00:00Z", "prompt", text="Use tabs.")
+    with transaction(agent.graph.connection):
+        agent.graph.connection.execute(
+            "INSERT INTO events (id, session, event, at, status, body) VALUES (?, ?, 'x', ?, ?, ?)",
+            (prompt.id, prompt.session, prompt.at, steps.STEP, steps.body(prompt)),
+        )
+    evidence = {"evidence": [prompt.id, "gone"]}
+    observation = agent.add("Tabs.", node_type="observation", metadata=evidence)
+    learning = agent.add("Tabs are used.", "learning:convention", node_type="pattern")
+    link.link(agent.memory, learning.id, observation.id, "DERIVED_FROM")
+    assert agent.writes(f'<ctx:expand node="{learning.id}"/>') == CommandOutcome(done=1)
+    text = agent.is_told()
+    assert text.startswith('## What was said\n\n- 2026-11-15 user: "Use tabs."\n\n## Expanded\n')
+    assert f"- [{agent.label(observation)}] (agent) Tabs.\n" in text
+    assert agent.is_told() == ""
+    agent.writes(f'<ctx:expand node="{observation.id}"/>')
+    assert agent.is_told() == '## What was said\n\n- 2026-11-15 user: "Use tabs."\n\n'
+
+
 def test_expand_at_the_next_start(agent: Agent) -> None:
     one = agent.add("One.", "tier:off-context")
     agent.writes(f'<ctx:summarize nodes="{one.id}" tags="tier:reference">Short.</ctx:summarize>')
@@ -456,7 +479,7 @@ def test_what_is_wrong_is_told_with_the_right_form(agent: Agent) -> None:
         (
             "fact",
             f'<ctx:expand node="{fact.id}"/>',
-            "The node is of type fact; only a summary can be expanded.",
+            "The node is of type fact, and nothing is stored that it was derived from.",
             expand,
         ),
         (

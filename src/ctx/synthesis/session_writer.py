@@ -28,7 +28,7 @@ from ctx.memory.model import Evidence
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import dedupe, deleted_by_user, existing_observations
+from ctx.synthesis import dedupe, deleted_by_user, existing_observations, provenance
 from ctx.synthesis import synthesise as extractive
 from ctx.synthesis.decisions import contradicts
 from ctx.synthesis.existing_observations import KnownNode
@@ -84,6 +84,7 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWrit
             if observed != summarised:
                 writing = writing.elsewhere(change.in_scope(summarised))
             writing.summary(found.summary)
+            writing.derive_summary()
     with transaction(connection):
         # A model answer that arrived in the meantime is used in the next run.
         is_all = existing_observations.model_answer_rows(connection, session_id) == said
@@ -199,6 +200,14 @@ class _SessionWriter:
         self.node = self._put(
             _SUMMARY, first, _SUMMARY, content, metadata, (made_at, found.at), tags
         )
+
+    def derive_summary(self) -> None:
+        """Link the summary to the observations of its session in the same store."""
+        known = [each.id for key, each in self._known.items() if key != _SUMMARY]
+        again = [each for each in self._again if self._change.graph.has(each)]
+        there = [each for each in (*known, *again) if each not in self._withdrawn]
+        if self.node is not None:
+            provenance.derive_summary(self._change, self.node, there, AUTHOR)
 
     def _add(self, found: Observation) -> None:
         tags = [f"kind:{found.kind}", f"session:{self._session.id}", self._tag]
