@@ -71,6 +71,7 @@ COMPOSING = {
     "ctx.memory",
     "ctx.memory.model",
     "ctx.memory.short_ids",
+    "ctx.memory.sources",
     "ctx.tokens",
 }
 LINEAGE = {"ctx.agents.claude_code.session_lineage"}

@@ -70,6 +70,7 @@ HOOK_STATEMENTS = {
     # These load nothing else of their packages, which own the tables.
     "ctx.memory.short_ids",
     "ctx.project.authors",
+    "ctx.memory.sources",
     "ctx.project.project_index_state",
 }
 """The modules that hooks load and that have statements."""

@@ -48,6 +48,15 @@ def contained(text: str) -> list[str]:
     return [first, *(f"  {line}" if line.strip() else "" for line in more)]
 
 
+def quoted(text: str) -> list[str]:
+    """The lines of a text that is data: in quotation marks, or in a fence if it has several."""
+    lines = defused(text).splitlines() or [""]
+    if len(lines) == 1:
+        return [f'"{lines[0]}"']
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return ["", *(f"  {line}" if line.strip() else "" for line in (fence, *lines, fence))]
+
+
 def _stays_inside(lines: list[str]) -> bool:
     """Whether the end of these lines is the end of everything that begins in them.
 

@@ -14,7 +14,7 @@ from ctx import layout
 from ctx.errors import CtxError, IndexCorrupt, StoreNotTrusted
 from ctx.ids import SessionId
 from ctx.layout import Place, Project, UserStore
-from ctx.memory import model, user_store
+from ctx.memory import model, sources, user_store
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.graphs import Graphs
 from ctx.sqlite.connection import explained
@@ -44,6 +44,8 @@ class Environment(NamedTuple):
     """Whether somebody asked to see the project's store also where it is not trusted."""
     load_hosts: "Callable[[], Hosts] | None" = None
     """The hosts that the entry point knows; without any, nothing of an agent can be taken in."""
+    in_agents_shell: bool = False
+    """Whether an agent runs the command."""
 
     @property
     def graph(self) -> str:
@@ -139,6 +141,13 @@ class Memory:
         from ctx.memory.changes import Who
 
         return Who(self.session, self._author)
+
+    @property
+    def source_metadata(self) -> "dict[str, str]":
+        """The metadata that states the source of a new node; a person's needs none."""
+        source = sources.source_of_author(self._author)
+        source = sources.AGENT if self.environment.in_agents_shell else source
+        return {} if source == sources.USER else {sources.KEY: source}
 
     def transaction(
         self,

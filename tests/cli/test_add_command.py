@@ -46,6 +46,7 @@ def test_a_failure_in_a_project(ctx: Ctx, project: Path, piped: Piped) -> None:
         "exit_code": 101,
         "lines": 4,
         "outcome": "failed",
+        "source": "tool output",
         "tool": "rustc",
     }
     plain = re.sub(rb"\x1b\[\d+m", b"", FAILED).decode()
@@ -86,6 +87,7 @@ def test_without_an_exit_code(ctx: Ctx, folder: Path, piped: Piped) -> None:
         "exit_code": 0,
         "lines": 1,
         "outcome": "passed",
+        "source": "tool output",
     }
     assert (kept["blob"], kept["snapshot"]) == (None, None)
 

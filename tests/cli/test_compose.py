@@ -98,6 +98,7 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add) -> None:
         "metadata": {"k": "v"},
         "edges": {"depends_on": [], "derived_from": [full["One"]]},
         "author": None,
+        "source": "user",
     }
 
 

@@ -23,7 +23,8 @@ def test_a_file_becomes_a_source(ctx: Ctx, folder: Path) -> None:
     assert node["tags"] == ["project:viberent", "type:documentation"]
     digest = hashlib.blake2b(node["content"].encode(), digest_size=16).hexdigest()
     path = str(folder / "README.md")
-    assert node["metadata"] == {"path": path, "bytes": 23, "hash": digest}
+    said = {"path": path, "bytes": 23, "hash": digest, "source": "repository"}
+    assert node["metadata"] == said
 
 
 def test_an_unchanged_file_adds_nothing_and_a_changed_one_takes_its_place(

@@ -12,6 +12,7 @@ def test_a_node_whole(ctx: Ctx, add: Add) -> None:
     times = re.sub(r"\d{4}-\S+Z \(\d s\)", "TIME (0 s)", ran.out)
     assert re.sub(r"[0-9A-Z]{26}", "ID", times) == (
         "decision ID\n"
+        "  source          user\n"
         "  tags            a:b\n"
         "  created         TIME (0 s)\n"
         "  tokens          6\n"

@@ -53,7 +53,8 @@ ctx ctx.checkouts ctx.cli ctx.cli.arguments ctx.cli.colours ctx.cli.commands ctx
 ctx.cli.main ctx.cli.nodes ctx.cli.opening ctx.cli.options ctx.cli.output ctx.cli.settings
 ctx.cli.terminal ctx.clock ctx.disk
 ctx.errors ctx.ids ctx.interrupts ctx.layout ctx.memory ctx.memory.graph ctx.memory.graphs
-ctx.memory.migrations ctx.memory.model ctx.memory.short_ids ctx.memory.records ctx.memory.user_store
+ctx.memory.migrations ctx.memory.model ctx.memory.short_ids ctx.memory.records
+ctx.memory.sources ctx.memory.user_store
 ctx.operations ctx.operations.list ctx.operations.node_list ctx.repository_names ctx.sqlite
 ctx.sqlite.connection ctx.sqlite.truth ctx.workspace
 """

@@ -69,6 +69,7 @@ def test_what_an_agent_was_given(client: Client, ctx: Ctx, add: Add, taken_in: b
                 "content": content,
                 "changed": content is None,
                 "layer": "memory",
+                "source": None if content is None else "user",
             }
             for item, label, content in zip(
                 found["items"],

@@ -550,7 +550,7 @@ def test_outside_of_any_project_nothing_of_one_is_found(
     outside.answer('<ctx:recall query="type:fact"/>')
     client.apply()
     told = context_of(outside.submit())
-    assert "] Of no project." in told
+    assert "] (agent) Of no project." in told
     assert "Of the project." not in told
     assert "Of the project." not in context_of(outside.start())
 

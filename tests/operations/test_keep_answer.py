@@ -127,6 +127,7 @@ def test_an_answer_in_a_project(shop: Path, ctx: Ctx) -> None:
             {"language": "python", "path": "src/payments.py", "first_line": 6, "last_line": 7}
         ],
         "said_by": "model",
+        "source": "agent",
     }
     assert ctx("debug", "cat", blob).out == ANSWER
     assert ctx("commit", "-m", "x").code == 0

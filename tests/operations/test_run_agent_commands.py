@@ -9,10 +9,13 @@ import pytest
 
 from ctx import ids
 from ctx.agent_commands import command_parser as grammar
+from ctx.capture import steps
+from ctx.capture.steps import Step
 from ctx.memory import pending
 from ctx.memory.model import Node
-from ctx.operations import add, apply, run_agent_commands
+from ctx.operations import add, apply, link, run_agent_commands
 from ctx.operations.run_agent_commands import CommandOutcome
+from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests.capture.conversations import SESSION, Client, context_of
 from tests.conftest import Ctx
@@ -83,7 +86,8 @@ def test_remember(agent: Agent) -> None:
         None,
         "",
         "",
-        {"rationale": "no servers"},
+        {"rationale": "no servers", "source": "agent"},
+        source="agent",
     )
     said = agent.graph.history(node.id)
     assert {(record.session, record.author) for record in said} == {(SESSION, "claude-code")}
@@ -187,11 +191,11 @@ Query: `type:fact AND tag:area:auth`
 
 Found 2 nodes:
 
-- [{agent.label(second)}] Rate limits are per user.
+- [{agent.label(second)}] (agent) Rate limits are per user.
   - Tags: area:auth, project:app
   - Rationale: fair
 
-- [{agent.label(first)}] The API uses OAuth 2.0
+- [{agent.label(first)}] (agent) The API uses OAuth 2.0
   with PKCE.
   - Tags: area:auth, project:app, tier:reference
 
@@ -213,7 +217,8 @@ def test_recall_nothing(agent: Agent) -> None:
 def test_recall_by_words(agent: Agent) -> None:
     node = agent.add("Refresh tokens are kept on the server.")
     agent.writes('<ctx:recall query="where are tokens"/><ctx:recall query="tokens zebra"/>')
-    item = f"- [{agent.label(node)}] Refresh tokens are kept on the server.\n  - Tags: project:app"
+    label = agent.label(node)
+    item = f"- [{label}] (agent) Refresh tokens are kept on the server.\n  - Tags: project:app"
     assert agent.is_told() == (
         f"## Recall Results\n\nQuery: `where are tokens`\n\nFound 1 node:\n\n{item}\n\n---\n\n"
         "## Recall Results\n\nQuery: `tokens zebra`\n\n"
@@ -238,7 +243,7 @@ def test_recall_what_is_long(agent: Agent) -> None:
     assert len(text) <= 10_000
     assert f"Fact 2. {'word ' * 969}" in text
     for node in nodes:
-        assert f"- [{agent.label(node)}] Fact " in text
+        assert f"- [{agent.label(node)}] (agent) Fact " in text
     assert "Found 3 nodes:" in text
 
 
@@ -388,7 +393,8 @@ def test_expand(agent: Agent) -> None:
         )
     text = agent.is_told()
     items = [
-        f"- [{agent.label(node)}] {node.content}\n  - Tags: project:app, tier:off-context\n\n"
+        f"- [{agent.label(node)}] (agent) {node.content}\n"
+        "  - Tags: project:app, tier:off-context\n\n"
         for node in (one, two)
     ]
     assert text == (
@@ -396,6 +402,26 @@ def test_expand(agent: Agent) -> None:
     )
     assert agent.is_told() == "", "an expansion is given once"
     assert agent.nodes()["One."].tags == ("project:app", "tier:off-context")
+
+
+def test_expand_what_an_observation_rests_on(agent: Agent) -> None:
+    prompt = Step("0000000000001-1-0", "s1", "2026-11-15T00:00:00Z", "prompt", text="Use tabs.")
+    with transaction(agent.graph.connection):
+        agent.graph.connection.execute(
+            "INSERT INTO events (id, session, event, at, status, body) VALUES (?, ?, 'x', ?, ?, ?)",
+            (prompt.id, prompt.session, prompt.at, steps.STEP, steps.body(prompt)),
+        )
+    evidence = {"evidence": [prompt.id, "gone"]}
+    observation = agent.add("Tabs.", node_type="observation", metadata=evidence)
+    learning = agent.add("Tabs are used.", "learning:convention", node_type="pattern")
+    link.link(agent.memory, learning.id, observation.id, "DERIVED_FROM")
+    assert agent.writes(f'<ctx:expand node="{learning.id}"/>') == CommandOutcome(done=1)
+    text = agent.is_told()
+    assert text.startswith('## What was said\n\n- 2026-11-15 user: "Use tabs."\n\n## Expanded\n')
+    assert f"- [{agent.label(observation)}] (agent) Tabs.\n" in text
+    assert agent.is_told() == ""
+    agent.writes(f'<ctx:expand node="{observation.id}"/>')
+    assert agent.is_told() == '## What was said\n\n- 2026-11-15 user: "Use tabs."\n\n'
 
 
 def test_expand_at_the_next_start(agent: Agent) -> None:
@@ -407,7 +433,7 @@ def test_expand_at_the_next_start(agent: Agent) -> None:
     text = context_of(conversation.start("resume"))
     expanded = (
         "\n## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
-        f"- [{agent.label(one)}] One.\n  - Tags: project:app, tier:off-context\n\n"
+        f"- [{agent.label(one)}] (agent) One.\n  - Tags: project:app, tier:off-context\n\n"
     )
     assert text.endswith(f"<!-- ctx:end -->\n{expanded}")
     assert agent.is_told() == ""
@@ -453,7 +479,7 @@ def test_what_is_wrong_is_told_with_the_right_form(agent: Agent) -> None:
         (
             "fact",
             f'<ctx:expand node="{fact.id}"/>',
-            "The node is of type fact; only a summary can be expanded.",
+            "The node is of type fact, and nothing is stored that it was derived from.",
             expand,
         ),
         (

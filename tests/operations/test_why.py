@@ -90,8 +90,8 @@ def test_nodes_as_they_were_and_as_they_are(
             123,
             123 - 3 * 7,
             (
-                GivenNode(one[0], one[1], 7, one[2], "Stays.", False),
-                GivenNode(two[0], two[1], 7, two[2], "Was changed.", True),
+                GivenNode(one[0], one[1], 7, one[2], "Stays.", False, source="user"),
+                GivenNode(two[0], two[1], 7, two[2], "Was changed.", True, source="user"),
                 GivenNode(three[0], three[1], 7, three[2], None, True),
             ),
         )

@@ -405,3 +405,47 @@ def test_whoever_looks_after_every_step_ends_where_one_look_does(
             )
     assert found[0] == found[1]
     assert found[0]
+
+
+# What a summary rests on
+
+
+def derived(memory: Memory, node_id: NodeId) -> list[str]:
+    edges = memory.user.edges(node_id, "out", "DERIVED_FROM")
+    return [memory.user.node(edge.to_id).content.partition("\n")[0] for edge in edges]
+
+
+def test_a_summary_is_derived_from_the_observations(memory: Memory) -> None:
+    had(memory, FIX + DECIDED)
+    written = synthesise(memory, "s1", is_over=True)
+    assert written.summary is not None
+    observations = [each for each in written.new if each != written.summary]
+    edges = memory.user.edges(written.summary, "out", "DERIVED_FROM")
+    assert len(observations) >= 2
+    assert {edge.to_id for edge in edges} == set(observations)
+    last = memory.user.connection.execute("SELECT max(rowid) FROM records").fetchone()
+    synthesise(memory, "s1", is_over=True)
+    now = memory.user.connection.execute("SELECT max(rowid) FROM records").fetchone()
+    assert now == last, "nothing is written twice"
+
+
+def test_an_observation_that_is_withdrawn_takes_its_edge_along(memory: Memory) -> None:
+    had(memory, FIX)
+    first = synthesise(memory, "s1", is_over=True)
+    assert first.summary is not None
+    assert len(derived(memory, first.summary)) == 1
+    had(memory, FIX + BROKEN_AGAIN)
+    synthesise(memory, "s1", is_over=True)
+    assert derived(memory, first.summary) == []
+
+
+def test_a_summary_is_derived_from_what_another_session_found_first(memory: Memory) -> None:
+    had(memory, DECIDED)
+    decision, _ = synthesise(memory, "s1", is_over=False).new
+    had(memory, DECIDED, "s2")
+    again = synthesise(memory, "s2", is_over=True)
+    assert again.seen_again == (decision,)
+    assert again.summary is not None
+    assert [edge.to_id for edge in memory.user.edges(again.summary, "out", "DERIVED_FROM")] == [
+        decision
+    ]

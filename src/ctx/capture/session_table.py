@@ -3,6 +3,7 @@
 `session_state` and this module own the table.
 """
 
+from collections.abc import Sequence
 from sqlite3 import Connection
 
 
@@ -42,6 +43,16 @@ def set_synthesised(connection: Connection, session: str, upto: str, summary: st
         " WHERE id = ?",
         (upto, summary, session),
     )
+
+
+def summaries(connection: Connection, sessions: Sequence[str]) -> dict[str, str]:
+    """The summary node of each of these sessions that has one."""
+    rows = connection.execute(
+        "SELECT id, summary FROM sessions WHERE summary IS NOT NULL"
+        f" AND id IN ({', '.join('?' * len(sessions))})",
+        sessions,
+    )
+    return dict(rows)
 
 
 def request_synthesis(connection: Connection, session: str) -> None:

@@ -6,6 +6,7 @@ its event.
 """
 
 import json
+from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import Any, Literal, NamedTuple
 
@@ -144,6 +145,16 @@ def of_session(connection: Connection, session: str) -> list[Step]:
         "SELECT id, session, at, tool, tool_use, body FROM events"
         " WHERE session = ? AND status = ? ORDER BY id",
         (session, STEP),
+    )
+    return [read(row) for row in rows]
+
+
+def with_ids(connection: Connection, step_ids: Sequence[str]) -> list[Step]:
+    """The steps with these ids, as far as they are stored."""
+    rows = connection.execute(
+        "SELECT id, session, at, tool, tool_use, body FROM events"
+        f" WHERE status = ? AND id IN ({', '.join('?' * len(step_ids))}) ORDER BY id",
+        (STEP, *step_ids),
     )
     return [read(row) for row in rows]
 

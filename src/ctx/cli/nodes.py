@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from ctx import clock
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.ids import NodeId
+from ctx.memory import sources
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Edge, Node, Redaction
 from ctx.operations.node_list import NodeList
@@ -17,6 +18,7 @@ PREVIEW = 100
 """Characters of a node's content in a list."""
 
 _LONGEST_NAME = 60
+_ONLY_IF_ANY = ("where", "source")
 
 
 def render_listing(listing: NodeList) -> list[Block]:
@@ -32,19 +34,21 @@ def render_listing(listing: NodeList) -> list[Block]:
 def table(
     nodes: Iterable[Node], short_ids: Mapping[NodeId, str], scopes: Sequence[str] = (USER,)
 ) -> Table:
-    """Nodes in a row each. What is not simply the project's has a column that says so."""
+    """Nodes in a row each. The store and the source have a column if they are unusual."""
     now = clock.now_ms()
     shown = list(nodes)
     places = [place(node, scopes) for node in shown]
+    said = [node.source if node.source != sources.USER else "" for node in shown]
     columns = [
         ("id", "id", [short_ids.get(node.id, node.id) for node in shown]),
         ("type", "type", [node.type for node in shown]),
         ("age", "age", [since(node.created_at, now) for node in shown]),
         ("where", "dim", places),
+        ("source", "dim", said),
         ("content", "text", [preview(node) for node in shown]),
         ("tags", "tags", [" ".join(node.tags) for node in shown]),
     ]
-    told = [column for column in columns if column[2] is not places or any(places)]
+    told = [column for column in columns if any(column[2]) or column[0] not in _ONLY_IF_ANY]
     headings, kinds, cells = zip(*told, strict=True)
     return Table(headings, list(zip(*cells, strict=True)), kinds)
 

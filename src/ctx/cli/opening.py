@@ -323,4 +323,5 @@ def _environment(settings: Settings, output: Output) -> Environment:
         settings.database,
         settings.untrusted,
         load_hosts,
+        settings.is_in_agents_shell,
     )

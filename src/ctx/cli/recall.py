@@ -10,6 +10,7 @@ from ctx.cli.nodes import place
 from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
 from ctx.markdown import code, contained
+from ctx.memory import sources
 from ctx.operations.passages import Kind, Passage
 from ctx.operations.recall import (
     DEFAULT_LIMIT,
@@ -133,6 +134,8 @@ def _nodes(found: RecallResult) -> list[Block]:
             text = f"{text} ({where})"
         if author := found.authors.get(node.id):
             text = f"(by {author}) {text}"
+        if node.source != sources.USER:
+            text = f"({node.source}) {text}"
         rows.append((found.short_ids[node.id], node.type, text))
     blocks: list[Block] = [Table(("id", "type", "content"), rows, ("id", "type", ""))]
     more = found.total - len(found.nodes)

@@ -166,6 +166,11 @@ class Settings(NamedTuple):
         return self.environment.get("CTX_SESSION") or self._agents_session
 
     @property
+    def is_in_agents_shell(self) -> bool:
+        """Whether the command runs in the shell of an agent."""
+        return self._agents_session is not None
+
+    @property
     def _agents_session(self) -> str | None:
         """The session of the agent in whose shell a command runs, while it is live."""
         named = self.environment.get("CLAUDE_CODE_SESSION_ID")

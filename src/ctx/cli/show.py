@@ -10,6 +10,7 @@ from ctx.cli.nodes import edge_rows
 from ctx.cli.output import Block, Line, Output, Table, Verbatim, since
 from ctx.cli.settings import Settings
 from ctx.ids import short
+from ctx.memory import sources
 from ctx.memory.graph import PROJECT
 from ctx.operations.show import NodeVersion, ShowResult, show
 
@@ -37,6 +38,7 @@ def render(shown: ShowResult) -> list[Block]:
     node, now = shown.node, clock.now_ms()
     facts = [
         ("type", node.type),
+        ("source", node.source),
         ("tags", " ".join(node.tags)),
         ("created", f"{node.created_at} ({since(node.created_at, now)})"),
         ("updated", node.updated_at if node.updated_at != node.created_at else ""),
@@ -45,7 +47,11 @@ def render(shown: ShowResult) -> list[Block]:
         ("superseded by", node.superseded_by or ""),
         ("staged in", node.staged or ""),
         ("store", node.scope if PROJECT in shown.scopes else ""),
-        *((f"meta {key}", _metadata_text(value)) for key, value in node.metadata.items()),
+        *(
+            (f"meta {key}", _metadata_text(value))
+            for key, value in node.metadata.items()
+            if key != sources.KEY
+        ),
     ]
     blocks: list[Block] = [
         Line(f"{node.type} {node.id}", "heading"),

@@ -7,10 +7,10 @@ from ctx.cli.nodes import preview
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.memory import model, walk
-from ctx.operations.graph_walk import GraphWalk, graph_walk
+from ctx.operations.trace import SaidStep, TraceResult, trace
 
 EXAMPLES = """
-ctx trace 01M7ESYZ1SB4               everything it was derived from
+ctx trace 01M7ESYZ1SB4               everything it was derived from, and what was said
 ctx trace 01M7ESYZ1SB4 --reverse     what depends on it
 ctx trace 01M7ESYZ1SB4 --type=DERIVED_FROM --depth=2
 """
@@ -29,15 +29,16 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     types = (model.edge_type(options.type),) if options.type else walk.PROVENANCE
     with opening.reading(settings, output) as memory:
         start = memory.graph.find(options.id)
-        steps = walk.trace(
-            memory.graph, start, reverse=options.reverse, edge_types=types, depth=options.depth
-        )
-        output.show(graph_walk(memory.graph, start, steps), render)
+        found = trace(memory, start, reverse=options.reverse, edge_types=types, depth=options.depth)
+        output.show(found, render)
 
 
-def render(found: GraphWalk) -> list[Block]:
+def render(found: TraceResult) -> list[Block]:
     """A tree, drawn by indentation: each line says how it was reached from the one above it."""
     rows = []
+    said: dict[str, list[SaidStep]] = {}
+    for each in found.evidence:
+        said.setdefault(each.node, []).append(each)
     nodes = {node.id: node for node in found.nodes}
     for step in found.steps:
         node = nodes[step.id]
@@ -45,10 +46,20 @@ def render(found: GraphWalk) -> list[Block]:
         reached = "  " * step.depth + (arrow if step.type else "")
         again = " (see above)" if step.repeated else ""
         rows.append((f"{reached}{found.short_ids[step.id]}", node.type, preview(node) + again))
+        if not step.repeated:
+            indent = "  " * (step.depth + 1)
+            rows += [(f"{indent}{each.at}", each.by, each.text) for each in said.get(node.id, ())]
     blocks: list[Block] = [Table(("node", "type", "content"), rows, ("id", "type", "text"))]
-    if len(found.steps) == 1:
+    if found.forgotten:
+        steps = count(found.forgotten, "step")
+        blocks.append(Line(f"{steps} that it rests on {_are(found.forgotten)} not stored here."))
+    if len(found.steps) == 1 and not found.evidence:
         forward = found.steps[0].outward
         blocks.append(Line("Not derived from anything." if forward else "Nothing depends on it."))
     elif len(found.steps) >= walk.MOST:
         blocks.append(Line(f"… cut off after {count(walk.MOST, 'node')}; see --depth."))
     return blocks
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

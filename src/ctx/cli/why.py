@@ -7,6 +7,7 @@ from ctx.cli.options import completing
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
+from ctx.memory import sources
 from ctx.memory.receipts import PackReceipt, Receipt
 from ctx.operations.why import GivenNode, ReceiptDetails, ReceiptList, last, why
 
@@ -51,22 +52,35 @@ def render(explained: ReceiptDetails) -> list[Block]:
         f"{explained.event}{place}, {explained.at}: {_amount(explained)},"
         f" {explained.tokens:,} tokens"
     )
-    rows = [
-        (each.label, f"{each.tokens:,}", _LAYERS.get(each.layer, each.layer), _now(each))
-        for each in explained.items
-    ]
-    if explained.frame:
-        rows.append(("frame", f"{explained.frame:,}", "", "(everything but the nodes)"))
-    table = Table(("node", "tokens", "layer", "content"), rows, ("id", "number", "dim", "text"))
-    if all(each.layer == "memory" for each in explained.items):
-        # Most of what is given has but one.
-        short = [(label, cost, told) for label, cost, _, told in rows]
-        table = Table(("node", "tokens", "content"), short, ("id", "number", "text"))
     return [
         Line(head),
         Line(f"Session {explained.session}, receipt {explained.receipt}"),
-        table,
+        _given_nodes(explained),
     ]
+
+
+def _given_nodes(explained: ReceiptDetails) -> Table:
+    """The nodes in a row each. Layers and sources have a column if they are not all the usual."""
+    items = explained.items
+    columns = [
+        ("node", "id", [each.label for each in items]),
+        ("tokens", "number", [f"{each.tokens:,}" for each in items]),
+    ]
+    if any(each.layer != "memory" for each in items):
+        columns.append(("layer", "dim", [_LAYERS.get(each.layer, each.layer) for each in items]))
+    if any(each.source not in (None, sources.USER) for each in items):
+        columns.append(("source", "dim", [each.source or "" for each in items]))
+    columns.append(("content", "text", [_now(each) for each in items]))
+    if explained.frame:
+        frame = {
+            "node": "frame",
+            "tokens": f"{explained.frame:,}",
+            "content": "(everything but the nodes)",
+        }
+        for heading, _, cells in columns:
+            cells.append(frame.get(heading, ""))
+    headings, kinds, texts = zip(*columns, strict=True)
+    return Table(headings, list(zip(*texts, strict=True)), kinds)
 
 
 def _render_pack(explained: ReceiptDetails, packed: PackReceipt) -> list[Block]:

@@ -28,6 +28,12 @@ a comment. If somebody else wrote it, the author is named:
 
     - [decision:01HQ1A2B3C4E] (by Ada Lovelace) We use SQLite
 
+What the user said has no mark; for all other text the source is named. Text that ranks below what
+agents say (`memory/sources.py`) is quoted:
+
+    - [fact:01HQ1A2B3C4G] (agent) The cache is warmed at start
+    - [source:01HQ1A2B3C4H] (web) "Redis 8 is out"
+
 Hooks load this module: it has few imports.
 """
 
@@ -36,7 +42,7 @@ from typing import NamedTuple
 
 from ctx import tokens
 from ctx.errors import BudgetExceeded
-from ctx.markdown import contained, defused, flat
+from ctx.markdown import contained, defused, flat, quoted
 
 END = "<!-- ctx:end -->"
 
@@ -100,6 +106,10 @@ class ContextEntry(NamedTuple):
     """
     author: str = ""
     """Who wrote it; empty if it was the reader."""
+    source: str = ""
+    """Who said it; empty if it was the user."""
+    is_data: bool = False
+    """Whether it ranks below what agents say, so that it is quoted."""
 
 
 class OmittedNodes(NamedTuple):
@@ -194,7 +204,7 @@ def framed(
 
 def item(entry: ContextEntry, *, with_tags: bool) -> str:
     """An entry as an item of a list, whole."""
-    first, *more = contained(entry.content)
+    first, *more = quoted(entry.content) if entry.is_data else contained(entry.content)
     lines = [f"{_head(entry)} {first}" if first else _head(entry), *more]
     if with_tags and entry.tags:
         lines.append(_tags_line(entry))
@@ -215,13 +225,14 @@ def short_item(entry: ContextEntry, *, with_tags: bool, characters: int = PREVIE
     text = flat(entry.content[: characters * 8])
     if len(text) > characters or len(entry.content) > characters * 8:
         text = f"{text[:characters].rstrip()}..."
-    shown = f"{_head(entry)} {text}"
+    shown = f'{_head(entry)} "{text}"' if entry.is_data else f"{_head(entry)} {text}"
     return f"{shown}\n{_tags_line(entry)}" if with_tags and entry.tags else shown
 
 
 def _head(entry: ContextEntry) -> str:
-    by = f" (by {defused(entry.author)})" if entry.author else ""
-    return f"- [{entry.label}]{by}"
+    by = f"by {defused(entry.author)}" if entry.author else ""
+    marks = [mark for mark in (entry.source, by) if mark]
+    return f"- [{entry.label}] ({', '.join(marks)})" if marks else f"- [{entry.label}]"
 
 
 class _Item(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ctx.context import hook_queries
 from ctx.context.compose import ContextEntry
 from ctx.ids import NodeId
-from ctx.memory import model, short_ids
+from ctx.memory import model, short_ids, sources
 
 _FIRST_PART = 50
 _LARGEST_PART = 200
@@ -40,6 +40,7 @@ class ContextNode(NamedTuple):
     edges: Edges
     author: str | None = None
     """Who wrote it; None if it was the reader."""
+    source: str = sources.USER
 
 
 class LoadedEntry(NamedTuple):
@@ -90,6 +91,7 @@ def _entry(
         labels.get(node.superseded_by, "") if node.superseded_by else "",
         tier == model.PINNED if kept is None else node.id in kept,
         node.author or "",
+        *sources.mark(node.source),
     )
 
 
@@ -112,15 +114,20 @@ def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[Co
         from ctx.project import authors
 
         written_by = authors.strangers(connections[:-1], part)
+    metadata = {node_id: model.from_json(row[8]) for node_id, row in found.items()}
+    said = sources.of_nodes(
+        connections, {node_id: (row[1], metadata[node_id]) for node_id, row in found.items()}
+    )
     return [
         ContextNode._make(
             (
                 *row[:4],
                 tuple(tags.get(node_id, ())),
                 *row[4:8],
-                model.from_json(row[8]),
+                metadata[node_id],
                 edges.get(node_id, Edges()),
                 written_by.get(node_id),
+                said[node_id],
             )
         )
         for node_id in part

@@ -23,6 +23,7 @@ from ctx.context.contexts import (
 )
 from ctx.ids import NodeId
 from ctx.markdown import code, flat
+from ctx.memory import sources
 
 HEADINGS = {
     STANDING: "## Where things stand",
@@ -35,6 +36,8 @@ HEADINGS = {
 }
 
 
+_BY_THE_USER = "by the user"
+"""What synthesis writes below a decision of the user."""
 _TELLING = 12
 """A title of so many characters does not occur in other text by chance."""
 
@@ -169,6 +172,15 @@ def cut(text: str, most: int) -> str:
     begun = text[:most]
     words = begun.rpartition(" ")[0]
     return f"{(words if len(words) > most // 2 else begun).rstrip(' ,;:.')}…"
+
+
+def marked(text: str, source: str, lengths: Sequence[int]) -> list[str]:
+    """The forms of a text about past work. It is an agent's, unless it is marked."""
+    cuts = [cut(text, length) for length in lengths]
+    if sources.is_data(source):
+        return [f'({source}) "{each}"' for each in cuts]
+    is_marked = source == sources.USER and _BY_THE_USER not in text
+    return [f"({source}) {each}" for each in cuts] if is_marked else cuts
 
 
 def sentence(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from ctx.context import hook_queries
 from ctx.ids import NodeId
 from ctx.markdown import flat
+from ctx.memory import model, sources
 
 LONGEST_COMPARED = 4_000
 _MOST_SHARED = 200
@@ -47,3 +48,8 @@ def texts(value: Any) -> list[str]:
 
 def label(row: Sequence[Any]) -> str:
     return f"{row[1]}:{row[0][:12]}"
+
+
+def source(row: Sequence[Any]) -> str:
+    """Who said it; without other evidence, an agent."""
+    return sources.stated_source(row[1], model.from_json(row[3])) or sources.AGENT

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock, tokens
 from ctx.context import hook_queries, layer_rows
-from ctx.context.layer_lines import LayerLine, cut, digest, sentence
+from ctx.context.layer_lines import LayerLine, cut, digest, marked, sentence
 from ctx.markdown import flat
 from ctx.memory import model
 
@@ -271,8 +271,11 @@ def _line(each: RankedRow) -> LayerLine:
     mark = flat(each.said_by if each.kind == "statement" else each.kind)
     # Without a mark, a text could begin a list, a heading or a code block.
     shown = "" if is_rule(each) and text[:1].isalpha() else f"[{mark}] "
-    forms = tuple(f"- {shown}{cut(text, length)}" for length in _LENGTHS)
-    return _layer_line(row, text, forms)
+    if each.kind == "statement" or is_rule(each):
+        texts = [cut(text, length) for length in _LENGTHS]
+    else:
+        texts = marked(text, layer_rows.source(row), _LENGTHS)
+    return _layer_line(row, text, tuple(f"- {shown}{form}" for form in texts))
 
 
 def _layer_line(row: Sequence[Any], text: str, forms: tuple[str, ...]) -> LayerLine:

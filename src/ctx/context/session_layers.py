@@ -26,7 +26,7 @@ from ctx import clock
 from ctx.context import command_lines, hook_queries, layer_rows, past_work
 from ctx.context.contexts import CODE, COMMANDS, LEARNINGS, PAST_WORK, RULES, SESSIONS, STANDING
 from ctx.context.layer_limits import LayerLimits
-from ctx.context.layer_lines import Layer, LayerLine, cut, digest, plain, sentence
+from ctx.context.layer_lines import Layer, LayerLine, cut, digest, marked, plain, sentence
 from ctx.markdown import flat
 from ctx.memory import model
 
@@ -216,7 +216,8 @@ def _learnings(
 def _learning_line(row: Sequence[Any]) -> LayerLine:
     category = flat(row[6].partition(":")[2]).capitalize()
     told = flat(row[2][: layer_rows.LONGEST_COMPARED])
-    texts = tuple(f"- {category}: {cut(told, length)}" for length in _SHORT_LENGTHS)
+    shown = marked(told, layer_rows.source(row), _SHORT_LENGTHS)
+    texts = tuple(f"- {category}: {each}" for each in shown)
     return LayerLine(
         row[0], layer_rows.label(row), row[5], digest(f"{category} {told}"), texts, "", told
     )

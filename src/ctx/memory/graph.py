@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId
-from ctx.memory import records, short_ids
+from ctx.memory import records, short_ids, sources
 from ctx.memory.model import Edge, Node, View, from_json
 from ctx.memory.records import Record
 
@@ -126,7 +126,11 @@ class Graph:
                 shape = state.type, state.content, state.summary, tags
                 size = tokens.estimate(state.content)
                 times = state.created_at, state.updated_at
-                found.append(Node(node_id, *shape, size, None, *times, state.metadata, self.scope))
+                node = Node(node_id, *shape, size, None, *times, state.metadata, self.scope)
+                authors = [each.author for each in about if "content" in each.body]
+                author = authors[-1] if authors else ""
+                source = sources.source_of(node.type, node.metadata, author)
+                found.append(node._replace(source=source))
         return found, len(rows)
 
     def _beginning_with(self, prefix: str, limit: int) -> list[NodeId]:
@@ -204,12 +208,15 @@ class Graph:
                 f" updated_at, metadata FROM nodes WHERE id IN ({places})",
                 part,
             )
-            found = {row[0]: row for row in rows}
+            found = {row[0]: (*row[:8], from_json(row[8])) for row in rows}
+            said = sources.of_nodes(
+                [self.connection], {row[0]: (row[1], row[8]) for row in found.values()}
+            )
             for node_id in part:
                 if row := found.get(node_id):
                     node_tags = tuple(tags.get(node_id, ()))
-                    where = self.scope, staged.get(node_id)
-                    yield Node._make((*row[:4], node_tags, *row[4:8], from_json(row[8]), *where))
+                    where = self.scope, staged.get(node_id), said[node_id]
+                    yield Node._make((*row[:4], node_tags, *row[4:], *where))
 
     def _tags(self, part: Sequence[NodeId]) -> Mapping[NodeId, list[str]]:
         places = ", ".join("?" * len(part))

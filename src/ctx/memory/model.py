@@ -84,6 +84,8 @@ class Node(NamedTuple):
     """The store that holds it: `user` or `project`."""
     staged: str | None = None
     """The session that has staged records about it."""
+    source: str = "user"
+    """Who said it: `user`, `agent`, `repository`, `tool output` or `web` (`memory/sources.py`)."""
 
 
 class Edge(NamedTuple):

@@ -58,7 +58,7 @@ def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResu
             options.type or (replaced[0].type if replaced else "fact"),
             options.content,
             summary=options.summary,
-            metadata=options.metadata,
+            metadata={**memory.source_metadata, **options.metadata},
         )
         for tag in (*tags, *given):
             change.tag(node_id, tag)

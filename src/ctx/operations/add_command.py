@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ctx.code.diagnostics.diagnostic_model import Outcome, TestCounts, ToolDiagnostic, ToolReport
 from ctx.errors import UsageError
 from ctx.ids import ObjectId
-from ctx.memory import model
+from ctx.memory import model, sources
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER
 from ctx.memory.model import Node, Redaction
@@ -188,7 +188,11 @@ class _CommandResult(NamedTuple):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"command": self.name, "lines": self.lines}
+        found: dict[str, Any] = {
+            "command": self.name,
+            "lines": self.lines,
+            sources.KEY: sources.TOOL_OUTPUT,
+        }
         if self.exit_code is not None:
             found["exit_code"] = self.exit_code
         if self.outcome:

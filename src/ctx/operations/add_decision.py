@@ -28,7 +28,7 @@ def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
         given = [] if model.tier(drafted.recorded) else [REFERENCE]
         if memory.project_tag and not options.everywhere:
             given.append(memory.project_tag)
-        metadata = {"file": path} if path else None
+        metadata = {**memory.source_metadata, **({"file": path} if path else {})}
         node_id = change.add_node("decision", content, metadata=metadata, node_id=new_id)
         for tag in dict.fromkeys((*tags, *given)):
             change.tag(node_id, tag)

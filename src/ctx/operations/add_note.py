@@ -48,7 +48,7 @@ def add_note(memory: Memory, options: Options) -> AddDocumentResult:
             shared = [tag for tag in tags if tag != TAG]
             said = log_files.note(text.text, at, memory.who.author, memory.session, shared)
             create(path, document.fitting(redact(said).text))
-        metadata = {"file": path} if path else None
+        metadata = {**memory.source_metadata, **({"file": path} if path else {})}
         node_id = change.add_node("observation", text.text, metadata=metadata)
         for tag in (*tags, *given):
             change.tag(node_id, tag)

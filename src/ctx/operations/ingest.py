@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ctx import disk, tokens
 from ctx.errors import ContentRefused
 from ctx.ids import NodeId
-from ctx.memory import model
+from ctx.memory import model, sources
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Evidence, Redaction
@@ -176,7 +176,12 @@ class _FileIntake:
             "source",
             content,
             summary=self._summary or (before.summary if before else None),
-            metadata={"path": page.path, "bytes": page.bytes, "hash": digest},
+            metadata={
+                "path": page.path,
+                "bytes": page.bytes,
+                "hash": digest,
+                sources.KEY: sources.REPOSITORY,
+            },
         )
         # What was said about the old text by tags holds for the new one.
         given = before.tags if before else ()

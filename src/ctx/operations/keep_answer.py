@@ -18,7 +18,7 @@ from ctx.ids import NodeId, ObjectId
 from ctx.llm import answer_parts
 from ctx.llm.answer_parts import AnswerMention, CodeBlock
 from ctx.llm.protocol import Stop, Usage
-from ctx.memory import lookups, model
+from ctx.memory import lookups, model, sources
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import document_names, document_roles, log_files, streams
@@ -186,6 +186,7 @@ def _metadata(
         "decisions": list(parts.decisions),
         "code_blocks": [each._asdict() for each in parts.code_blocks[:_MOST_BLOCKS_TOLD]],
         "said_by": _SAID_BY,
+        sources.KEY: sources.AGENT,
     }
     if response.usage:
         told["input_tokens"] = response.usage.input_tokens

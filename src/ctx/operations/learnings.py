@@ -12,13 +12,13 @@ from ctx import clock
 from ctx.capture import session_table, steps
 from ctx.errors import NodeNotFound
 from ctx.ids import NodeId
-from ctx.memory import lookups, model
+from ctx.memory import lookups, model, sources
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER
 from ctx.memory.lookups import ObservationRow
 from ctx.memory.model import OFF_CONTEXT, Node
 from ctx.synthesis import learnings as recurring
-from ctx.synthesis import sentence_similarity
+from ctx.synthesis import provenance, sentence_similarity
 from ctx.synthesis.learnings import (
     CERTAIN,
     HUMAN,
@@ -130,7 +130,13 @@ def confirm(memory: Memory, node_id: NodeId) -> Learning:
     node = _required(memory, node_id)
     with memory.transaction("learnings confirm", memory.graph.holding(node_id).scope) as change:
         change.update_node(
-            node_id, metadata={"confidence": CERTAIN, "origin": HUMAN, "rejected": None}
+            node_id,
+            metadata={
+                "confidence": CERTAIN,
+                "origin": HUMAN,
+                "rejected": None,
+                sources.KEY: sources.USER,
+            },
         )
         if node.metadata.get("rejected"):
             change.untag(node_id, OFF_CONTEXT)
@@ -167,9 +173,11 @@ def learn(memory: Memory, project: str | None) -> LearnResult:
         for candidate in wanted:
             node = _same(known, candidate)
             if node is None:
-                _put(change, candidate, tag, now_ms)
+                node_id = _put(change, candidate, tag, now_ms)
+                provenance.derive_learning(change, node_id, candidate, memory.who.author)
                 new += 1
                 continue
+            provenance.derive_learning(change, node.id, candidate, memory.who.author)
             del known[node.id]
             against = _against(node, told)
             contradicted += len(against) > node.metadata.get("contradicted", 0)
@@ -235,6 +243,7 @@ def _observation(found: ObservationRow) -> ObservedStatement:
         found.created_at,
         _texts(metadata.get("files")),
         metadata.get("said_by") == "user",
+        found.id,
     )
 
 
@@ -253,10 +262,11 @@ def _against(node: Node, told: Iterable[ObservedStatement]) -> list[ObservedStat
 # What is written
 
 
-def _put(change: Change, candidate: LearningCandidate, tag: str | None, now_ms: int) -> None:
+def _put(change: Change, candidate: LearningCandidate, tag: str | None, now_ms: int) -> NodeId:
     node_id = change.add_node("pattern", candidate.text, metadata=_metadata(candidate, now_ms))
     for word in (f"{TAG}{candidate.category}", *((tag,) if tag else ())):
         change.tag(node_id, word)
+    return node_id
 
 
 def _metadata(candidate: LearningCandidate, now_ms: int) -> dict[str, Any]:
@@ -267,12 +277,19 @@ def _metadata(candidate: LearningCandidate, now_ms: int) -> dict[str, Any]:
         "sessions": list(candidate.sessions[-_MOST_SESSIONS:]),
         "last_seen": candidate.last_seen,
         "origin": INFERRED,
+        sources.KEY: sources.USER if candidate.human else sources.AGENT,
     }
 
 
 def _metadata_of_a_person() -> dict[str, Any]:
     now = clock.iso(clock.now_ms())
-    return {"confidence": CERTAIN, "times_seen": 1, "last_seen": now, "origin": HUMAN}
+    return {
+        "confidence": CERTAIN,
+        "times_seen": 1,
+        "last_seen": now,
+        "origin": HUMAN,
+        sources.KEY: sources.USER,
+    }
 
 
 def _renew(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ctx import ids
 from ctx.errors import NotAProject, UsageError
 from ctx.ids import NodeId, Ulid
-from ctx.memory import records, replay
+from ctx.memory import records, replay, sources
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.model import ANCHOR_TYPES, Edge, Node, Redaction
@@ -193,6 +193,9 @@ def _arrive(change: Change, node: Node, tags: Sequence[str]) -> None:
     if change.graph.was_deleted(node.id):
         change.restore_node(node.id)
     metadata: dict[str, Any] = {**node.metadata}
+    if not sources.stated_source(node.type, node.metadata) and node.source != sources.USER:
+        # In the other store, the author of the text is whoever moves it.
+        metadata[sources.KEY] = node.source
     before = replay.node(about)
     if before:
         metadata |= {key: None for key in before.metadata if key not in metadata}

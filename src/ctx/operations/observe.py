@@ -187,7 +187,7 @@ def _note(memory: Memory, text: str) -> NodeId:
     tags = model.tags([add_note.TAG])
     given = add_note.of_task_and_project(memory, tags)
     with memory.transaction("observe") as change:
-        node_id = change.add_node("observation", text.strip())
+        node_id = change.add_node("observation", text.strip(), metadata=memory.source_metadata)
         for tag in (*tags, *given):
             change.tag(node_id, tag)
     return node_id

@@ -17,7 +17,7 @@ from ctx.context.contexts import ContextItem
 from ctx.context.relevance import RelevantNode
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool, start_receipts
-from ctx.memory import lookups, model, receipts
+from ctx.memory import lookups, model, receipts, sources
 from ctx.memory.model import Node
 from ctx.memory.query import node_candidates
 from ctx.memory.query.compile import Scope
@@ -141,12 +141,15 @@ def _fitted_hints(there: Memory, chosen: Sequence[RelevantNode]) -> PromptHints:
     items: list[ContextItem] = []
     for each in chosen:
         node = each.node
+        source, is_data = sources.mark(node.source)
         entry = ContextEntry(
             f"{node.type}:{names[node.id]}",
             node.type,
             model.tier(node.tags),
             _flowing(node),
             author=written_by.get(node.id, ""),
+            source=source,
+            is_data=is_data,
         )
         for length in _PREVIEWS:
             text = compose.short_item(entry, with_tags=False, characters=length)

@@ -9,7 +9,7 @@ from ctx.context.compose import ContextEntry, item, short_item
 from ctx.errors import BudgetExceeded
 from ctx.ids import NodeId
 from ctx.markdown import code
-from ctx.memory import model
+from ctx.memory import model, sources
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query.compile import Scope
@@ -210,6 +210,7 @@ def _fitted(found: RecallResult, budget: int) -> RecallResult:
 
 def _item(recalled: RecallResult, node: Node) -> str:
     rationale = node.metadata.get("rationale")
+    source, is_data = sources.mark(node.source)
     entry = ContextEntry(
         f"{node.type}:{recalled.short_ids[node.id]}",
         node.type,
@@ -218,6 +219,8 @@ def _item(recalled: RecallResult, node: Node) -> str:
         node.tags,
         rationale if isinstance(rationale, str) else "",
         author=recalled.authors.get(node.id, ""),
+        source=source,
+        is_data=is_data,
     )
     shown = short_item if node.id in recalled.shortened else item
     return shown(entry, with_tags=True)

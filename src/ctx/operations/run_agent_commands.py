@@ -29,7 +29,7 @@ from ctx.memory.model import (
     PINNED,
     Redaction,
 )
-from ctx.operations import add, agent_proposals, link, recall, status, summarize, task
+from ctx.operations import add, agent_proposals, link, recall, status, summarize, task, trace
 from ctx.operations.agent_proposals import NO_PROPOSED_CHANGE, ProposedChange
 from ctx.operations.compose import VisibleNodes
 from ctx.redaction import redact
@@ -235,12 +235,24 @@ def _status(memory: Memory, _command: Command, claim: Claim, _may_pin: bool) -> 
 def _expand(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
     graph = memory.graph
     node = graph.node(graph.find(command.attributes["node"]))
-    if node.type != "summary":
-        raise UsageError(f"The node is of type {node.type}; only a summary can be expanded.")
     sources = [edge.to_id for edge in graph.edges(node.id, "out", "DERIVED_FROM")]
-    if not sources:
-        raise UsageError("The summary has no sources any more.")
-    _leave(memory, claim, "expand_nodes", *sources)
+    # The sentences behind a summary are those of its observations, which have their own.
+    behind = [node] if node.type == "summary" else [node, *graph.nodes(sources)]
+    said, _ = trace.steps_behind(memory, behind)
+    if not sources and not said:
+        if node.type == "summary":
+            raise UsageError("The summary has no sources any more.")
+        raise UsageError(
+            f"The node is of type {node.type}, and nothing is stored that it was derived from."
+        )
+    connection = memory.user.connection
+    with transaction(connection):
+        idempotency_keys.take(connection, claim)
+        if said:
+            text = {"head": trace.as_markdown(said), "items": [], "tail": ""}
+            pending.append(connection, f"recall_results:{memory.session}", text)
+        if sources:
+            pending.append(connection, f"expand_nodes:{memory.session}", *sources)
     return _CommandResult()
 
 

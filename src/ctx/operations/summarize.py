@@ -56,7 +56,8 @@ def summarize(memory: Memory, options: Options, claim: Claim | None = None) -> S
     others = {source.scope for source in sources if options.archive_sources} - {scope}
     with memory.transaction("summarize", *others, scope, claim=claim) as whole:
         change = whole.in_scope(scope)
-        node_id = change.add_node("summary", options.content, metadata=options.metadata)
+        metadata = {**memory.source_metadata, **options.metadata}
+        node_id = change.add_node("summary", options.content, metadata=metadata)
         inherited = inherited_tags(sources, given) if options.inherits else []
         for tag in [*given, *inherited]:
             change.tag(node_id, tag)

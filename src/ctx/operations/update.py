@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ctx.ids import NodeId
-from ctx.memory import model
+from ctx.memory import model, sources
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node, Redaction
 from ctx.narrative import document_roles
@@ -62,6 +62,9 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> UpdateResult:
     if options.content is not None and {"key", "session"} <= node.metadata.keys():
         # What a session left behind says itself in parts, which are read instead of the whole.
         given = {**{name: None for name in _PARTS if name in node.metadata}, **given}
+    if options.content is not None and sources.stated_source(node.type, node.metadata):
+        # The words are those of whoever changes them.
+        given = {sources.KEY: sources.USER, **memory.source_metadata, **given}
     with memory.transaction("update", node.scope) as change:
         changed = change.update_node(
             node_id,

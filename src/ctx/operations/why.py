@@ -32,8 +32,11 @@ class GivenNode(NamedTuple):
     """Whether it is not any more what was given; None where it is not known here: what was given
     in a project, or on a branch, may be in no store that is open now."""
     layer: str = "memory"
-    """The part of a context that it was in: `memory`, `sessions`, `commands`, `code`,
-    `learnings` or `past_work`. Changed files and commands are no nodes, and have no id."""
+    """The part of a context that it was in: `memory`, `standing`, `rules`, `commands`,
+    `past_work`, `code`, `sessions`, `learnings`, or `said` for excerpts that came with a prompt.
+    Changed files, commands and excerpts are no nodes, and have no id."""
+    source: str | None = None
+    """Who said it; None if it is not known here."""
 
 
 class ReceiptDetails(NamedTuple):
@@ -159,6 +162,7 @@ def _given_node(memory: Memory, item: ReceiptItem, now: Node | None) -> GivenNod
     elif item.id and any(graph.was_deleted(item.id) for graph in memory.graph.graphs):
         changed = True
     content = now.content if now else None
+    source = now.source if now else None
     return GivenNode(
-        item.id, item.label, item.tokens, item.updated_at, content, changed, item.layer
+        item.id, item.label, item.tokens, item.updated_at, content, changed, item.layer, source
     )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ctx import tokens
 from ctx.code.lookup import LocatedItem
 from ctx.memory.model import Node
+from ctx.memory.sources import REPOSITORY
 from ctx.packs import pack_text
 from ctx.packs.budget import ChunkOffer
 from ctx.packs.item_ranking import FilePart
@@ -47,7 +48,9 @@ def part_offer(part: FilePart, name: str, why: Why) -> ChunkOffer:
     kind: ChunkKind = "SymbolDefinition" if part.kind in _TYPES else "FileContent"
     title = f"File: {part.path}" if not part.name else f"{part.path}: {part.name}"
     place = part.path, part.first_line, part.last_line, name or part.path
-    whole = _priced(Chunk(title, part.hash, part.snippet, why[0], kind, 0, *place, *why[1:]))
+    whole = _priced(
+        Chunk(title, part.hash, part.snippet, why[0], kind, 0, *place, *why[1:], REPOSITORY)
+    )
     brief = part.signature or part.snippet.partition("\n")[0]
     if len(brief) >= len(part.snippet):
         return ChunkOffer(whole)
@@ -59,7 +62,7 @@ def signature_offer(item: LocatedItem, hash: str, why: Why) -> ChunkOffer:
     snippet = f"{item.signature}\n{item.doc}".strip() or item.name
     place = item.path, item.line, item.end_line, item.name
     title = f"{item.path}: {item.name}"
-    chunk = Chunk(title, hash, snippet, why[0], "SymbolDefinition", 0, *place, *why[1:])
+    chunk = Chunk(title, hash, snippet, why[0], "SymbolDefinition", 0, *place, *why[1:], REPOSITORY)
     return ChunkOffer(_priced(chunk))
 
 
@@ -76,7 +79,7 @@ def node_offer(node: Node, author: str, why: Why, most: int) -> ChunkOffer:
     )
     if isinstance(rationale, str) and rationale.strip():
         content = f"{content}\n\nRationale: {rationale.strip()}"
-    shape = None, None, None, node.id, *why[1:]
+    shape = None, None, None, node.id, *why[1:], node.source
     whole = _priced(Chunk(title, node.id, _fitted(content, most), why[0], kind, 0, *shape))
     if not rest and tokens.estimate(content) <= _BRIEF:
         return ChunkOffer(whole)
@@ -87,7 +90,7 @@ def section_offer(section: NarrativeSection, why: Why, most: int) -> ChunkOffer:
     place = section.path, section.first_line, section.last_line, section.title
     snippet = _fitted(section.text, most)
     title = f"Narrative: {section.title}"
-    shape = *place, *why[1:]
+    shape = *place, *why[1:], REPOSITORY
     chunk = Chunk(title, section.path, snippet, why[0], "NarrativeExcerpt", 0, *shape)
     return ChunkOffer(_priced(chunk))
 

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 
 from ctx import tokens
 from ctx.markdown import code, flat
+from ctx.memory import sources
 from ctx.packs.prompt_pack import Chunk, LeftOutChunk, PromptPack, Signal, TokenBudget
 
 UNSURE = 0.5
@@ -164,10 +165,16 @@ def _why(chunk: Chunk) -> str:
     if chunk.via:
         label, origin = chunk.via[-2], chunk.via[-3]
         said = _LABELS.get(label, f"{label.lstrip('<').lower()} of")
-        return f"{said.capitalize()} {code(_short(origin))}."
+        return f"{said.capitalize()} {code(_short(origin))}.{_source(chunk)}"
     strongest = sorted(chunk.signals, key=lambda each: -each.value)
     names = [each.name for each in strongest if each.value >= _TELLING * strongest[0].value]
-    return f"Found by {', '.join(names)}." if names else "Found."
+    return (f"Found by {', '.join(names)}." if names else "Found.") + _source(chunk)
+
+
+def _source(chunk: Chunk) -> str:
+    """Who said it, if that is neither the user nor a file that the heading names."""
+    is_plain = chunk.path is not None or chunk.source in ("", sources.USER)
+    return "" if is_plain else f" Source: {chunk.source}."
 
 
 def _figures(score: float, signals: Sequence[Signal]) -> str:

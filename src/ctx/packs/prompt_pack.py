@@ -37,6 +37,8 @@ class Chunk(NamedTuple):
     via: tuple[str, ...]
     """The path through the graph from a seed: `Client.connect`, `CALLS`, `Backoff.new`; empty for a
     direct hit."""
+    source: str = ""
+    """Who said it: the source of a node, and `repository` for a file."""
 
 
 class LeftOutChunk(NamedTuple):

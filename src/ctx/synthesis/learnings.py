@@ -101,6 +101,8 @@ class ObservedStatement(NamedTuple):
     files: tuple[str, ...] = ()
     human: bool = False
     """Whether the user said it."""
+    id: str = ""
+    """The observation."""
 
 
 class LearningCandidate(NamedTuple):
@@ -112,6 +114,10 @@ class LearningCandidate(NamedTuple):
     text: str
     sessions: tuple[str, ...]
     last_seen: str
+    rests_on: tuple[str, ...] = ()
+    """The observations, oldest first; empty if only the steps of the sessions show it."""
+    human: bool = False
+    """Whether the user said it."""
 
 
 def candidates(
@@ -311,7 +317,13 @@ def _repeated(
         first = sentence_similarity.meaning_of(group[0].text)
         key = f"said{' not' * first.says_no} {' '.join(sorted(first.subject)[:12])}"
         yield LearningCandidate(
-            key, category, _line(best.text), tuple(sessions), _last(group, dates)
+            key,
+            category,
+            _line(best.text),
+            tuple(sessions),
+            _last(group, dates),
+            _ids(group),
+            best.human,
         )
 
 
@@ -332,7 +344,13 @@ def _broken(
             times = f"{len(sessions):,} sessions"
             text = _line(f"`{path}` broke in {times}; the last time: {latest.text}")
             last = _last(group, dates)
-            yield LearningCandidate(f"broke {path}", "gotcha", text, tuple(sessions), last)
+            yield LearningCandidate(
+                f"broke {path}", "gotcha", text, tuple(sessions), last, _ids(group)
+            )
+
+
+def _ids(group: Iterable[ObservedStatement]) -> tuple[str, ...]:
+    return tuple(each.id for each in group if each.id)
 
 
 def _last(group: Iterable[ObservedStatement], dates: dict[str, str]) -> str:

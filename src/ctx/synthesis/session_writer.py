@@ -20,7 +20,7 @@ from ctx.capture.session_state import Session
 from ctx.capture.steps import Step
 from ctx.hook_files import spool
 from ctx.ids import NodeId
-from ctx.memory import model, records
+from ctx.memory import model, records, sources
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Evidence
@@ -32,6 +32,7 @@ from ctx.synthesis import (
     deleted_by_user,
     excerpt_table,
     existing_observations,
+    provenance,
     session_commands,
 )
 from ctx.synthesis import synthesise as extractive
@@ -94,6 +95,7 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWrit
             if observed != summarised:
                 writing = writing.elsewhere(change.in_scope(summarised))
             writing.summary(found.summary)
+            writing.derive_summary()
     session_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])
     with transaction(connection):
         # A model answer that arrived in the meantime is used in the next run.
@@ -201,6 +203,7 @@ class _SessionWriter:
             "key": _SUMMARY,
             "session": self._session.id,
             "first": first,
+            sources.KEY: sources.AGENT,
             **_sections(found),
         }
         content = markdown(found)
@@ -212,6 +215,14 @@ class _SessionWriter:
         self.node = self._put(
             _SUMMARY, first, _SUMMARY, content, metadata, (made_at, found.at), tags
         )
+
+    def derive_summary(self) -> None:
+        """Link the summary to the observations of its session in the same store."""
+        known = [each.id for key, each in self._known.items() if key != _SUMMARY]
+        again = [each for each in self._again if self._change.graph.has(each)]
+        there = [each for each in (*known, *again) if each not in self._withdrawn]
+        if self.node is not None:
+            provenance.derive_summary(self._change, self.node, there, AUTHOR)
 
     def _add(self, found: Observation) -> None:
         tags = [f"kind:{found.kind}", f"session:{self._session.id}", self._tag]
@@ -370,6 +381,7 @@ class _SessionWriter:
             **({"worth": found.worth} if found.worth is not None else {}),
             **({"said_as": found.said_as} if found.said_as else {}),
             **({"lasting": True} if found.is_lasting else {}),
+            sources.KEY: sources.USER if found.said_by == "user" else sources.AGENT,
         }
 
     def _others(self, keys: Sequence[str]) -> list[KnownNode]:

@@ -508,7 +508,7 @@ def test_what_is_wrong_with_one_project_is_no_harm_to_another(
     assert [(stop.done, stop.failed) for stop in sound.client.apply().stops] == [(0, 1), (1, 0)]
     assert [*listed(ctx)] == ["There."]
     assert ".ctx/config.toml:" in context_of(broken.submit())
-    assert "] There." in context_of(sound.start("clear"))
+    assert "] (agent) There." in context_of(sound.start("clear"))
 
 
 def test_a_command_waits_while_somebody_else_writes(client: Client, ctx: Ctx) -> None:

@@ -1,0 +1,116 @@
+"""Who said it: the source of a node.
+
+    user          a person said or typed it
+    agent         an agent said it, or it was inferred from what agents did
+    repository    the text of a file that was ingested, or a thing in the code
+    tool output   what a command printed
+    web           a page that was fetched
+
+The sources are ordered by how much they count. What ranks below `agent` is data: an agent is given
+it as a quotation, and nothing pins it but a person. The source is in the metadata `source`. A node
+without it has the source that its type, its other metadata or the author of its text imply, so old
+nodes need no change.
+
+Hooks load this module, so it reads the tables directly.
+"""
+
+from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
+from typing import Any
+
+USER, AGENT, REPOSITORY, TOOL_OUTPUT, WEB = "user", "agent", "repository", "tool output", "web"
+SOURCES = (USER, AGENT, REPOSITORY, TOOL_OUTPUT, WEB)
+"""From the source that counts most to the one that counts least."""
+KEY = "source"
+"""The key of the metadata."""
+
+_TYPES = {
+    "file": REPOSITORY,
+    "item": REPOSITORY,
+    "package": REPOSITORY,
+    "diagnostic": TOOL_OUTPUT,
+}
+_WRITERS = (
+    ("source", "url", WEB),
+    ("source", "hash", REPOSITORY),
+    ("source", "answer", AGENT),
+    ("observation", "command", TOOL_OUTPUT),
+)
+"""Types and keys of metadata that show what wrote a node."""
+_SAID_BY = {"user": USER, "agent": AGENT, "model": AGENT}
+_ORIGINS = {"human": USER, "inferred": AGENT}
+_DOCUMENT = "narrative/"
+_IMPORT = "import:"
+_OWN_FORMATS = frozenset({"ctx"})
+_PART = 500
+
+
+def is_data(source: str) -> bool:
+    """Whether a text ranks below what agents say: it is quoted, and never a rule."""
+    return source not in (USER, AGENT)
+
+
+def mark(source: str) -> tuple[str, bool]:
+    """How a context marks a text, empty for the user's, and whether it quotes the text."""
+    return "" if source == USER else source, is_data(source)
+
+
+def source_of(node_type: str, metadata: Mapping[str, Any], author: str) -> str:
+    """The source of a node, and of an old one the source that its author implies."""
+    return stated_source(node_type, metadata) or source_of_author(author)
+
+
+def stated_source(node_type: str, metadata: Mapping[str, Any]) -> str:
+    """The source as far as the node itself shows it; empty if only its author does."""
+    stated = metadata.get(KEY)
+    if stated in SOURCES:
+        return str(stated)
+    if node_type in _TYPES:
+        return _TYPES[node_type]
+    for written_type, key, source in _WRITERS:
+        if node_type == written_type and key in metadata:
+            return source
+    said_by, origin = metadata.get("said_by"), metadata.get("origin")
+    if isinstance(said_by, str) and said_by in _SAID_BY:
+        return _SAID_BY[said_by]
+    return _ORIGINS.get(origin, "") if isinstance(origin, str) else ""
+
+
+def source_of_author(author: str) -> str:
+    """The source that the author of a record implies."""
+    if author == "cli" or author.startswith(_DOCUMENT):
+        # People write the documents of the narrative; a context names those of others.
+        return USER
+    if author.startswith(_IMPORT):
+        programs = author.removeprefix(_IMPORT).split(",")
+        return USER if _OWN_FORMATS.issuperset(programs) else AGENT
+    return AGENT
+
+
+def of_nodes(
+    connections: Sequence[Connection], nodes: Mapping[str, tuple[str, Mapping[str, Any]]]
+) -> dict[str, str]:
+    """The sources of nodes, given by type and metadata. The first store that has a node counts."""
+    found = {node_id: stated_source(*each) for node_id, each in nodes.items()}
+    unstated = [node_id for node_id, source in found.items() if not source]
+    if unstated:
+        authors: dict[str, str] = {}
+        for connection in reversed(connections):
+            authors |= _authors_of_text(connection, unstated)
+        found |= {each: source_of_author(authors.get(each, "")) for each in unstated}
+    return found
+
+
+def _authors_of_text(connection: Connection, node_ids: Sequence[str]) -> dict[str, str]:
+    """The author who first wrote each node's text as it is now."""
+    found: dict[str, str] = {}
+    for start in range(0, len(node_ids), _PART):
+        part = node_ids[start : start + _PART]
+        rows = connection.execute(
+            "SELECT r.subject, r.author FROM records AS r JOIN nodes AS n ON n.id = r.subject"
+            " WHERE r.kind = 'node.put' AND json_extract(r.body, '$.content') = n.content"
+            f" AND r.subject IN ({', '.join('?' * len(part))}) ORDER BY r.stamp DESC, r.id DESC",
+            part,
+        )
+        found.update(rows)
+    return found

@@ -1,0 +1,106 @@
+"""Where a node comes from: the nodes it is derived from, and the words that were said."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ctx import terms
+from ctx.capture import steps
+from ctx.capture.steps import Step
+from ctx.ids import NodeId
+from ctx.markdown import flat
+from ctx.memory import walk
+from ctx.memory.model import Node
+from ctx.memory.walk import ReachedNode
+from ctx.operations.graph_walk import graph_walk
+from ctx.synthesis.sentences import split_sentences
+from ctx.workspace import Memory
+
+MOST_SAID = 200
+"""The most steps that are read for one answer."""
+
+_LONGEST = 400
+_MOST_GIVEN = 10
+_SPEAKERS = {"prompt": "user", "say": "agent", "plan": "agent", "agent": "subagent"}
+
+
+class SaidStep(NamedTuple):
+    """A step that a node rests on, with the sentence that the node is about."""
+
+    node: NodeId
+    step: str
+    session: str
+    at: str
+    by: str
+    """`user`, `agent` or `subagent` for words, else what was done: `command`, `write`, `read`."""
+    text: str
+
+
+class TraceResult(NamedTuple):
+    """The answer of `ctx trace`."""
+
+    start: NodeId
+    steps: tuple[ReachedNode, ...]
+    nodes: tuple[Node, ...]
+    short_ids: Mapping[NodeId, str]
+    left_out: int
+    evidence: tuple[SaidStep, ...] = ()
+    """The steps that these nodes rest on, as far as they are stored."""
+    forgotten: int = 0
+    """How many of the steps are not stored here any more."""
+
+
+def trace(
+    memory: Memory, start: NodeId, *, reverse: bool, edge_types: Sequence[str], depth: int | None
+) -> TraceResult:
+    reached = walk.trace(memory.graph, start, reverse=reverse, edge_types=edge_types, depth=depth)
+    found = TraceResult(*graph_walk(memory.graph, start, reached))
+    if reverse:
+        return found
+    evidence, forgotten = steps_behind(memory, found.nodes)
+    return found._replace(evidence=evidence, forgotten=forgotten)
+
+
+def steps_behind(memory: Memory, nodes: Iterable[Node]) -> tuple[tuple[SaidStep, ...], int]:
+    """The steps that nodes rest on, in the order of the nodes, and how many are not stored."""
+    named = [(node, step) for node in nodes for step in evidence_of(node.metadata)]
+    wanted = dict.fromkeys(step for _, step in named[:MOST_SAID])
+    stored = {each.id: each for each in steps.with_ids(memory.user.connection, list(wanted))}
+    found = [_quoted(node, stored[step]) for node, step in named if step in stored]
+    return tuple(found), len(wanted) - len(stored)
+
+
+def as_markdown(steps_said: Sequence[SaidStep]) -> str:
+    """The steps as an agent sees them."""
+    lines = [
+        f'- {each.at[:10]} {each.by}: "{flat(each.text)}"' for each in steps_said[:_MOST_GIVEN]
+    ]
+    return "\n".join(["## What was said", "", *dict.fromkeys(lines)]) + "\n\n"
+
+
+def evidence_of(metadata: Mapping[str, Any]) -> list[str]:
+    """The ids of the steps that a node rests on."""
+    found = metadata.get("evidence")
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+def _quoted(node: Node, step: Step) -> SaidStep:
+    by = _SPEAKERS.get(step.kind, step.kind)
+    text = _sentence(step.text, node) if step.kind in _SPEAKERS else step.text or step.path
+    return SaidStep(node.id, step.id, step.session, step.at, by, _shortened(text))
+
+
+def _sentence(text: str, node: Node) -> str:
+    """The sentence of a message that shares most words with the node; else its beginning."""
+    title = node.metadata.get("title")
+    about = set(terms.extract(title if isinstance(title, str) else node.content[:_LONGEST]))
+    best, most = "", 0
+    for each in split_sentences(text):
+        shared = len(about.intersection(terms.extract(each.text)))
+        if shared > most:
+            best, most = each.text, shared
+    return best or text
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text[: _LONGEST * 4].split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"

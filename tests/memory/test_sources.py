@@ -1,0 +1,78 @@
+"""Who said it: the source that a node states, and the one that its author implies."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ctx.memory import sources
+from ctx.memory.changes import Who, changing
+from ctx.memory.graph import Graph
+from tests.memory import graphs
+
+
+@pytest.mark.parametrize(
+    ("node_type", "metadata", "author", "source"),
+    [
+        ("fact", {}, "cli", "user"),
+        ("fact", {}, "claude-code", "agent"),
+        ("observation", {"said_by": "user"}, "synthesis", "user"),
+        ("observation", {"said_by": "model"}, "synthesis", "agent"),
+        ("observation", {}, "synthesis", "agent"),
+        ("pattern", {"origin": "human"}, "cli", "user"),
+        ("pattern", {"origin": "inferred"}, "cli", "agent"),
+        ("decision", {"file": "decisions/decision_0001.md"}, "narrative/decisions", "user"),
+        ("file", {"path": "a.py"}, "cli", "repository"),
+        ("diagnostic", {"name": "E1"}, "cli", "tool output"),
+        ("observation", {"command": "make", "lines": 3}, "cli", "tool output"),
+        ("source", {"path": "a.md", "hash": "1f"}, "cli", "repository"),
+        ("source", {"url": "https://example.org"}, "cli", "web"),
+        ("source", {"answer": "1f"}, "cli", "agent"),
+        # A person may note an address or a command with any fact.
+        ("fact", {"url": "https://example.org", "command": "make"}, "cli", "user"),
+        ("fact", {}, "import:ctx", "user"),
+        ("fact", {}, "import:claude-mem", "agent"),
+        ("fact", {}, "import:ctx,jsonl", "agent"),
+        ("fact", {}, "library", "agent"),
+        ("fact", {}, "", "agent"),
+        # What is stated wins, and only a known word is a source.
+        ("file", {"source": "web"}, "cli", "web"),
+        ("observation", {"source": "user", "said_by": "agent"}, "synthesis", "user"),
+        ("fact", {"source": "hearsay"}, "claude-code", "agent"),
+        ("fact", {"source": ["user"]}, "claude-code", "agent"),
+    ],
+)
+def test_the_source_of_a_node(
+    node_type: str, metadata: Mapping[str, Any], author: str, source: str
+) -> None:
+    assert sources.source_of(node_type, metadata, author) == source
+
+
+def test_data_ranks_below_what_agents_say() -> None:
+    assert [each for each in sources.SOURCES if sources.is_data(each)] == [
+        "repository",
+        "tool output",
+        "web",
+    ]
+
+
+def test_the_author_of_the_text_counts() -> None:
+    with graphs.graph() as graph:
+        with changing(graph, "add", Who("s", "claude-code")) as change:
+            node_id = change.add_node("fact", "The cache is cold.")
+        assert graph.node(node_id).source == "agent"
+        with changing(graph, "tag", Who("s", "cli")) as change:
+            change.tag(node_id, "tier:reference")
+            change.update_node(node_id, summary="Cache")
+        assert graph.node(node_id).source == "agent", "a tag and a summary are not the text"
+        with changing(graph, "update", Who("s", "cli")) as change:
+            change.update_node(node_id, content="The cache is warm.")
+        assert graph.node(node_id).source == "user"
+        assert _deleted_source(graph) == []
+        with changing(graph, "delete", Who("s", "cli")) as change:
+            change.delete_node(node_id)
+        assert _deleted_source(graph) == ["user"]
+
+
+def _deleted_source(graph: Graph) -> list[str]:
+    return [node.source for node in graph.deleted(None)[0]]
