@@ -191,7 +191,7 @@ def _first_prompt(hook: "Hook", event: "HookEvent") -> "Context | None":
     from ctx.agents.runtime import first_prompt
 
     with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
-        return first_prompt.found(hook, connection, own, _place(hook, event), event)
+        return first_prompt.search(hook, connection, own, _place(hook, event), event)
 
 
 def _relevant(hook: "Hook", event: "HookEvent") -> Context:
