@@ -10,7 +10,14 @@ from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
 from ctx.config import schema, setting
 from ctx.errors import UsageError
-from ctx.operations.context import ContextLayer, ContextResult, Options, context, find_session
+from ctx.operations.context import (
+    ContextLayer,
+    ContextResult,
+    Options,
+    context,
+    find_session,
+    prompt_context,
+)
 from ctx.workspace import for_agents
 
 EXAMPLES = """
@@ -18,6 +25,7 @@ ctx context                        the context of a session that starts here now
 ctx context --explain              each layer: tokens, cap, and what was left out
 ctx context --budget=500           the same within another budget
 ctx context --source=compact --session=5dd6    the context after a compaction
+ctx context --prompt "why does refresh fail?"  what a session gets with this first prompt
 ctx context --project-path=../shop --format json
 """
 
@@ -47,6 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="why the session starts: new, resumed, or after a compaction",
     )
     parser.add_argument(
+        "--prompt", metavar="TEXT", help="what a session gets with TEXT as its first prompt"
+    )
+    parser.add_argument(
         "--explain", action="store_true", help="show the layers instead of the text"
     )
 
@@ -62,6 +73,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             "--session needs --source=resume or --source=compact.",
             hint="Add one of them.",
         )
+    if options.prompt is not None and (options.named or options.budget is not None):
+        raise UsageError(
+            "--prompt cannot be combined with --session or --budget.",
+            hint="`context.prompt_budget` is its budget: see `ctx config explain`.",
+        )
     if options.budget is not None:
         _check_budget(options.budget)
     folder = os.path.abspath(options.project_path) if options.project_path else settings.folder
@@ -71,7 +87,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         session = find_session(memory, options.named) if options.named else ""
         joined = ids.session_id(session) if session else memory.session
         with for_agents(memory, folder, joined, "cli") as there:
-            shown = context(there, Options(session, options.budget, options.source))
+            if options.prompt is not None:
+                shown = prompt_context(there, options.prompt)
+            else:
+                shown = context(there, Options(session, options.budget, options.source))
     output.show(shown, _explained if options.explain else _text)
 
 
@@ -83,6 +102,8 @@ def _check_budget(budget: int) -> None:
 
 
 def _text(shown: ContextResult) -> list[Block]:
+    if not shown.text and shown.source == "prompt":
+        return [Line("No earlier session said anything about this.")]
     if not shown.text:
         return [Line("Nothing new since this session last got a context.")]
     return [Markdown(shown.text)]

@@ -196,7 +196,7 @@ _TABLE = (
     ),
     whole(
         "context.prompt_budget",
-        850,
+        820,
         0,
         _TOKENS,
         "Tokens for what earlier sessions said about the first prompt of a session; 0: nothing.",

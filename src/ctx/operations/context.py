@@ -9,6 +9,7 @@ from ctx.context import (
     compaction_state,
     contexts,
     default_view,
+    excerpt_search,
     layer_limits,
     layers,
     project_store_context,
@@ -22,6 +23,7 @@ from ctx.context.contexts import (
     NO_STORE,
     PAST_WORK,
     RULES,
+    SAID,
     SESSIONS,
     STANDING,
     ProjectStoreState,
@@ -36,6 +38,7 @@ Source = Literal["startup", "resume", "compact"]
 
 _FROM = {
     MEMORY: "nodes of the view `default`",
+    SAID: "excerpts of what was said",
     STANDING: "the last session",
     RULES: "observations tagged `kind:rule`, `kind:correction` or `kind:decision`",
     SESSIONS: "sessions and their summaries",
@@ -60,7 +63,7 @@ class ContextLayer(NamedTuple):
     name: str
     tokens: int
     cap: int
-    """Its part of the budget. It may have more where another one needs less."""
+    """Its part of the budget. Rules and past work share theirs; memory may have more."""
     shown: int
     left_out: int
     more_left_out: bool
@@ -122,6 +125,23 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
         is_usual and contexts.ready(memory.user.connection, key) is not None,
         _layers(made),
         took_ms,
+    )
+
+
+def prompt_context(memory: Memory, prompt: str) -> ContextResult:
+    """Exactly what a hook would give with the first prompt of a session that starts now."""
+    config = memory.environment.user_config
+    budget = config.integer("context.prompt_budget")
+    began = clock.monotonic()
+    start = context(memory).text
+    hits = excerpt_search.search(
+        memory.user.connection, memory.project, prompt, budget, given=start
+    )
+    found = excerpt_search.written(hits)
+    took_ms = round((clock.monotonic() - began) * 1000)
+    layer = ContextLayer(SAID, found.tokens, budget, len(hits), 0, False, _FROM[SAID], "")
+    return ContextResult(
+        *(found.text, found.tokens, budget, 1, "prompt", memory.project, False, (layer,), took_ms)
     )
 
 

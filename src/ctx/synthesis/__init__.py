@@ -28,12 +28,17 @@
     deleted_by_user        drops deleted observations from the summary
     synthesise             runs all of the above
     by_model/              the same in a model's words, if one is configured; prompts/: the prompts
+    session_excerpts       what was said, cut into excerpts, with what they are worth
+    message_passages       cuts a text into passages
+    pasted_text            tells what a user typed from what they pasted
+    statements             the best excerpts as observations
+    excerpt_table          the table of excerpts
     session_writer         writes the results as nodes
     existing_observations  what memory already has about a session or a project
     learnings              what several sessions have in common
     sentence_similarity    whether two sentences mean the same
 
-Except for `session_writer`, `session_commands`, `existing_observations` and
+Except for `session_writer`, `session_commands`, `excerpt_table`, `existing_observations` and
 `by_model.model_answers`, these modules are functions of values and know no store: the same steps
 always give the same memory.
 Results describe what was done; they never copy command output. Input texts are untrusted: every

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from sqlite3 import Connection
 
 from ctx import clock, terms
-from ctx.synthesis.excerpts import Excerpt
+from ctx.synthesis.session_excerpts import Excerpt
 
 
 def replace(

@@ -37,7 +37,6 @@ from ctx.synthesis import (
 )
 from ctx.synthesis import synthesise as extractive
 from ctx.synthesis.decisions import contradicts
-from ctx.synthesis.excerpts import excerpts
 from ctx.synthesis.existing_observations import KnownNode
 from ctx.synthesis.observations import (
     MODEL,
@@ -46,6 +45,7 @@ from ctx.synthesis.observations import (
     Observation,
     Summary,
 )
+from ctx.synthesis.session_excerpts import excerpts
 from ctx.synthesis.statements import with_statements
 from ctx.synthesis.summary import markdown
 from ctx.workspace import Memory, for_agents

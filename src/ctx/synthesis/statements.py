@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from ctx.capture.steps import Step
 from ctx.synthesis import dedupe
-from ctx.synthesis.excerpts import Excerpt, best, is_rule, overlap, significant_words
 from ctx.synthesis.observations import LONGEST_TITLE, Observation, ObservationKind, Synthesis
 from ctx.synthesis.one_line_text import shortened
+from ctx.synthesis.session_excerpts import Excerpt, best, is_rule, overlap, significant_words
 from ctx.synthesis.timeline import Timeline
 
 MOST = 15
@@ -35,7 +35,9 @@ def with_statements(
     """The synthesis of a session with the best excerpts, once the agent is idle."""
     if found.summary is None:
         return found
-    known = [significant_words(f"{each.title} {each.text}") for each in found.observations]
+    disputed = [significant_words(each.text) for each in excerpts if each.is_disputed]
+    observations = [each for each in found.observations if _is_fact(each.title, disputed)]
+    known = [significant_words(f"{each.title} {each.text}") for each in observations]
     known.append(significant_words(found.summary.request))
     candidates = (
         excerpt
@@ -45,29 +47,22 @@ def with_statements(
     )
     timeline = Timeline(steps)
     ranked = [(excerpt.worth, _observation(timeline, excerpt)) for excerpt in best(candidates)]
-    ranked += [(_WORTH.get(each.kind, 0), _marked(each)) for each in found.observations]
+    ranked += [(_WORTH.get(each.kind, 0), _marked(each)) for each in observations]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].at, pair[1].key))
     unique = {each.key: each for _, each in reversed(ranked[:MOST])}
-    disputed = [significant_words(each.text) for each in excerpts if each.is_disputed]
     summary = found.summary._replace(
-        completed=_undisputed(found.summary.completed, disputed),
-        learned=_undisputed(found.summary.learned, disputed),
+        completed=tuple(it for it in found.summary.completed if _is_fact(it, disputed)),
+        learned=tuple(it for it in found.summary.learned if _is_fact(it, disputed)),
     )
     return Synthesis(tuple(sorted(unique.values(), key=lambda each: each.at)), summary)
 
 
-def _undisputed(lines: Sequence[str], disputed: Sequence[frozenset[str]]) -> tuple[str, ...]:
-    """The lines of a summary that state facts, and come from no message that the user disputed."""
-    return tuple(
-        line
-        for line in lines
-        if not _EXPECTS.search(line)
-        and not any(_states(words, significant_words(line)) for words in disputed)
+def _is_fact(line: str, disputed: Sequence[frozenset[str]]) -> bool:
+    """Whether a line states what is so, and comes from no message that the user disputed."""
+    words = significant_words(line)
+    return not _EXPECTS.search(line) and not any(
+        words and len(words & other) >= _STATED * len(words) for other in disputed
     )
-
-
-def _states(words: frozenset[str], line: frozenset[str]) -> bool:
-    return bool(line) and len(line & words) >= _STATED * len(line)
 
 
 def _marked(found: Observation) -> Observation:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ctx.agents.runtime.hook import Hook
     from ctx.hosts.hook_events import HookEvent
 
-_BUDGET = 850
+_BUDGET = 820
 _LIMIT_MS = 500
 # How many steps of SQLite's machine lie between two looks at the clock.
 _STEPS = 10_000
