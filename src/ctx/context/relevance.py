@@ -35,7 +35,9 @@ _SAID_OF_ANYTHING = frozenset(
         " like list look make need next new now old ok only open plan please problem project"
         " read refactor remove rename repository run same see set show something still sure take"
         " tell test tests thing think time try understand update use using want way why work"
-        " working write wrong yes"
+        " working write wrong yes review reviews pr prs pull request requests push pushed commit"
+        " commits committed merge merged comment comments branch branches rebase continue proceed"
+        " ahead thanks address step phase summary"
     )
 )
 _WHO_SAID_IT = frozenset(terms.query("said by the user agent proposed agreed to"))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ctx import clock, disk, ids, tokens
 from ctx.capture.injected_text import without_injected
-from ctx.context import compose, relevance
+from ctx.context import compose, relevance, rule_reminders
 from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.contexts import ContextItem
 from ctx.context.relevance import RelevantNode
@@ -35,6 +35,7 @@ AUTHOR = "claude-code"
 
 _PREFACE = "Memory (ctx) knows about this:"
 _PREFACE_OF_A_FIX = "Memory (ctx) knows about this; it has gone wrong before:"
+_PREFACE_OF_A_RULE = "The user has a rule about this (ctx):"
 _FRAME_TOKENS = 40
 _LONGEST_PROMPT = 4_000
 _MOST_RANKED = 30
@@ -77,6 +78,9 @@ def prompt_hints(
 
 
 def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> PromptHints:
+    broken = _rules_about_to_break(there, session, asked)
+    if broken:
+        return _fitted_hints(there, broken, _PREFACE_OF_A_RULE)
     said = relevance.names_in(entities.find(asked))
     scope = scope_of(there, VisibleNodes(project=there.project or ""))
     # What only stands beside something relevant is not what anybody must see.
@@ -94,7 +98,18 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
     chosen = relevance.choose(asked, said, others, known)
     if not chosen or clock.monotonic() > deadline:
         return NOTHING
-    return _fitted_hints(there, chosen)
+    is_fix = any("kind:bugfix" in each.node.tags for each in chosen[:1])
+    return _fitted_hints(there, chosen, _PREFACE_OF_A_FIX if is_fix else _PREFACE)
+
+
+def _rules_about_to_break(there: Memory, session: str, asked: str) -> list[RelevantNode]:
+    """Also those that the session was given at its start: that may be long ago."""
+    connections = there.graph.connections
+    known = rule_reminders.rules(connections, there.project)
+    broken = [each.id for each in rule_reminders.about_to_break(asked, known)]
+    own = f"session:{session}"
+    nodes = [node for node in there.graph.nodes(broken) if own not in node.tags]
+    return [RelevantNode(node, "the prompt is about to break it") for node in nodes]
 
 
 def _about_files(
@@ -131,7 +146,7 @@ def _known(there: Memory, session: str) -> set[str]:
     return known
 
 
-def _fitted_hints(there: Memory, chosen: Sequence[RelevantNode]) -> PromptHints:
+def _fitted_hints(there: Memory, chosen: Sequence[RelevantNode], preface: str) -> PromptHints:
     """As many of them as fit, each as long as there is room for."""
     names = there.graph.shown(each.node.id for each in chosen)
     projects = there.graph.connections[:-1]
@@ -161,8 +176,7 @@ def _fitted_hints(there: Memory, chosen: Sequence[RelevantNode]) -> PromptHints:
                 break
     if not items:
         return NOTHING
-    is_fix = any("kind:bugfix" in each.node.tags for each in chosen[:1])
-    frame = ContextFrame(preface=_PREFACE_OF_A_FIX if is_fix else _PREFACE)
+    frame = ContextFrame(preface=preface)
     body = "".join(parts) + "\n"
     text, used = compose.framed(body, len(items), OmittedNodes(0), MOST_TOKENS, frame)
     return PromptHints(text, tuple(items), used)
