@@ -74,6 +74,8 @@ class ContextRequest(NamedTuple):
     limits: LayerLimits = LayerLimits()
     session: str = ""
     """A running session; its own work is left out."""
+    root: str = ""
+    """The top of the working tree; what is about files that are gone is left out."""
 
 
 class CompactionState(NamedTuple):
@@ -127,7 +129,7 @@ def _in_parts(
 
 
 def _layers(connections: Connections, wanted: ContextRequest) -> list[Layer]:
-    asked = session_layers.LayerRequest(wanted.project, wanted.session, wanted.limits)
+    asked = session_layers.LayerRequest(wanted.project, wanted.session, wanted.limits, wanted.root)
     return session_layers.build_layers(connections, asked)
 
 

@@ -18,6 +18,7 @@ Hooks load this module, so it queries the tables directly.
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from itertools import islice
 from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import Layer, LayerLine, cut, digest, marked, plain, sentence
 from ctx.ids import NodeId
 from ctx.markdown import flat
-from ctx.memory import model, sources
+from ctx.memory import code_anchors, model, sources
 
 # The lengths of the forms of a line, in characters.
 _LENGTHS = (300, 160, 80)
@@ -64,6 +65,8 @@ class LayerRequest(NamedTuple):
     session: str
     """The session that gets the context; its own work is left out."""
     limits: LayerLimits
+    root: str = ""
+    """The top of the working tree; empty if files are not looked at."""
 
 
 def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list[Layer]:
@@ -269,13 +272,21 @@ def _past_work(
         reverse=True,
     )
     # Some may be shown in another layer.
-    best = [node_id for _, _, node_id in ranked[: 2 * most]]
+    there = (node_id for _, _, node_id in ranked if _is_there(candidates[node_id], asked.root))
+    best = list(islice(there, 2 * most))
     written_by = _authors(connections, best)
     lines = [
         _noted_line(candidates[node_id], kinds[node_id]).with_author(written_by.get(node_id, ""))
         for node_id in best
     ]
     return lines, len(ranked)
+
+
+def _is_there(row: Sequence[Any], root: str) -> bool:
+    """Whether a file that an observation is about still exists. What the user said stays."""
+    if not root or not code_anchors.can_be_left_out(_source(row)):
+        return True
+    return not code_anchors.are_files_gone(root, model.from_json(row[3]))
 
 
 def _noted(

@@ -56,6 +56,7 @@ def starting(
         contexts.notice(key, own),
         most,
         session if goes_on else "",
+        place.folder if place.project else "",
     )
     before = start_receipts.of_session(hook.home, session) if source == "resume" else None
     if before is not None and session_lineage.remembers(event.get("transcript_path")):
