@@ -69,6 +69,7 @@ COMPOSING = {
     "ctx.context.session_layers",
     "ctx.markdown",
     "ctx.memory",
+    "ctx.memory.code_anchors",
     "ctx.memory.model",
     "ctx.memory.short_ids",
     "ctx.memory.sources",

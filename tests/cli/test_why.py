@@ -70,6 +70,7 @@ def test_what_an_agent_was_given(client: Client, ctx: Ctx, add: Add, taken_in: b
                 "changed": content is None,
                 "layer": "memory",
                 "source": None if content is None else "user",
+                "anchors": [],
             }
             for item, label, content in zip(
                 found["items"],

@@ -10,7 +10,7 @@ from ctx.cli.nodes import edge_rows
 from ctx.cli.output import Block, Line, Output, Table, Verbatim, since
 from ctx.cli.settings import Settings
 from ctx.ids import short
-from ctx.memory import sources
+from ctx.memory import code_anchors, sources
 from ctx.memory.graph import PROJECT
 from ctx.operations.show import NodeVersion, ShowResult, show
 
@@ -47,6 +47,7 @@ def render(shown: ShowResult) -> list[Block]:
         ("superseded by", node.superseded_by or ""),
         ("staged in", node.staged or ""),
         ("store", node.scope if PROJECT in shown.scopes else ""),
+        ("code", code_anchors.describe(shown.anchors) or ("unchanged" if shown.anchors else "")),
         *(
             (f"meta {key}", _metadata_text(value))
             for key, value in node.metadata.items()

@@ -7,7 +7,7 @@ from ctx.cli.options import completing
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.memory import sources
+from ctx.memory import code_anchors, sources
 from ctx.memory.receipts import PackReceipt, Receipt
 from ctx.operations.why import GivenNode, ReceiptDetails, ReceiptList, last, why
 
@@ -134,6 +134,8 @@ def _now(each: GivenNode) -> str:
         return "(deleted since)" if each.changed else "(not known here)"
     line = " ".join(each.content[:200].split())
     text = line if len(line) <= _GLANCE else f"{line[: _GLANCE - 1]}…"
+    changed = code_anchors.describe(each.anchors)
+    text = f"{text} ({changed})" if changed else text
     return f"{text} (changed since)" if each.changed else text
 
 

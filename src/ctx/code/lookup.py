@@ -222,6 +222,16 @@ class Code(CodeGraph):
                 return IndexedFile(*row)
         return None
 
+    def files_named(self, name: str, most: int) -> list[str]:
+        """The paths of files with a name, in any folder."""
+        escaped = re.sub(r"([%_\\])", r"\\\1", name)
+        rows = self.connection.execute(
+            "SELECT path FROM files WHERE path = ? OR path LIKE ? ESCAPE '\\'"
+            " ORDER BY path LIMIT ?",
+            (name, f"%/{escaped}", most),
+        )
+        return [path for (path,) in rows]
+
     def inside(self, path: str, folder: str = "") -> list[str]:
         """The paths from the root that a path can mean; those with `..` at the beginning are
         outside."""

@@ -75,6 +75,8 @@ class ContextRequest(NamedTuple):
     limits: LayerLimits = LayerLimits()
     session: str = ""
     """A running session; its own work is left out."""
+    root: str = ""
+    """The top of the working tree; what is about files that are gone is left out."""
 
 
 class CompactionState(NamedTuple):
@@ -130,7 +132,7 @@ def _in_parts(
 def _layers(connections: Connections, wanted: ContextRequest) -> list[Layer]:
     limits = wanted.limits
     both = (limits.rules + limits.past_work) * min(wanted.budget, LARGEST_PART) // USUAL_BUDGET
-    asked = session_layers.LayerRequest(wanted.project, wanted.session, limits, both)
+    asked = session_layers.LayerRequest(wanted.project, wanted.session, limits, both, wanted.root)
     return session_layers.build_layers(connections, asked)
 
 

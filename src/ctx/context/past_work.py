@@ -25,7 +25,7 @@ from ctx import clock, tokens
 from ctx.context import hook_queries, layer_rows
 from ctx.context.layer_lines import LayerLine, cut, digest, marked, sentence
 from ctx.markdown import flat
-from ctx.memory import model
+from ctx.memory import code_anchors, model
 
 _RECENT = 12
 """Observations of so many sessions are candidates."""
@@ -83,9 +83,16 @@ class PastWork(NamedTuple):
 
 
 def read(
-    connections: Sequence[Connection], project: str | None, session: str, most_tokens: int
+    connections: Sequence[Connection],
+    project: str | None,
+    session: str,
+    most_tokens: int,
+    root: str = "",
 ) -> PastWork:
-    """The layers; rules and past work share `most_tokens`, the best first."""
+    """The layers; rules and past work share `most_tokens`, the best first.
+
+    `root` is the top of the working tree; if it is empty, files are not looked at.
+    """
     user = connections[-1]
     recent = hook_queries.latest_sessions(user, project, session)[:_RECENT]
     summaries = hook_queries.sessions(user, project, session)[:3]
@@ -97,6 +104,8 @@ def read(
     others: list[LayerLine] = []
     misses = 0
     for each in _unlike(ranked, shown):
+        if not _is_there(each.row, root):
+            continue
         line = _line(each).with_author(authors.get(each.row[0], ""))
         cost = tokens.estimate(line.texts[0] + "\n")
         if cost <= most_tokens:
@@ -206,6 +215,13 @@ def _is_same(own: set[str], other: set[str]) -> bool:
     shared = len(own & other)
     fewest = max(1, min(_FEWEST_SHARED, len(own)))
     return shared >= max(fewest, _SAME * min(len(own), len(other)))
+
+
+def _is_there(row: Sequence[Any], root: str) -> bool:
+    """Whether a file that an observation is about still exists. What the user said stays."""
+    if not root or not code_anchors.can_be_left_out(layer_rows.source(row)):
+        return True
+    return not code_anchors.are_files_gone(root, model.from_json(row[3]))
 
 
 # Where things stand

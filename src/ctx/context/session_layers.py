@@ -48,6 +48,8 @@ class LayerRequest(NamedTuple):
     limits: LayerLimits
     past_work_tokens: int
     """For rules and past work together."""
+    root: str = ""
+    """The top of the working tree; empty if files are not looked at."""
 
 
 def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list[Layer]:
@@ -68,7 +70,9 @@ def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list
 def _past_work(connections: Sequence[Connection], asked: LayerRequest) -> list[Layer]:
     names, most = (STANDING, RULES, PAST_WORK), asked.limits.most_past_work
     try:
-        found = past_work.read(connections, asked.project, asked.session, asked.past_work_tokens)
+        found = past_work.read(
+            *(connections, asked.project, asked.session, asked.past_work_tokens, asked.root)
+        )
     except sqlite3.DatabaseError as error:
         return [Layer(name, (), 0, str(error)) for name in names]
     return [

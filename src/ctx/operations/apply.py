@@ -376,7 +376,10 @@ def _keep_contexts(
             # Nobody has to wait while it is composed; whether it still holds is asked again.
             before = contexts.at(connection, key)
             notice = contexts.notice(key, own)
-            wanted = layers.ContextRequest(place.project, task, budget, part, notice, most)
+            wanted = layers.ContextRequest(
+                *(place.project, task, budget, part, notice, most),
+                root=place.folder if place.project else "",
+            )
             made = layers.context(stores, wanted)
             with transaction(connection):
                 if contexts.at(connection, key) == before:

@@ -110,6 +110,7 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
         contexts.notice(key, own),
         layer_limits.from_config(config),
         options.session if goes_on else "",
+        memory.place.folder if memory.project else "",
     )
     began = clock.monotonic()
     made = _made(memory, wanted, options)

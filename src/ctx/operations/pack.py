@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
-from ctx.codebase import freshness
+from ctx.codebase import anchor_check, freshness
 from ctx.codebase.code_index import Codebase
 from ctx.codebase.freshness import AvailableCode
 from ctx.errors import CtxError
@@ -132,6 +132,7 @@ def _sources(memory: Memory, options: Options, query: Query, at_hand: AvailableC
         in_sight=_in_sight(memory, query, scope),
         head_commit=_head(memory),
         state=at_hand.state,
+        anchor_states=lambda nodes: anchor_check.check(memory, nodes, at_hand),
     )
 
 

@@ -17,7 +17,7 @@ from ctx.context.contexts import ContextItem
 from ctx.context.relevance import RelevantNode
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool, start_receipts
-from ctx.memory import lookups, model, receipts, sources
+from ctx.memory import code_anchors, lookups, model, receipts, sources
 from ctx.memory.model import Node
 from ctx.memory.query import node_candidates
 from ctx.memory.query.compile import Scope
@@ -94,7 +94,7 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
         return NOTHING
     known = _known(there, session)
     own = f"session:{session}"
-    others = [each for each in found if own not in each.node.tags]
+    others = [each for each in found if own not in each.node.tags and _is_there(there, each.node)]
     chosen = relevance.choose(asked, said, others, known)
     if not chosen or clock.monotonic() > deadline:
         return NOTHING
@@ -110,6 +110,14 @@ def _rules_about_to_break(there: Memory, session: str, asked: str) -> list[Relev
     own = f"session:{session}"
     nodes = [node for node in there.graph.nodes(broken) if own not in node.tags]
     return [RelevantNode(node, "the prompt is about to break it") for node in nodes]
+
+
+def _is_there(there: Memory, node: Node) -> bool:
+    """Whether a file that a node is about still exists, as far as one look at the disk shows."""
+    is_own = there.own_tag is not None and there.own_tag in node.tags
+    if not is_own or not code_anchors.can_be_left_out(node.source, node.tags):
+        return True
+    return not code_anchors.are_files_gone(there.place.folder, node.metadata)
 
 
 def _about_files(

@@ -4,12 +4,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
+from ctx.codebase import anchor_check
 from ctx.codebase.index_state import IndexState
 from ctx.context.compose import ContextEntry, item, short_item
 from ctx.errors import BudgetExceeded
 from ctx.ids import NodeId
-from ctx.markdown import code
-from ctx.memory import model, sources
+from ctx.markdown import code, flat
+from ctx.memory import code_anchors, model, sources
+from ctx.memory.code_anchors import AnchorState
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query.compile import Scope
@@ -75,6 +77,8 @@ class RecallResult(NamedTuple):
     """How old what is said of commits and files is; None where nobody looked for them."""
     kinds: tuple[str, ...] = (NODES,)
     """What was looked for: `nodes`, `narrative`, `commits`, `files`."""
+    anchors: Mapping[NodeId, tuple[AnchorState, ...]] = {}
+    """What has become of the code that the nodes are about."""
 
 
 class _Answer(NamedTuple):
@@ -97,18 +101,22 @@ def recall(memory: Memory, options: Options, nearness: Nearness | None = None) -
     others = of_other_projects(memory.graph.connections, query, scope, clock.now_ms())
     projects = [graph.connection for graph in memory.graph.graphs if graph.scope == PROJECT]
     shown = [node.id for node in answer.nodes]
+    anchors = anchor_check.check(memory, answer.nodes[:_MOST_RANKED])
+    gone = [node.id for node in answer.nodes if _is_gone(node, anchors)]
+    nodes = tuple(node for node in answer.nodes if node.id not in gone)
     found = RecallResult(
         query.text,
-        answer.nodes,
+        nodes,
         memory.graph.shown(shown),
         (),
-        answer.total,
+        answer.total - len(gone),
         answer.partial,
         *others,
         memory.graph.scopes,
         authors.strangers(projects, shown),
         answer.scores,
         answer.signals,
+        anchors=anchors,
     )
     return found if options.budget is None else _fitted(found, options.budget)
 
@@ -163,6 +171,12 @@ def _without_places(found: Sequence[RankedNode]) -> list[RankedNode]:
         )
         for each in said
     ]
+
+
+def _is_gone(node: Node, anchors: Mapping[NodeId, tuple[AnchorState, ...]]) -> bool:
+    """Whether a node is left out because nothing is left of its code."""
+    can_go = code_anchors.can_be_left_out(node.source, node.tags)
+    return can_go and code_anchors.is_gone(anchors.get(node.id, ()))
 
 
 def as_markdown(recalled: RecallResult, beside: Sequence[str] = ()) -> str:
@@ -223,7 +237,9 @@ def _item(recalled: RecallResult, node: Node) -> str:
         is_data=is_data,
     )
     shown = short_item if node.id in recalled.shortened else item
-    return shown(entry, with_tags=True)
+    text = shown(entry, with_tags=True)
+    changed = code_anchors.describe(recalled.anchors.get(node.id, ()))
+    return f"{text}\n  - Code: {flat(changed)}" if changed else text
 
 
 def _block(recalled: RecallResult, nodes: Iterable[str]) -> str:

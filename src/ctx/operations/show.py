@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ctx.codebase import anchor_check
 from ctx.errors import CtxError
 from ctx.ids import NodeId, object_id
 from ctx.memory import history as commits
 from ctx.memory import records, replay
+from ctx.memory.code_anchors import AnchorState
 from ctx.memory.graph import PROJECT
 from ctx.memory.graphs import Graphs
 from ctx.memory.history import Holder
@@ -49,6 +51,8 @@ class ShowResult(NamedTuple):
     """The stores that were asked: `project`, `user`, or both."""
     answer: str | None
     """All of what a model answered, where the node tells it in short."""
+    anchors: tuple[AnchorState, ...] = ()
+    """The code that the node is about, and what has become of it."""
 
 
 def show(memory: Memory, node_id: NodeId, *, with_edges: bool, with_history: bool) -> ShowResult:
@@ -65,7 +69,9 @@ def show(memory: Memory, node_id: NodeId, *, with_edges: bool, with_history: boo
             for record in graph.history(node_id)
         )
     short = graph.shown([node_id, *(other.id for other in others)])
-    return ShowResult(node, edges, others, short, history, graph.scopes, _answer(memory, node))
+    anchors = anchor_check.check(memory, [node]).get(node_id, ())
+    answer = _answer(memory, node)
+    return ShowResult(node, edges, others, short, history, graph.scopes, answer, anchors)
 
 
 def _answer(memory: Memory, node: Node) -> str | None:

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.capture.session_state import SHORTEST_PREFIX
+from ctx.codebase import anchor_check
 from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
 from ctx.hook_files import spool
 from ctx.ids import NodeId
 from ctx.memory import receipts
+from ctx.memory.code_anchors import AnchorState
 from ctx.memory.model import Node
 from ctx.memory.receipts import HookReceipt, PackReceipt, Receipt, ReceiptItem
 from ctx.workspace import Memory
@@ -37,6 +39,8 @@ class GivenNode(NamedTuple):
     Changed files, commands and excerpts are no nodes, and have no id."""
     source: str | None = None
     """Who said it; None if it is not known here."""
+    anchors: tuple[AnchorState, ...] = ()
+    """The code that it is about, and what has become of it."""
 
 
 class ReceiptDetails(NamedTuple):
@@ -148,14 +152,20 @@ def read_receipt(name: str, said: bytes) -> HookReceipt:
 def _explained(memory: Memory, receipt: Receipt) -> ReceiptDetails:
     ids = [item.id for item in receipt.items if item.id]
     now = {node.id: node for node in memory.graph.nodes(ids)}
-    items = tuple(_given_node(memory, item, now.get(item.id)) for item in receipt.items)
+    states = anchor_check.check(memory, now.values())
+    items = tuple(
+        _given_node(memory, item, now.get(item.id), states.get(item.id, ()))
+        for item in receipt.items
+    )
     told = sum(item.tokens for item in items)
     if receipt.packed is not None:
         told = receipt.packed.narrative + sum(each.tokens for each in receipt.packed.chunks)
     return ReceiptDetails(*receipt[:6], receipt.tokens - told, items, receipt.packed)
 
 
-def _given_node(memory: Memory, item: ReceiptItem, now: Node | None) -> GivenNode:
+def _given_node(
+    memory: Memory, item: ReceiptItem, now: Node | None, anchors: tuple[AnchorState, ...]
+) -> GivenNode:
     changed: bool | None = None
     if now is not None:
         changed = now.updated_at != item.updated_at
@@ -163,6 +173,5 @@ def _given_node(memory: Memory, item: ReceiptItem, now: Node | None) -> GivenNod
         changed = True
     content = now.content if now else None
     source = now.source if now else None
-    return GivenNode(
-        item.id, item.label, item.tokens, item.updated_at, content, changed, item.layer, source
-    )
+    shape = item.id, item.label, item.tokens, item.updated_at
+    return GivenNode(*shape, content, changed, item.layer, source, anchors)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ctx import tokens
 from ctx.code.lookup import LocatedItem
+from ctx.memory.code_anchors import AnchorState
 from ctx.memory.model import Node
 from ctx.memory.sources import REPOSITORY
 from ctx.packs import pack_text
@@ -66,7 +67,9 @@ def signature_offer(item: LocatedItem, hash: str, why: Why) -> ChunkOffer:
     return ChunkOffer(_priced(chunk))
 
 
-def node_offer(node: Node, author: str, why: Why, most: int) -> ChunkOffer:
+def node_offer(
+    node: Node, author: str, why: Why, most: int, states: tuple[AnchorState, ...] = ()
+) -> ChunkOffer:
     """A node of memory. The title names the author if it is somebody else."""
     first, _, rest = node.content.strip().partition("\n")
     said = f"{node.type.replace('-', ' ').capitalize()}{f' by {author}' if author else ''}"
@@ -79,7 +82,7 @@ def node_offer(node: Node, author: str, why: Why, most: int) -> ChunkOffer:
     )
     if isinstance(rationale, str) and rationale.strip():
         content = f"{content}\n\nRationale: {rationale.strip()}"
-    shape = None, None, None, node.id, *why[1:], node.source
+    shape = None, None, None, node.id, *why[1:], node.source, states
     whole = _priced(Chunk(title, node.id, _fitted(content, most), why[0], kind, 0, *shape))
     if not rest and tokens.estimate(content) <= _BRIEF:
         return ChunkOffer(whole)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import terms
 from ctx.ids import NodeId
-from ctx.memory import documents_by_number
+from ctx.memory import code_anchors, documents_by_number
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.packs import chunks, expand, seeds
@@ -132,6 +132,13 @@ class MemoryCandidates:
             for each in self._known.values()
             if each.node.type not in _PLACES and each.score > 0
         ]
+        check = self._sources.anchor_states
+        states = check([each.node for each in shown]) if check else {}
+        for each in list(shown):
+            is_gone = code_anchors.is_gone(states.get(each.node.id, ()))
+            if is_gone and code_anchors.can_be_left_out(each.node.source, each.node.tags):
+                shown.remove(each)
+                self._leave_out(each.node, each.score, "its code is gone")
         graphs = self._sources.graphs
         projects = [graph.connection for graph in graphs.graphs if graph.scope == PROJECT]
         written_by = authors.strangers(projects, [each.node.id for each in shown])
@@ -141,6 +148,7 @@ class MemoryCandidates:
                 written_by.get(each.node.id, ""),
                 (each.score, each.signals, each.via),
                 self._most,
+                states.get(each.node.id, ()),
             )
             for each in shown
         ]
@@ -232,9 +240,9 @@ class MemoryCandidates:
                 self._know(_Known(node, step.score, (Signal("graph", step.score),), via))
         return led
 
-    def _leave_out(self, node: Node, score: float) -> None:
+    def _leave_out(self, node: Node, score: float, reason: str = "superseded") -> None:
         title = f"{node.type.capitalize()}: {_called(node)}"
-        self._replaced.setdefault(node.id, LeftOutChunk(title, score, 0, "superseded"))
+        self._replaced.setdefault(node.id, LeftOutChunk(title, score, 0, reason))
 
 
 def _is_about_it(found: RankedNode) -> bool:

@@ -9,7 +9,7 @@
 Nothing here writes. The caller opens the sources and stores the receipt.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +17,8 @@ from ctx.code.lookup import Code
 from ctx.codebase.index_state import IndexState
 from ctx.config.schema import EXPAND_LABELS
 from ctx.errors import BudgetExceeded
+from ctx.ids import NodeId
+from ctx.memory.code_anchors import AnchorState
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.packs import budget, pack_text, recent_work
@@ -67,6 +69,9 @@ class RetrievalConfig(NamedTuple):
     """The maximum number of chunks; 0: as many as fit."""
 
 
+AnchorStates = Callable[[Sequence[Node]], Mapping[NodeId, tuple[AnchorState, ...]]]
+
+
 class Sources(NamedTuple):
     """What a pack is built from."""
 
@@ -92,6 +97,8 @@ class Sources(NamedTuple):
     head_commit: str | None = None
     state: IndexState = NOWHERE
     """The state of the code index."""
+    anchor_states: AnchorStates | None = None
+    """Returns what has become of the code that nodes are about; None: it is not checked."""
 
 
 def configured(config: "Config") -> RetrievalConfig:

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 
 from ctx import tokens
 from ctx.markdown import code, flat
-from ctx.memory import sources
+from ctx.memory import code_anchors, sources
 from ctx.packs.prompt_pack import Chunk, LeftOutChunk, PromptPack, Signal, TokenBudget
 
 UNSURE = 0.5
@@ -172,9 +172,12 @@ def _why(chunk: Chunk) -> str:
 
 
 def _source(chunk: Chunk) -> str:
-    """Who said it, if that is neither the user nor a file that the heading names."""
+    """Who said it, if that is neither the user nor a file that the heading names, and what has
+    become of the code that it is about."""
     is_plain = chunk.path is not None or chunk.source in ("", sources.USER)
-    return "" if is_plain else f" Source: {chunk.source}."
+    source = "" if is_plain else f" Source: {chunk.source}."
+    changed = code_anchors.describe(chunk.anchors)
+    return f"{source} {flat(changed)}." if changed else source
 
 
 def _figures(score: float, signals: Sequence[Signal]) -> str:

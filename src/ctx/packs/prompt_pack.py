@@ -3,6 +3,7 @@
 from typing import Literal, NamedTuple
 
 from ctx.codebase.index_state import IndexState
+from ctx.memory.code_anchors import AnchorState
 
 ChunkKind = Literal[
     "FileContent", "NarrativeExcerpt", "Decision", "DiagnosticOutput", "SymbolDefinition", "Memory"
@@ -39,6 +40,8 @@ class Chunk(NamedTuple):
     direct hit."""
     source: str = ""
     """Who said it: the source of a node, and `repository` for a file."""
+    anchors: tuple[AnchorState, ...] = ()
+    """What has become of the code that a node is about."""
 
 
 class LeftOutChunk(NamedTuple):

@@ -56,6 +56,7 @@ def starting(
         contexts.notice(key, own),
         most,
         session if goes_on else "",
+        place.folder if place.project else "",
     )
     before = start_receipts.of_session(hook.home, session) if source == "resume" else None
     if before is not None and hook.host.remembers(event):
@@ -90,7 +91,8 @@ def at_start(hook: "Hook", connection: Connection, own: ProjectStoreState, place
 
     budget, most = _limits(hook, key)
     task = task_of(connection, place)
-    wanted = layers.ContextRequest(place.project, task, budget, limits=most)
+    root = place.folder if place.project else ""
+    wanted = layers.ContextRequest(place.project, task, budget, limits=most, root=root)
     return layers.context(stores_of(own, connection), wanted)
 
 

@@ -172,6 +172,15 @@ def recent_files(connection: Connection, since: int, limit: int) -> list[RecentF
     return [RecentFile(names[id], last[id], times[id]) for id in newest[:limit]]
 
 
+def current_name(connection: Connection, path: str, time: int) -> str | None:
+    """The current name of a file that had a name at a time; None if git does not know it."""
+    known = _id_of(connection, path)
+    if known is None:
+        return None
+    heir = _heirs(connection)(known, time)
+    return _names(connection, [heir]).get(heir)
+
+
 def _newest(connection: Connection, ids: list[int], limit: int) -> list[IndexedGitCommit]:
     return list(_newest_by_id(connection, ids, limit).values())
 
