@@ -14,7 +14,10 @@ _MOST_IN_VAIN = 3
 _SOME = 50
 """The number of following steps that are searched."""
 _TRIES = re.compile(r"\b(?:try|trying|attempt|approach|maybe|perhaps|idea)\b", re.IGNORECASE)
-_UNDOES = re.compile(r"\bgit (?:checkout|restore|stash|reset|revert)\b")
+_UNDOES = re.compile(
+    r"\bgit (?:checkout (?:-f |--force )?(?:HEAD )?(?:--|\.)|restore (?!--staged)|reset --hard"
+    r"|revert|stash(?! (?:list|show|pop|apply|drop)))"
+)
 
 
 def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
@@ -26,6 +29,8 @@ def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, 
             edits = tuple(timeline.edits_between(before, after))
             if not edits or any(before < each < after for each in failure.passes):
                 continue
+            if not _is_attempt(timeline, failure, edits, before, after):
+                continue
             steps = [timeline.steps[index] for index in edits]
             # A different message may mean progress.
             if failure.messages[number] == failure.messages[number + 1] or _is_undone(
@@ -33,6 +38,19 @@ def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, 
             ):
                 told.setdefault(edits, _failed_attempt(timeline, failure, steps, before, after))
     return tuple(told.values())[-_MOST_IN_VAIN:]
+
+
+def _is_attempt(
+    timeline: Timeline, failure: Failure, edits: Sequence[int], before: int, after: int
+) -> bool:
+    """Whether edits aimed at a failure: others of the same run may have been fixed instead."""
+    if failure.check.is_style:
+        return False
+    first, second = timeline.steps[before], timeline.steps[after]
+    if len(second.findings) < len(first.findings):
+        return False
+    is_named = failure.test or not failure.path
+    return bool(is_named) or any(timeline.steps[each].path == failure.path for each in edits)
 
 
 def _failed_attempt(
@@ -47,7 +65,8 @@ def _failed_attempt(
             break
     undone = ", and undone" if _is_undone(timeline, steps, after) else ""
     said = failure.messages[failure.fails.index(after)]
-    failed = f"{one_line_text.code(failure.check.shown)} still failed" + (
+    failed_again = "still failed" if failure.gone is None else "failed again"
+    failed = f"{one_line_text.code(failure.check.shown)} {failed_again}" + (
         f": {said}" if said else ""
     )
     return one_line_text.shortened(f"Tried in vain{undone}: {what}; {failed}", LONGEST_LINE)

@@ -77,7 +77,7 @@ def _fixed(timeline: Timeline, found: Sequence[Failure]) -> list[_Fix]:
     """The failures that edits fixed; failures fixed by the same edits form one fix."""
     together: dict[tuple[int, ...], _Fix] = {}
     for failure in found:
-        if failure.gone is None:
+        if failure.gone is None or (failure.could_not_run and failure.is_other_command):
             continue
         edits = fixing_edits(timeline, failure, failure.gone)
         confidence = bug_confidence(timeline, failure, edits) if edits else 0
@@ -293,6 +293,8 @@ def _failing(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
     told: dict[str, str] = {}
     for failure in found:
         if failure.gone is not None or not is_failing(timeline.steps[failure.fails[-1]]):
+            continue
+        if failure.is_unclear or failure.could_not_run or failure.check.fixes:
             continue
         is_check = failure.check.goal != "run" or failure.finding or len(failure.fails) > 1
         if is_check:
