@@ -96,6 +96,11 @@ class Check(NamedTuple):
     prefix: tuple[str, ...] = ()
     """What stands before the tool and may change its outcome: settings, wrappers, `cd`."""
 
+    @property
+    def typed(self) -> str:
+        """The command with its settings and wrappers."""
+        return " ".join([*self.prefix, self.shown])
+
     def is_fixed_by(self, other: "Check") -> bool:
         """Whether another check finds the same, and also fixes it: `lint:fix` of `lint`."""
         if (self.tool, self.goal, self.left_out) != (other.tool, other.goal, other.left_out):

@@ -18,6 +18,10 @@ _UNDOES = re.compile(
     r"\bgit (?:checkout (?:-f |--force )?(?:HEAD )?(?:--|\.)|restore (?!--staged)|reset --hard"
     r"|revert|stash(?! (?:list|show|pop|apply|drop)))"
 )
+_UNDOES_ALL = re.compile(r"\bgit (?:checkout (?:-f )?\.|restore \.|reset --hard|stash)")
+_RESTORES = re.compile(r"\bgit stash (?:pop|apply)")
+_DELETES = re.compile(r"(?:\A|[;&|]\s*)(?:git )?rm ")
+_LONGEST_COMMAND = 1_000
 
 
 def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
@@ -84,6 +88,29 @@ def _is_undone(timeline: Timeline, edits: Sequence[Step], after: int) -> bool:
             if brought <= taken:
                 return True
     return False
+
+
+def is_taken_back(timeline: Timeline, edits: Sequence[Step], after: int) -> bool:
+    """Whether all files of some edits were restored, deleted or changed back until the end."""
+    paths = {step.path for step in edits if step.path}
+    taken: set[str] = set()
+    for step in timeline.steps[after + 1 :]:
+        command = step.text[:_LONGEST_COMMAND] if step.kind == "command" and step.ok else ""
+        if _RESTORES.search(command):
+            taken.clear()
+        elif _UNDOES.search(command) or _DELETES.search(command):
+            named = {path for path in paths if path in command}
+            taken |= named or (paths if _UNDOES_ALL.search(command) else set())
+        elif step.kind == "write" and step.path in paths:
+            brought = {
+                line[1:]
+                for edit in edits
+                if edit.path == step.path
+                for line in changed_lines(edit, "+")
+            }
+            if brought and brought <= {line[1:] for line in changed_lines(step, "-")}:
+                taken.add(step.path)
+    return bool(paths) and paths <= taken
 
 
 def changed_lines(step: Step, sign: str) -> list[str]:
