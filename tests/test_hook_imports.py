@@ -64,6 +64,7 @@ COMPOSING = {
     "ctx.context.session_layers",
     "ctx.markdown",
     "ctx.memory",
+    "ctx.memory.learning_confidence",
     "ctx.memory.model",
     "ctx.memory.short_ids",
     "ctx.tokens",

@@ -31,7 +31,7 @@ from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import Layer, LayerLine, cut, digest, plain, sentence
 from ctx.ids import NodeId
 from ctx.markdown import flat
-from ctx.memory import model
+from ctx.memory import learning_confidence, model
 
 # The lengths of the forms of a line, in characters.
 _LENGTHS = (300, 160, 80)
@@ -49,6 +49,7 @@ _LONGEST_COMPARED = 4_000
 _SHORTEST_WORD = 4
 _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _KINDS = {"decision": 3, "bugfix": 3, "feature": 2, "discovery": 2, "refactor": 1}
+_RUN_WITH = ("Tests are run with `", "The code is checked with `")
 _SAME_FILE, _MOST_SAME_FILES, _MOST_SAME_WORDS = 2, 3, 6
 
 _HOLDS = (
@@ -203,6 +204,7 @@ def _learnings(
     connections: Sequence[Connection], asked: LayerRequest, most: int
 ) -> tuple[list[LayerLine], int]:
     found: dict[str, tuple[tuple[int, int, str], Sequence[Any]]] = {}
+    now_ms = clock.now_ms()
     for connection in connections:
         rows = connection.execute(
             f"SELECT {_COLUMNS}, t.tag FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
@@ -211,7 +213,7 @@ def _learnings(
         )
         for row in rows:
             about = model.from_json(row[3])
-            confidence = _per_mille(about.get("confidence"))
+            confidence = learning_confidence.at(about, now_ms)
             if confidence >= asked.limits.least_confidence:
                 rank = (-confidence, -_number(about.get("times_seen")), row[0])
                 found[row[0]] = rank, row
@@ -225,14 +227,9 @@ def _learning_line(row: Sequence[Any]) -> LayerLine:
     category = flat(row[6].partition(":")[2]).capitalize()
     told = flat(row[2][:_LONGEST_COMPARED])
     texts = tuple(f"- {category}: {cut(told, length)}" for length in _SHORT_LENGTHS)
-    return LayerLine(row[0], _label(row), row[5], digest(f"{category} {told}"), texts, "", told)
-
-
-def _per_mille(value: Any) -> int:
-    """The confidence of a learning; one that the user wrote has none, and counts as certain."""
-    if isinstance(value, float) and 0 <= value <= 1:
-        return round(value * 1000)
-    return value if isinstance(value, int) else 1000
+    # The layer of commands may have the same command.
+    title = f"`{told.split('`')[1]}`" if told.startswith(_RUN_WITH) and "`" in told else told
+    return LayerLine(row[0], _label(row), row[5], digest(f"{category} {told}"), texts, "", title)
 
 
 def _number(value: Any) -> int:
