@@ -70,6 +70,7 @@ COMPOSING = {
     "ctx.markdown",
     "ctx.memory",
     "ctx.memory.code_anchors",
+    "ctx.memory.learning_confidence",
     "ctx.memory.model",
     "ctx.memory.short_ids",
     "ctx.memory.sources",

@@ -55,7 +55,7 @@ def had(memory: Memory, number: int, *, days_ago: int, command: str = "make test
 def observed(memory: Memory, kind: str, text: str, number: int, days_ago: int) -> None:
     at = clock.iso(NOW - days_ago * DAY_MS)
     with memory.transaction("synthesise", USER) as change:
-        told = {"title": text, "session": f"s{number}"}
+        told = {"title": text, "session": f"s{number}", "said_by": "user"}
         node_id = change.add_node("observation", text, metadata=told, times=(at, at))
         change.tag(node_id, f"kind:{kind}")
         change.tag(node_id, f"project:{memory.project}")
@@ -92,6 +92,8 @@ def test_sessions_show_it_and_silence_fades_it(
     assert shown(memory) == [("convention", TESTED, 0.75, 4)]
     memory.user.connection.execute("DELETE FROM events")
     monkeypatch.setattr(clock, "now_ms", lambda: NOW + 120 * DAY_MS)
+    # It fades with time, whether or not a session ends.
+    assert shown(memory) == [("convention", TESTED, 0.375, 4)]
     assert learnings.learn(memory, memory.project) == LearnResult(0, 1, 0)
     assert shown(memory) == [("convention", TESTED, 0.375, 4)]
     monkeypatch.setattr(clock, "now_ms", lambda: NOW + 900 * DAY_MS)

@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctx import clock
+from ctx.memory import learning_confidence
+from ctx.memory.learning_confidence import confidence
 from ctx.synthesis import learnings
-from ctx.synthesis.learnings import ObservedStatement, SessionWork, candidates, confidence
+from ctx.synthesis.learnings import ObservedStatement, SessionWork, candidates
 from ctx.synthesis.sentence_similarity import contradicts
 
 
@@ -130,26 +133,71 @@ def test_what_was_decided_more_than_once() -> None:
         told("decision", "Tabs are used for indentation in the Makefiles", 2),
         told("decision", "Ship on Fridays", 2),
     ]
+    # Two sessions are enough for what a person says, agents repeat each other's documents.
+    assert candidates([], said) == []
+    said.append(told("decision", "Tabs are used for the indentation in Makefiles", 3))
     found = candidates([], said)
     assert texts(found) == [
-        ("convention", "Tabs are used for indentation in the Makefiles", 2),
+        ("convention", "Tabs are used for the indentation in Makefiles", 3),
     ]
     in_one = [each._replace(sessions=("s1",)) for each in said]
     assert candidates([], in_one) == []
 
 
+def fix(text: str, number: int, *files: str) -> ObservedStatement:
+    return told("bugfix", text, number, files)._replace(is_verified=True)
+
+
 def test_what_broke_again() -> None:
     fixes = [
-        told("bugfix", "Fixed test_refresh: 401 after an hour", 1, ("src/net.py",)),
-        told("bugfix", "Fixed test_retry: no backoff", 4, ("src/net.py",)),
+        fix("Fixed `test_retry` in src/net.py: TimeoutError", 1, "src/net.py"),
+        fix("Fixed `test_other` in src/net.py: KeyError", 2, "src/net.py"),
+        fix(
+            "Fixed `test_a` and `test_retry` in src/net.py: no backoff", 4, "src/net.py", "src/a.py"
+        ),
     ]
-    assert texts(candidates([], fixes)) == [
-        (
-            "gotcha",
-            "`src/net.py` broke in 2 sessions; the last time: Fixed test_retry: no backoff",
-            2,
-        )
-    ]
+    (found,) = candidates([], fixes)
+    assert found.text == (
+        "`test_retry` broke in 2 sessions, fixed in `src/net.py` and `src/a.py`;"
+        " the last time: no backoff"
+    )
+    assert (found.sessions, found.files) == (("s1", "s4"), ("src/net.py", "src/a.py"))
+
+
+def test_a_file_that_is_changed_often_is_not_broken() -> None:
+    # Different checks failed, and what an agent calls a fix was never checked.
+    other = [fix(f"Fixed `test_{n}` in src/net.py: KeyError", n, "src/net.py") for n in (1, 2, 3)]
+    said = [told("bugfix", "Fixed `btn-primary` in src/net.py", n, ("src/net.py",)) for n in (4, 5)]
+    assert candidates([], [*other, *said]) == []
+
+
+def test_answers_to_questions_are_no_convention() -> None:
+    text = "What would you like to do with this todo: Work on it now"
+    said = [told("decision", text, n)._replace(human=True) for n in (1, 2, 3)]
+    assert candidates([], said) == []
+
+
+def test_files_changed_together_on_one_day_are_one_task() -> None:
+    both = ("src/dialog.ts", "src/navigation.ts")
+    sessions = [worked(n, edited=both)._replace(at=f"2026-03-01T1{n}:00:00Z") for n in (1, 2, 3)]
+    assert candidates(sessions, []) == []
+
+
+def test_a_script_that_is_run_is_no_check() -> None:
+    runs = [worked(n, checks=("pnpm api:generate",)) for n in (1, 2, 3)]
+    assert candidates(runs, []) == []
+
+
+def test_confidence_fades_with_time_and_not_with_sessions() -> None:
+    now_ms = 1_780_000_000_000
+    inferred = {"origin": "inferred", "confidence": 750, "times_seen": 4}
+    for days, expected in ((0, 750), (30, 750), (120, 375)):
+        last_seen = clock.iso(now_ms - days * 86_400_000)
+        assert learning_confidence.at({**inferred, "last_seen": last_seen}, now_ms) == expected
+    old = clock.iso(now_ms - 900 * 86_400_000)
+    human = {"origin": "human", "confidence": 1000, "times_seen": 1, "last_seen": old}
+    assert learning_confidence.at(human, now_ms) == 1000
+    assert learning_confidence.at({}, now_ms) == 1000
 
 
 def test_the_wording_of_a_person_stays() -> None:

@@ -7,9 +7,10 @@ from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
+from ctx.memory.learning_confidence import HUMAN
 from ctx.operations import learnings
 from ctx.operations.learnings import Learning, LearningList
-from ctx.synthesis.learnings import CATEGORIES, HUMAN
+from ctx.synthesis.learnings import CATEGORIES
 
 EXAMPLES = """
 ctx learnings list                                     the learnings of this project

@@ -28,7 +28,7 @@ from ctx.context.contexts import CODE, COMMANDS, LEARNINGS, PAST_WORK, RULES, SE
 from ctx.context.layer_limits import LayerLimits
 from ctx.context.layer_lines import Layer, LayerLine, cut, digest, marked, plain, sentence
 from ctx.markdown import flat
-from ctx.memory import model
+from ctx.memory import learning_confidence, model
 
 # The lengths of the forms of a line, in characters.
 _LENGTHS = (300, 160, 80)
@@ -37,6 +37,7 @@ _SIGNATURES = (110, 60)
 _SESSIONS_WITH_CODE = 5
 _MOST_OF_A_FILE = 8
 _MOST_LEARNINGS = 2_000
+_RUN_WITH = ("Tests are run with `", "The code is checked with `")
 
 
 class LayerRequest(NamedTuple):
@@ -204,10 +205,11 @@ def _learnings(
     connections: Sequence[Connection], asked: LayerRequest, most: int
 ) -> tuple[list[LayerLine], int]:
     found: dict[str, tuple[tuple[int, int, str], Sequence[Any]]] = {}
+    now_ms = clock.now_ms()
     for connection in connections:
         for row in hook_queries.learnings(connection, asked.project, _MOST_LEARNINGS):
             about = model.from_json(row[3])
-            confidence = _per_mille(about.get("confidence"))
+            confidence = learning_confidence.at(about, now_ms)
             if confidence >= asked.limits.least_confidence:
                 rank = (-confidence, -_number(about.get("times_seen")), row[0])
                 found[row[0]] = rank, row
@@ -222,16 +224,11 @@ def _learning_line(row: Sequence[Any]) -> LayerLine:
     told = flat(row[2][: layer_rows.LONGEST_COMPARED])
     shown = marked(told, layer_rows.source(row), _SHORT_LENGTHS)
     texts = tuple(f"- {category}: {each}" for each in shown)
+    # The layer of commands may have the same command.
+    title = f"`{told.split('`')[1]}`" if told.startswith(_RUN_WITH) and "`" in told else told
     return LayerLine(
-        row[0], layer_rows.label(row), row[5], digest(f"{category} {told}"), texts, "", told
+        row[0], layer_rows.label(row), row[5], digest(f"{category} {told}"), texts, "", title
     )
-
-
-def _per_mille(value: Any) -> int:
-    """The confidence of a learning; one that the user wrote has none, and counts as certain."""
-    if isinstance(value, float) and 0 <= value <= 1:
-        return round(value * 1000)
-    return value if isinstance(value, int) else 1000
 
 
 def _number(value: Any) -> int:

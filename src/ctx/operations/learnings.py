@@ -12,28 +12,27 @@ from ctx import clock
 from ctx.capture import session_table, steps
 from ctx.errors import NodeNotFound
 from ctx.ids import NodeId
-from ctx.memory import lookups, model, sources
+from ctx.memory import learning_confidence, lookups, model, sources
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER
+from ctx.memory.learning_confidence import CERTAIN, HUMAN, INFERRED
 from ctx.memory.lookups import ObservationRow
-from ctx.memory.model import OFF_CONTEXT, Node
+from ctx.memory.model import OFF_CONTEXT, Evidence, Node
+from ctx.project import anchors
+from ctx.project.anchors import Anchor
 from ctx.synthesis import learnings as recurring
 from ctx.synthesis import provenance, sentence_similarity
-from ctx.synthesis.learnings import (
-    CERTAIN,
-    HUMAN,
-    INFERRED,
-    LearningCandidate,
-    ObservedStatement,
-    SessionWork,
-)
+from ctx.synthesis.learnings import LearningCandidate, ObservedStatement, SessionWork
 from ctx.workspace import Memory
 
 TAG = "learning:"
 _KINDS = ("decision", "discovery", "bugfix")
 _MOST_SESSIONS = 50
 _MOST_TOLD = 400
-_DAY_MS = 86_400_000
+_VERIFIED = "bugfix:"
+"""The key of a bug fix that a check confirmed; others are only reported."""
+_BROKE = "broke "
+_AUTHOR = "learnings"
 # Whoever counts every thousandth writes a record a day for each learning.
 _STEP = 50
 _GONE = 50
@@ -187,6 +186,8 @@ def learn(memory: Memory, project: str | None) -> LearnResult:
             against = _against(node, told)
             contradicted += len(against) > node.metadata.get("contradicted", 0)
             changed += _renew(change, node, None, len(against), now_ms)
+            if _is_refuted(node):
+                change.set_tier(node.id, OFF_CONTEXT)
     return LearnResult(new, changed, contradicted)
 
 
@@ -244,6 +245,7 @@ def _observation(found: ObservationRow) -> ObservedStatement:
         _texts(metadata.get("files")),
         metadata.get("said_by") == "user",
         found.id,
+        str(metadata.get("key", "")).startswith(_VERIFIED),
     )
 
 
@@ -259,6 +261,14 @@ def _against(node: Node, told: Iterable[ObservedStatement]) -> list[ObservedStat
     ]
 
 
+def _is_refuted(node: Node) -> bool:
+    """Whether a learning has no evidence any more. That something broke is read from observations,
+    which do not expire as steps do."""
+    is_inferred = node.metadata.get("origin") == INFERRED
+    key = str(node.metadata.get("key", ""))
+    return is_inferred and key.startswith(_BROKE) and OFF_CONTEXT not in node.tags
+
+
 # What is written
 
 
@@ -266,6 +276,10 @@ def _put(change: Change, candidate: LearningCandidate, tag: str | None, now_ms: 
     node_id = change.add_node("pattern", candidate.text, metadata=_metadata(candidate, now_ms))
     for word in (f"{TAG}{candidate.category}", *((tag,) if tag else ())):
         change.tag(node_id, word)
+    for path in candidate.files if tag else ():
+        anchor = Anchor("file", path, tag or "")
+        anchors.put(change, anchor)
+        change.link(node_id, anchor.id, "MENTIONS", Evidence(_AUTHOR))
     return node_id
 
 
@@ -331,9 +345,8 @@ def _renew(
 
 
 def _confidence(sessions: Sequence[object], last_seen: str, against: int, now_ms: int) -> int:
-    seen_ms = clock.parse_iso(last_seen) if last_seen else now_ms
-    silent_days = max(0, now_ms - (seen_ms or now_ms)) / _DAY_MS
-    return recurring.confidence(len(sessions), silent_days, against)
+    days = learning_confidence.silent_days(last_seen, now_ms)
+    return learning_confidence.confidence(len(sessions), days, against)
 
 
 def _same(known: Mapping[NodeId, Node], candidate: LearningCandidate) -> Node | None:
@@ -382,13 +395,13 @@ def _learning_by_id(memory: Memory, node_id: NodeId) -> Learning:
 
 def _learning(node: Node, short_id: str) -> Learning:
     metadata = node.metadata
-    confidence = metadata.get("confidence", CERTAIN)
+    confidence = learning_confidence.at(metadata, clock.now_ms())
     times = metadata.get("times_seen", 1)
     return Learning(
         node,
         short_id,
         _category(node) or "pattern",
-        confidence / CERTAIN if isinstance(confidence, int | float) else 0.0,
+        confidence / CERTAIN,
         times if isinstance(times, int) else 1,
         str(metadata.get("last_seen") or node.updated_at),
         str(metadata.get("origin") or HUMAN),

@@ -74,6 +74,8 @@ _PYTHON_TESTS = frozenset({"pytest", "unittest", "nosetests"})
 _SCRIPT_TESTS = frozenset("jest vitest mocha ava karma playwright cypress node".split())
 _WHOLE = re.compile(r"(?:tests?|t|check|ci|all|verify|unit|test[:_-](?:unit|all|ci))\Z")
 _TEST_SCRIPT = re.compile(r"(?<![a-z])(?:run)?tests?(?![a-z])")
+_INLINE = frozenset({"-", "-c", "-e", "-p", "--eval", "--print"})
+_FIXES = re.compile(r"(?:[:_-]|(?<= )--)(?:fix|write|apply)\b")
 _STOPS_EARLY = frozenset({"-x", "--exitfirst", "--bail", "--fail-fast", "-failfast", "--ff"})
 
 
@@ -93,6 +95,23 @@ class Check(NamedTuple):
     """The names of its environment variables, without those that only affect output."""
     prefix: tuple[str, ...] = ()
     """What stands before the tool and may change its outcome: settings, wrappers, `cd`."""
+
+    @property
+    def typed(self) -> str:
+        """The command with its settings and wrappers."""
+        return " ".join([*self.prefix, self.shown])
+
+    def is_fixed_by(self, other: "Check") -> bool:
+        """Whether another check finds the same, and also fixes it: `lint:fix` of `lint`."""
+        if (self.tool, self.goal, self.left_out) != (other.tool, other.goal, other.left_out):
+            return False
+        own, others = ({_without_fix(target) for target in each.targets} for each in (self, other))
+        return own == others and (self.fixes or other.fixes)
+
+    @property
+    def fixes(self) -> bool:
+        """Whether it changes what it checks."""
+        return _FIXES.search(self.shown) is not None
 
     @property
     def is_style(self) -> bool:
@@ -174,6 +193,11 @@ def looks_at(check: Check, path: str, test: str) -> bool:
     )
 
 
+def _without_fix(target: str) -> str:
+    """`lint` of `lint:fix`."""
+    return _FIXES.sub("", target)
+
+
 def _bare(test: str) -> str:
     """The name of a test, without file and parameters."""
     name = test.partition("[")[0].partition(" (")[0]
@@ -193,10 +217,13 @@ def _check(typed: list[str], exported: Sequence[str]) -> Check | None:
         return None
     program = posixpath.basename(words[0])
     rest = words[1:]
+    if program not in _KNOWN and rest and posixpath.basename(rest[0]) in _PLAIN:
+        # A wrapper around a command that checks nothing: `rtk git status`.
+        return None
     is_own = words[0].startswith(("./", "scripts/", "bin/")) or _runs_a_file(program, rest)
     if program in _PLAIN and not is_own:
         return None
-    if program in _INTERPRETERS and (rest[:1] == ["-"] or _edits_by_line(program, rest)):
+    if program in _INTERPRETERS and (_INLINE & set(rest[:2]) or _edits_by_line(program, rest)):
         # Code typed on the command line is not part of the project.
         return None
     before = [*exported, *typed[:start]]

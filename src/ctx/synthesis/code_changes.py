@@ -232,7 +232,8 @@ def _kind(group: EditGroup, sentence: str, *, is_about_fixing: bool) -> Observat
         return "bugfix" if is_put_right and _IS_WELL.search(sentence) and not group.items else None
     if moved(code) or (_REFACTORS.search(sentence) and not _ADDS.search(sentence)):
         return "refactor"
-    if _FIXES.search(sentence) or (is_about_fixing and sentence and not new):
+    is_fix = is_about_fixing and sentence and not new and not _ADDS.match(sentence)
+    if is_fix or _FIXES.search(sentence):
         return "bugfix"
     if new and len(new) >= len(deleted):
         return "feature"

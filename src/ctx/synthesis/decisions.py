@@ -110,7 +110,8 @@ def decisions(timeline: Timeline) -> list[Observation]:
         found += _by_person(timeline, prompt)
     for message in timeline.messages:
         found += _by_agent(timeline, message)
-    best = sorted(found, key=lambda each: (-each.confidence, -each.weight, each.message.at))
+    # Of two alike the later one holds.
+    best = sorted(found, key=lambda each: (-each.confidence, -each.weight, -each.message.at))
     kept: list[_Candidate] = []
     for each in best:
         if len(kept) == _MOST:
@@ -187,9 +188,9 @@ def choice(text: str) -> Choice:
 
 
 def contradicts(later: str, earlier: str) -> bool:
-    """Whether a decision rejects what an earlier one chose, or states the opposite in the same
-    words."""
-    if dedupe.is_opposite(later, earlier):
+    """Whether a decision rejects what an earlier one chose, or states the opposite or another
+    number in the same words."""
+    if dedupe.is_opposite(later, earlier) or dedupe.is_revised(later, earlier):
         return True
     rejected, before, now = choice(later).rejected, choice(earlier).chosen, choice(later).chosen
     return (

@@ -42,7 +42,7 @@ _DEGREES = frozenset(
     )
 )
 _NARRATION = re.compile(
-    r"(?:(?:ok(?:ay)?|now|first|next|then|so|great|good|perfect|alright|right"
+    r"(?:(?:ok(?:ay)?|for now|now|first|next|then|so|great|good|perfect|alright|right"
     r"|and)[,.:!]?\s+)*(?:let me\b|let's (?:look|see|check|start|run|first|now|verify|read|find"
     r"|take|examine|try)\b|i(?:'ll|’ll| will|'m going to|’m going to| am going to| need to"
     r"| want to| should| can now)\s+(?!go with\b|use\b|keep\b|stick\b|stay\b)|i(?:'m| am"
@@ -121,6 +121,15 @@ def is_opposite(one: str, other: str) -> bool:
         and len(left & right) >= _OPPOSITE * len(left | right)
         and _differs(one, other)
     )
+
+
+def is_revised(one: str, other: str) -> bool:
+    """Whether two texts say nearly the same with other numbers: a port, a version, a limit."""
+    numbers, others = sense(one).numbers, sense(other).numbers
+    if not numbers or not others or numbers == others:
+        return False
+    left, right = words(_NUMBER.sub("", one)), words(_NUMBER.sub("", other))
+    return min(len(left), len(right)) > 1 and len(left & right) >= _SAME * len(left | right)
 
 
 def _differs(one: str, other: str) -> bool:

@@ -14,7 +14,14 @@ _MOST_IN_VAIN = 3
 _SOME = 50
 """The number of following steps that are searched."""
 _TRIES = re.compile(r"\b(?:try|trying|attempt|approach|maybe|perhaps|idea)\b", re.IGNORECASE)
-_UNDOES = re.compile(r"\bgit (?:checkout|restore|stash|reset|revert)\b")
+_UNDOES = re.compile(
+    r"\bgit (?:checkout (?:-f |--force )?(?:HEAD )?(?:--|\.)|restore (?!--staged)|reset --hard"
+    r"|revert|stash(?! (?:list|show|pop|apply|drop)))"
+)
+_UNDOES_ALL = re.compile(r"\bgit (?:checkout (?:-f )?\.|restore \.|reset --hard|stash)")
+_RESTORES = re.compile(r"\bgit stash (?:pop|apply)")
+_DELETES = re.compile(r"(?:\A|[;&|]\s*)(?:git )?rm ")
+_LONGEST_COMMAND = 1_000
 
 
 def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
@@ -26,6 +33,8 @@ def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, 
             edits = tuple(timeline.edits_between(before, after))
             if not edits or any(before < each < after for each in failure.passes):
                 continue
+            if not _is_attempt(timeline, failure, edits, before, after):
+                continue
             steps = [timeline.steps[index] for index in edits]
             # A different message may mean progress.
             if failure.messages[number] == failure.messages[number + 1] or _is_undone(
@@ -33,6 +42,19 @@ def failed_attempts(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, 
             ):
                 told.setdefault(edits, _failed_attempt(timeline, failure, steps, before, after))
     return tuple(told.values())[-_MOST_IN_VAIN:]
+
+
+def _is_attempt(
+    timeline: Timeline, failure: Failure, edits: Sequence[int], before: int, after: int
+) -> bool:
+    """Whether edits aimed at a failure: others of the same run may have been fixed instead."""
+    if failure.check.is_style:
+        return False
+    first, second = timeline.steps[before], timeline.steps[after]
+    if len(second.findings) < len(first.findings):
+        return False
+    is_named = failure.test or not failure.path
+    return bool(is_named) or any(timeline.steps[each].path == failure.path for each in edits)
 
 
 def _failed_attempt(
@@ -47,7 +69,8 @@ def _failed_attempt(
             break
     undone = ", and undone" if _is_undone(timeline, steps, after) else ""
     said = failure.messages[failure.fails.index(after)]
-    failed = f"{one_line_text.code(failure.check.shown)} still failed" + (
+    failed_again = "still failed" if failure.gone is None else "failed again"
+    failed = f"{one_line_text.code(failure.check.shown)} {failed_again}" + (
         f": {said}" if said else ""
     )
     return one_line_text.shortened(f"Tried in vain{undone}: {what}; {failed}", LONGEST_LINE)
@@ -65,6 +88,29 @@ def _is_undone(timeline: Timeline, edits: Sequence[Step], after: int) -> bool:
             if brought <= taken:
                 return True
     return False
+
+
+def is_taken_back(timeline: Timeline, edits: Sequence[Step], after: int) -> bool:
+    """Whether all files of some edits were restored, deleted or changed back until the end."""
+    paths = {step.path for step in edits if step.path}
+    taken: set[str] = set()
+    for step in timeline.steps[after + 1 :]:
+        command = step.text[:_LONGEST_COMMAND] if step.kind == "command" and step.ok else ""
+        if _RESTORES.search(command):
+            taken.clear()
+        elif _UNDOES.search(command) or _DELETES.search(command):
+            named = {path for path in paths if path in command}
+            taken |= named or (paths if _UNDOES_ALL.search(command) else set())
+        elif step.kind == "write" and step.path in paths:
+            brought = {
+                line[1:]
+                for edit in edits
+                if edit.path == step.path
+                for line in changed_lines(edit, "+")
+            }
+            if brought and brought <= {line[1:] for line in changed_lines(step, "-")}:
+                taken.add(step.path)
+    return bool(paths) and paths <= taken
 
 
 def changed_lines(step: Step, sign: str) -> list[str]:

@@ -66,12 +66,23 @@ def bug_confidence(timeline: Timeline, failure: Failure, edits: Sequence[int]) -
         made_at = timeline.first_new.get(name_of_test(failure.test).partition("/")[0], first)
         if is_asked_for:
             return _ASKED_FOR
-        return 0 if made_at < first else _BROKE_IT
+        return 0 if made_at < first or _is_red_phase(timeline, failure) else _BROKE_IT
     # Compiler errors in code that is being edited are part of editing it.
     is_own = failure.check.goal == "lint" or any(
         _touched(timeline, path, first) for path in (failure.path, *failure.check.targets)
     )
     return _ASKED_FOR if is_asked_for and not is_own else 0
+
+
+def _is_red_phase(timeline: Timeline, failure: Failure) -> bool:
+    """Whether a test failed because it was just changed to ask for more than the code does."""
+    before = timeline.edits_between(-1, failure.fails[0])
+    last = timeline.steps[before[-1]] if before else None
+    if last is None or not is_of_tests(last):
+        return False
+    name = last.path.rpartition("/")[2]
+    named = {name_of_test(change.name) for change in last.changes}
+    return last.path == failure.path or name in failure.test or name_of_test(failure.test) in named
 
 
 def _is_traced(timeline: Timeline, failure: Failure, edits: Sequence[int]) -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step, StepFinding
-from ctx.synthesis import one_line_text
-from ctx.synthesis.check_commands import Check, checks, covers, is_run_by, looks_at
+from ctx.synthesis import command_errors, one_line_text
+from ctx.synthesis.check_commands import Check, covers, is_run_by, looks_at
+from ctx.synthesis.part_outcomes import outcomes
 
 _MOST_FINDINGS = 20
 _MOST_OPEN = 100
@@ -62,6 +63,23 @@ class Failure(NamedTuple):
     """The first finding; later ones may be about an attempted fix."""
     first_message: str = ""
     """The message of the first finding, on one line."""
+    is_unclear: bool = False
+    """Whether the check ran again since, with an unknown outcome."""
+
+    @property
+    def could_not_run(self) -> bool:
+        """Whether the command lacked something, so that the check says nothing about the code."""
+        return not self.test and not self.path and command_errors.cannot_run(self.messages[-1])
+
+    @property
+    def is_other_command(self) -> bool:
+        """Whether another command passed than the one that failed: other settings or wrappers."""
+        passing = self.passing
+        return passing is not None and (
+            passing.prefix != self.check.prefix
+            or passing.tool != self.check.tool
+            or passing.left_out != self.check.left_out
+        )
 
     @property
     def test(self) -> str:
@@ -116,15 +134,15 @@ def failures_in(steps: Sequence[Step]) -> list[Failure]:
     """All failures, in order of their first occurrence."""
     ledger = _FailureLog()
     for index, step in enumerate(steps):
-        if step.kind != "command":
-            continue
-        asked = checks(step.text)
-        if not asked:
-            continue
-        if is_failing(step):
-            ledger.fail(index, step, asked)
-        else:
-            ledger.succeed(index, asked)
+        ended = [(each.check, each.passed) for each in outcomes(step) if each.check]
+        passed = [check for check, is_good in ended if is_good]
+        failed = [check for check, is_good in ended if is_good is False]
+        unknown = [check for check, is_good in ended if is_good is None]
+        ledger.succeed(index, passed)
+        if is_failing(step) and (failed or (unknown and step.findings)):
+            ledger.fail(index, step, failed or unknown)
+        elif unknown:
+            ledger.run_again(unknown)
     return ledger.everything()
 
 
@@ -158,6 +176,12 @@ class _FailureLog:
                     self._close(key, index, check)
                     break
 
+    def run_again(self, asked: Sequence[Check]) -> None:
+        """Note that checks ran with an unknown outcome."""
+        for key in self._open:
+            if any(_confirms_fix(check, self._known[key]) for check in asked):
+                self._known[key] = self._known[key]._replace(is_unclear=True)
+
     def _add(self, key: tuple[str, ...], new: Failure) -> None:
         known = self._known.get(key)
         if known is None:
@@ -169,6 +193,7 @@ class _FailureLog:
                 finding=new.finding,
                 gone=None,
                 passing=None,
+                is_unclear=False,
                 first=known.first if known.gone is None else new.first,
                 first_message=known.first_message
                 if known.gone is None and known.first_message
@@ -207,7 +232,7 @@ class _FailureLog:
 def _confirms_fix(check: Check, failure: Failure) -> bool:
     """Whether a passing check shows that a failure is fixed."""
     asked = failure.check
-    if covers(check, asked) or is_run_by(asked, check):
+    if covers(check, asked) or is_run_by(asked, check) or asked.is_fixed_by(check):
         return True
     is_same_tool = check.tool == asked.tool or is_run_by(check, asked)
     return (
@@ -228,7 +253,7 @@ def _failing_check(finding: StepFinding | None, asked: Sequence[Check]) -> Check
 
 def _key(check: Check, finding: StepFinding | None) -> tuple[str, ...]:
     if finding is None:
-        return (check.tool, check.goal, *check.targets)
+        return (*check.prefix, check.tool, check.goal, *check.targets)
     if finding.test:
         return (check.tool, "test", finding.test)
     said = _NUMBER.sub("0", finding.message[:_LONGEST_MESSAGE])

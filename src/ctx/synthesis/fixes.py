@@ -8,7 +8,7 @@ from ctx.capture.steps import Step
 from ctx.synthesis import cue_phrases, dedupe, one_line_text
 from ctx.synthesis.check_commands import checks
 from ctx.synthesis.code_changes import describe_changes, symbols_of
-from ctx.synthesis.failed_attempts import changed_lines, failed_attempts
+from ctx.synthesis.failed_attempts import changed_lines, failed_attempts, is_taken_back
 from ctx.synthesis.failure_edits import bug_confidence, fixing_edits, is_of_tests
 from ctx.synthesis.failures import Failure, failures_in, is_failing, name_of_test
 from ctx.synthesis.observations import (
@@ -27,6 +27,7 @@ _MOST_NAMED = 2
 _MOST_FAILING = 4
 _MOST_FIXES = 200
 _MOST_ATTEMPTS = 10
+_LONGEST_COMMAND = 45
 _SOME = 50
 """The number of steps that are searched."""
 _SKIPS = re.compile(
@@ -58,6 +59,8 @@ def fixes(timeline: Timeline) -> Fixes:
     causes: list[str] = []
     edits: set[int] = set()
     for fix in _joined(_fixed(timeline, found)):
+        if _is_taken_back(timeline, fix):
+            continue
         cause = _cause(timeline, fix)
         told.append(_observation(timeline, fix, cause))
         causes.append(cause)
@@ -77,7 +80,7 @@ def _fixed(timeline: Timeline, found: Sequence[Failure]) -> list[_Fix]:
     """The failures that edits fixed; failures fixed by the same edits form one fix."""
     together: dict[tuple[int, ...], _Fix] = {}
     for failure in found:
-        if failure.gone is None:
+        if failure.gone is None or (failure.could_not_run and failure.is_other_command):
             continue
         edits = fixing_edits(timeline, failure, failure.gone)
         confidence = bug_confidence(timeline, failure, edits) if edits else 0
@@ -92,6 +95,11 @@ def _fixed(timeline: Timeline, found: Sequence[Failure]) -> list[_Fix]:
                 )
             )
     return list(together.values())
+
+
+def _is_taken_back(timeline: Timeline, fix: _Fix) -> bool:
+    last = max((each.gone or 0 for each in fix.failures), default=0)
+    return is_taken_back(timeline, [timeline.steps[index] for index in fix.edits], last)
 
 
 def _joined(found: Sequence[_Fix]) -> list[_Fix]:
@@ -270,8 +278,15 @@ def _flaky(timeline: Timeline, failure: Failure) -> Observation:
     last = timeline.steps[failure.gone or 0]
     name = one_line_text.code(name_of_test(failure.test))
     setting = _setting(failure)
+    failed, passed = failure.check.typed, (failure.passing or failure.check).typed
     if setting:
         title = f"{name} needs {one_line_text.code(setting)}: it failed without and passed with it"
+    elif failed != passed:
+        # A difference between two commands is not flakiness.
+        setting = passed
+        run_by = [one_line_text.shortened(each, _LONGEST_COMMAND) for each in (failed, passed)]
+        failed, passed = map(one_line_text.code, run_by)
+        title = f"{name} fails with {failed} and passes with {passed}"
     else:
         title = f"{name} is flaky: it failed and passed without a change"
     text = _what_failed(failure, failure.first_message)
@@ -293,6 +308,8 @@ def _failing(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
     told: dict[str, str] = {}
     for failure in found:
         if failure.gone is not None or not is_failing(timeline.steps[failure.fails[-1]]):
+            continue
+        if failure.is_unclear or failure.could_not_run or failure.check.fixes:
             continue
         is_check = failure.check.goal != "run" or failure.finding or len(failure.fails) > 1
         if is_check:

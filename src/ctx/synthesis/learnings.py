@@ -2,13 +2,13 @@
 
     architecture   how the thing is built      "Events are kept in SQLite, not in memory."
     convention     how work is done here       "Tests are run with `make test`."
-    gotcha         what went wrong repeatedly  "`src/net.py` broke in 3 sessions: …"
+    gotcha         what went wrong repeatedly  "`test_retry` broke in 3 sessions: …"
     dependency     what it is built upon       "httpx is installed with `pip install httpx`."
     pattern        what goes together          "Who changes `schema.sql` changes `migrations.py`."
 
-A learning needs evidence from several sessions. Its confidence depends on the number of sessions,
-the time since the last one, and contradictions. What a user states is certain. All functions here
-work on values; `operations.learnings` reads and writes the store.
+A learning needs evidence from several sessions, more of it if only agents said so. Its confidence
+is in `memory.learning_confidence`. All functions here work on values; `operations.learnings` reads
+and writes the store.
 """
 
 import posixpath
@@ -27,15 +27,9 @@ from ctx.synthesis.one_line_text import is_test
 _Shown = TypeVar("_Shown")
 
 CATEGORIES = ("architecture", "convention", "gotcha", "dependency", "pattern")
-INFERRED, HUMAN = "inferred", "human"
-CERTAIN = 1000
-"""Confidence is in thousandths."""
-
-_MOST_INFERRED = 900
-_HALF_LIFE_DAYS = 90
-# Confidence does not fade during this time: people go on holiday.
-_PATIENCE_DAYS = 30
 _FEWEST = 2
+_FEWEST_BY_AGENTS = 3
+_FEWEST_DAYS = 2
 _FEWEST_CHECKS = 3
 _FEWEST_TOGETHER = 3
 _MOSTLY = 0.6
@@ -76,6 +70,15 @@ _NO_CODE = re.compile(
     r"|\.(?:lock|sum|log)\Z|(?:\A|[/-])lock\.(?:json|ya?ml)\Z",
     re.IGNORECASE,
 )
+# The test or command of `Fixed `test_a` and `test_b` in src/a.py: …`
+_FIXED = re.compile(r"Fixed (?P<names>`[^`]{1,100}`(?:(?:, | and )`[^`]{1,100}`)*)")
+_NAME = re.compile(r"`([^`]{1,100})`")
+# `Which database should we use: SQLite` is the answer to a question of the agent.
+_ANSWERS = re.compile(
+    r"(?:what|which|how|should|do|does|did|would|want|more|any|ready|is|are|can|could|where|when|who"
+    r"|why|shall|anything|continue|proceed)\b[^:]{8,200}: ",
+    re.IGNORECASE,
+)
 _NAMES_ONE = re.compile(r"::|\A-[km]\b|\.(?:py|rs|go|ts|tsx|js|jsx|java|rb|php|cs|c|cpp)\b")
 
 
@@ -103,6 +106,8 @@ class ObservedStatement(NamedTuple):
     """Whether the user said it."""
     id: str = ""
     """The observation."""
+    is_verified: bool = False
+    """For a bug fix: whether a check failed before and passed after it."""
 
 
 class LearningCandidate(NamedTuple):
@@ -118,6 +123,8 @@ class LearningCandidate(NamedTuple):
     """The observations, oldest first; empty if only the steps of the sessions show it."""
     human: bool = False
     """Whether the user said it."""
+    files: tuple[str, ...] = ()
+    """The files that were edited for it."""
 
 
 def candidates(
@@ -137,14 +144,6 @@ def candidates(
     return list(found.values())
 
 
-def confidence(sessions: int, silent_days: float, contradicted: int = 0) -> int:
-    """The confidence of an inferred learning, in thousandths."""
-    shown: float = 1 - 0.5 ** (sessions / 2)
-    patience = max(0.0, silent_days - _PATIENCE_DAYS)
-    faded: float = 0.5 ** (patience / _HALF_LIFE_DAYS)
-    return round(min(_MOST_INFERRED, CERTAIN * shown) * faded * 0.5**contradicted)
-
-
 def category_of(text: str) -> str:
     """The category of a sentence."""
     words = sentence_similarity.meaning_of(text).subject
@@ -159,6 +158,7 @@ def category_of(text: str) -> str:
 def _checks(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
     """Checks of the whole project that are run repeatedly, as typed most often."""
     shown = _sessions_of(worked, lambda each: filter(_is_of_all, _checks_in(each.checks)))
+    shown = {check: each for check, each in shown.items() if check.goal != "run"}
     often = {check: each for check, each in shown.items() if len(each) >= _FEWEST_CHECKS}
     for check, sessions in often.items():
         if any(covers(other, check) and not covers(check, other) for other in often):
@@ -239,6 +239,8 @@ def _together(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
     for (one, other), sessions in sorted(pairs.items()):
         often = max(len(touched[one]), len(touched[other]))
         is_habit = len(sessions) >= _FEWEST_TOGETHER and len(sessions) / often >= _MOSTLY
+        # Several sessions of one day may be about one task.
+        is_habit = is_habit and len({each.at[:10] for each in sessions}) >= _FEWEST_DAYS
         if is_habit and not _tests(one, other) and not _tests(other, one):
             group = groups.setdefault(one, {one: None}) | groups.get(other, {other: None})
             for path in group:
@@ -254,6 +256,8 @@ def _together(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
 
 def _listed(files: Sequence[str]) -> str:
     named = [f"`{path}`" for path in files[:_MOST_NAMED]]
+    if len(named) == 1:
+        return named[0]
     if len(files) > _MOST_NAMED:
         return f"{', '.join(named)} and {len(files) - _MOST_NAMED} more"
     return f"{', '.join(named[:-1])} and {named[-1]}"
@@ -301,6 +305,8 @@ def _repeated(
         is_enough = len(sentence_similarity.meaning_of(each.text).subject) >= fewest
         if each.kind not in ("decision", "discovery") or not is_enough:
             continue
+        if _ANSWERS.match(each.text):
+            continue
         for group in groups:
             if sentence_similarity.is_similar(group[0].text, each.text):
                 group.append(each)
@@ -309,7 +315,8 @@ def _repeated(
             groups.append([each])
     for group in groups:
         sessions = list(dict.fromkeys(s for each in group for s in each.sessions))
-        if len(sessions) < _FEWEST:
+        fewest = _FEWEST if any(each.human for each in group) else _FEWEST_BY_AGENTS
+        if len(sessions) < fewest:
             continue
         # Prefer the user's wording, then the latest.
         best = max(group, key=lambda each: (each.human, each.at))
@@ -330,22 +337,26 @@ def _repeated(
 def _broken(
     told: Sequence[ObservedStatement], dates: dict[str, str]
 ) -> Iterator[LearningCandidate]:
-    """Files that needed fixes in several sessions."""
-    by_file: dict[str, list[ObservedStatement]] = defaultdict(list)
+    """Checks that failed and were fixed in several sessions."""
+    by_check: dict[str, list[ObservedStatement]] = defaultdict(list)
     for each in told:
-        if each.kind == "bugfix":
-            for path in each.files[:2]:
-                if not _NO_CODE.search(path):
-                    by_file[path].append(each)
-    for path, group in by_file.items():
+        if each.kind == "bugfix" and each.is_verified and (fixed := _FIXED.match(each.text)):
+            for name in _NAME.findall(fixed["names"]):
+                by_check[name].append(each)
+    for name, group in by_check.items():
         sessions = list(dict.fromkeys(s for each in group for s in each.sessions))
         if len(sessions) >= _FEWEST:
             latest = max(group, key=lambda each: each.at)
-            times = f"{len(sessions):,} sessions"
-            text = _line(f"`{path}` broke in {times}; the last time: {latest.text}")
-            last = _last(group, dates)
+            error = latest.text.partition(": ")[2]
+            files = [path for each in group for path in each.files if not _NO_CODE.search(path)]
+            often = [path for path, _ in Counter(files).most_common(_MOST_NAMED)]
+            where = f", fixed in {_listed(often)}" if often else ""
+            last_time = f"; the last time: {error}" if error else ""
+            text = _line(f"`{name}` broke in {len(sessions):,} sessions{where}{last_time}")
             yield LearningCandidate(
-                f"broke {path}", "gotcha", text, tuple(sessions), last, _ids(group)
+                *(f"broke {name}", "gotcha", text, tuple(sessions), _last(group, dates)),
+                rests_on=_ids(group),
+                files=tuple(often),
             )
 
 

@@ -105,7 +105,11 @@ def is_test(path: str) -> bool:
     folders, name = posixpath.split(path.lower())
     stem = name.partition(".")[0]
     return (
-        any(part in ("test", "tests", "__tests__", "spec", "specs") for part in folders.split("/"))
+        any(
+            part in ("test", "tests", "__tests__", "spec", "specs", "e2e")
+            or part.endswith(("_test", "_tests", "-tests"))
+            for part in folders.split("/")
+        )
         or stem.startswith("test_")
         or stem.endswith(("_test", "_spec", "test", "tests"))
         or ".test." in name

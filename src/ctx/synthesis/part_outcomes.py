@@ -22,10 +22,9 @@ _PREPARES = frozenset(
     " touch chmod rm cp mv pwd date clear kill pkill git".split()
 )
 """Commands that hardly ever fail, or whose failure the output shows."""
-_KEEPS_FAILURES = re.compile(r"\bset -\w*o?\w* ?pipefail|\bset -o pipefail")
 _STOPS_AT_FAILURES = re.compile(r"\bset -[a-z]*e")
-_IN_BACKGROUND = re.compile(r"(?<![&>0-9])&\s*\Z")
-_NOT_RUN = re.compile(r"\s*(?:<tool_use_error>)?\s*Sibling tool call errored")
+_IN_BACKGROUND = re.compile(r"(?<![&>0-9])&\Z")
+_NOT_RUN = "Sibling tool call errored"
 _PREPARING_FAILED = re.compile(
     r"\bcd: |\bmkdir: |\bfatal: |\bcp: |\bmv: |\brm: |no such file or directory: [./~]"
 )
@@ -54,7 +53,7 @@ class PartOutcome(NamedTuple):
 
 def outcomes(step: Step) -> list[PartOutcome]:
     """The parts of a command that may have run, each with its outcome."""
-    if step.kind != "command" or _NOT_RUN.match(step.output):
+    if step.kind != "command" or _NOT_RUN in step.output[:100]:
         return []
     parts = shell_line.read(step.text[:_LONGEST]).parts[:MOST_PARTS]
     asked = checks_by_part(step.text)
@@ -76,8 +75,9 @@ def _by_exit_code(
     if step.exit_code is None or step.exit_code in _TIMED_OUT:
         return ended
     is_good = step.ok and step.exit_code == 0
-    keeps = _KEEPS_FAILURES.search(step.text) is not None
-    group = _last_group(parts, stops=_STOPS_AT_FAILURES.search(step.text) is not None)
+    keeps = "pipefail" in step.text
+    stops = _STOPS_AT_FAILURES.search(step.text[:_LONGEST]) is not None
+    group = _last_group(parts, stops=stops)
     heads = [index for index in group if parts[index].joint != "|"]
     is_piped = {
         index: index + 1 < len(parts) and parts[index + 1].joint == "|" and not keeps
@@ -140,4 +140,4 @@ def _failed_part(
 
 def _runs_on(part: CommandPart) -> bool:
     """Whether a part was started in the background."""
-    return _IN_BACKGROUND.search(part.text) is not None
+    return _IN_BACKGROUND.search(part.text.rstrip()) is not None

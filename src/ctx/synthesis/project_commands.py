@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ctx.capture.steps import Step
-from ctx.synthesis import check_options, command_words, one_line_text
+from ctx.synthesis import check_options, command_errors, command_words, one_line_text
 from ctx.synthesis.check_commands import Check, covers
 from ctx.synthesis.failures import message
 from ctx.synthesis.part_outcomes import PartOutcome, outcomes
@@ -46,22 +46,6 @@ _MANAGES = frozenset(
 )
 _CHANGES_FILES = re.compile(
     r"(?:fix|format|fmt|write|update|generate|migrate)\b|\s-[uw]\b", re.IGNORECASE
-)
-_SHELL_ERROR = re.compile(
-    r"command not found|: not found\b|unrecogni[sz]ed (?:sub)?command|unknown (?:sub)?command"
-    r"|no such command|missing script|script not found|command \"\S+\" not found|is not recognized"
-    r"|no rule to make target|does not contain recipe|no tasks? (?:named|matching|found)"
-    r"|could not determine executable|task \S+ not found|unknown task|no such target",
-    re.IGNORECASE,
-)
-"""The command does not exist: no change to the code helps."""
-_CANNOT_RUN = re.compile(
-    r"no module named|modulenotfounderror|cannot find (?:module|package)|unknown (?:option|argument"
-    r"|flag)|unrecognized (?:option|argument)|no such (?:option|file or directory)|not installed"
-    r"|permission denied|no matches found|econnrefused|connection refused|can't open file"
-    r"|externally-managed|no test files? found|err_pnpm_\w+|enoent|does not exist"
-    r"|environment variable|is not set\b|missing required",
-    re.IGNORECASE,
 )
 _LEADS = re.compile(
     r"\A(?:error|fatal|npm err!|err!?|\(eval\):\d+|\w+: line \d+)[:!]?\s+", re.IGNORECASE
@@ -214,10 +198,10 @@ def _problem(step: Step) -> tuple[str, bool]:
     said = message(finding, step)
     if finding is None or not finding.test:
         for line in step.output[-4_000:].splitlines():
-            if _SHELL_ERROR.search(line[:300]) or _CANNOT_RUN.search(line[:300]):
+            if command_errors.cannot_run(line):
                 said = line.strip()
                 break
-    cannot_run = bool(_SHELL_ERROR.search(said) or _CANNOT_RUN.search(said))
+    cannot_run = command_errors.cannot_run(said)
     said = _LEADS.sub("", _LEADS.sub("", said.strip()))
     return one_line_text.shortened(said, _LONGEST_PROBLEM), cannot_run
 
@@ -229,7 +213,7 @@ def _row(timeline: Timeline, runs: Sequence[_Run], every: Sequence[_Run]) -> Ses
     if last is not None and not last.passed:
         replacement = _replacement(timeline, runs, every)
         replaced_by = replacement.command if replacement else ""
-        is_missing = last.cannot_run and _SHELL_ERROR.search(last.problem) is not None
+        is_missing = last.cannot_run and command_errors.no_such_command(last.problem)
         problem = last.problem if replacement or is_missing else ""
     return SessionCommand(
         runs[0].command,

@@ -24,6 +24,7 @@ _MOST_PATHS = 300
 _MOST_NAMED = 5
 _LONG_ENOUGH = 4
 _FEWEST_WORDS = 3
+_LONG_PROMPT, _LONG_PROMPT_HEAD = 800, 300
 _CODE = re.compile(r"`([^`]{1,100})`")
 _HEADING = re.compile(
     r"^ {0,3}#{1,3}[ \t]+(?:plan[:.][ \t]*)?(\S[^\n]{2,200})", re.MULTILINE | re.IGNORECASE
@@ -307,8 +308,9 @@ def _is_goal(said: ChatMessage) -> bool:
 
 
 def is_about_fixing(prompt: str) -> bool:
-    """Whether a prompt asks for a fix."""
-    return _ABOUT_FIXING.search(prompt[:2_000]) is not None
+    """Whether a prompt asks for a fix. Of a long prompt, the beginning says what it asks for."""
+    head = prompt[:2_000] if len(prompt) <= _LONG_PROMPT else prompt[:_LONG_PROMPT_HEAD]
+    return _ABOUT_FIXING.search(head) is not None
 
 
 def agrees(prompt: str) -> bool:

@@ -23,6 +23,7 @@ _EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,9})\b\s*")
 _REFUSALS = (
     *("The user doesn't want to", "Permission to use", "<tool_use_error>", "This command requires"),
     *("InputValidationError", "Claude requested permissions", "Hook PreToolUse"),
+    "Sibling tool call errored",
 )
 
 

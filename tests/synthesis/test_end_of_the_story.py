@@ -1,0 +1,144 @@
+"""What later steps of a session overturn is not told as a fact."""
+
+import pytest
+
+from ctx.synthesis.observations import Synthesis
+from ctx.synthesis.synthesise import synthesise
+from tests.synthesis.session_scripts import session, steps
+
+RED = (
+    "\n  failed 1\n  finding: tests/test_a.py:3 | AssertionError | 1 == 2 | tests/test_a.py::test_x"
+)
+EDIT = "write: src/a.py +1 -1\n  modified function f ()\n  - return 1\n  + return 2"
+PASS = "run: pytest\n  passed"
+
+
+def made(*lines: str) -> Synthesis:
+    return synthesise(session(), steps("\n".join(lines)), is_over=True)
+
+
+def titles(found: Synthesis, kind: str) -> list[str]:
+    return [each.title for each in found.observations if each.kind == kind]
+
+
+def still_failing(*lines: str) -> list[str]:
+    summary = made("prompt: Sort the list", "write: src/b.py +1 -1", *lines).summary
+    return [each for each in summary.next_steps if "still failed" in each] if summary else []
+
+
+def attempts(*lines: str) -> list[str]:
+    summary = made("prompt: Sort the list", *lines).summary
+    return [each for each in summary.notes if "in vain" in each] if summary else []
+
+
+def test_the_red_phase_of_a_test_is_no_bug() -> None:
+    test = "write: tests/test_a.py +3 -1\n  modified function test_x ()"
+    built = "prompt: Let f return two", "write: src/b.py +1 -1"
+    assert titles(made(*built, test, f"run: pytest{RED}", EDIT, PASS), "bugfix") == []
+    # Without a change to the test, the code was broken.
+    assert titles(made(*built, f"run: pytest{RED}", EDIT, PASS), "bugfix") == [
+        "Fixed `test_x` in src/a.py: AssertionError: 1 == 2"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("passing", "told"),
+    [
+        ("pytest", "`test_x` is flaky: it failed and passed without a change"),
+        (
+            "PYTHONPATH=src pytest",
+            "`test_x` needs `PYTHONPATH`: it failed without and passed with it",
+        ),
+        ("uv run pytest", "`test_x` fails with `pytest` and passes with `uv run pytest`"),
+        (
+            "pytest tests/test_a.py",
+            "`test_x` fails with `pytest` and passes with `pytest tests/test_a.py`",
+        ),
+    ],
+)
+def test_a_difference_between_commands_is_not_flakiness(passing: str, told: str) -> None:
+    found = made("prompt: Run the tests", f"run: pytest{RED}", f"run: {passing}\n  passed")
+    assert titles(found, "discovery") == [told]
+
+
+def test_a_fix_that_was_taken_back_is_not_told() -> None:
+    fix = "prompt: Fix the test", f"run: pytest{RED}", EDIT, PASS
+    assert len(titles(made(*fix), "bugfix")) == 1
+    for undoing in (
+        "run: git checkout -- src/a.py",
+        "run: git restore src/a.py",
+        "run: git reset --hard",
+        "run: git stash",
+        "run: rm src/a.py",
+        "write: src/a.py +1 -1\n  - return 2\n  + return 1",
+    ):
+        assert titles(made(*fix, undoing), "bugfix") == []
+    for other in (
+        "run: git checkout -b feature",
+        "run: git checkout -- src/other.py",
+        "run: git stash list",
+        "run: git stash\nrun: git stash pop",
+        "run: rm /tmp/a.py.orig",
+    ):
+        assert len(titles(made(*fix, other), "bugfix")) == 1
+
+
+def test_a_check_that_passed_in_the_end_does_not_fail() -> None:
+    fails = 'run: bun run lint\n  failed 1\n  printed error: script "lint" exited with code 1'
+    assert still_failing(fails) == [
+        '`bun run lint` still failed: error: script "lint" exited with code 1'
+    ]
+    assert still_failing(fails, "run: bun run lint\n  passed") == []
+    # It ends with success once everything is fixed.
+    assert still_failing(fails, "run: bun run lint:fix\n  passed") == []
+    # Whether it passed behind the pipe is not known.
+    assert still_failing(fails, "run: bun run lint | tail -3") == []
+    # It fails if it could not fix everything; the check itself decides.
+    fixing = 'run: bun run lint:fix\n  failed 1\n  printed error: script "lint:fix" exited'
+    assert still_failing(fixing) == []
+
+
+def test_a_command_that_cannot_run_says_nothing_about_the_code() -> None:
+    wrapped = "run: rtk bun run test\n  failed 2\n  printed error: unrecognized subcommand 'bun'"
+    assert still_failing(wrapped, wrapped) == []
+    found = made("prompt: Fix it", wrapped, EDIT, "run: bun run test\n  passed")
+    assert titles(found, "bugfix") == []
+    assert (
+        still_failing("run: rtk git add a.py\n  failed 1", "run: rtk git add a.py\n  failed 1")
+        == []
+    )
+    typed = "run: python3 -c 'import yaml'\n  failed 1\n  printed ImportError: no yaml"
+    assert still_failing(typed, typed) == []
+
+
+def test_parts_of_a_chain_that_are_unclear_are_not_told() -> None:
+    chain = "run: make lint && make test\n  failed 2"
+    assert still_failing(chain) == []
+    assert still_failing(f"{chain}\n  printed make: *** [Makefile:3: test] Error 1") == [
+        "`make test` still failed"
+    ]
+
+
+def test_progress_is_no_failed_attempt() -> None:
+    other = "  finding: src/b.py:9 | TS2304 | Cannot find name 'y' | "
+    fails = "run: tsc\n  failed 2\n  finding: src/a.ts:3 | TS2304 | Cannot find name 'x' | "
+    edit = "write: src/a.ts +1 -1\n  modified function f ()"
+    elsewhere = "write: src/c.ts +1 -1\n  modified function g ()"
+    assert len(attempts(fails, edit, fails)) == 1
+    # Another error is gone.
+    assert attempts(f"{fails}\n{other}", edit, fails) == []
+    # The edit was about something else.
+    assert attempts(fails, elsewhere, fails) == []
+    lint = "run: eslint src\n  failed 1\n  finding: src/a.ts:3 | no-undef | x | "
+    assert attempts(lint, edit, lint) == []
+
+
+def test_of_two_decisions_alike_the_later_one_holds() -> None:
+    found = made(
+        "prompt: Always use port 3000 for the dev server.",
+        "say: OK, I will.",
+        "prompt: No, always use port 4008 for the dev server.",
+        "say: OK.",
+    )
+    assert len(titles(found, "decision")) == 1
+    assert "4008" in titles(found, "decision")[0]
