@@ -83,9 +83,9 @@ class ContextPage:
         where = _where(lines, min(_WHERE * self._budget // USUAL_BUDGET, room))
         room -= tokens.estimate(where)
         caps = self._caps(room)
-        # The best of both fill what these two layers have together.
+        # The best of both fill what these two layers have together. Without a cap, a layer is off.
         both = caps[RULES] + caps[PAST_WORK]
-        most = {**caps, RULES: both, PAST_WORK: both}
+        most = {**caps, **{name: both for name in (RULES, PAST_WORK) if caps[name]}}
         planned = {
             each.name: min(tokens_wanted(each), most[each.name]) for each in layers if each.lines
         }

@@ -35,7 +35,7 @@ _COUNTED_TO = 500
 _MOST_ROWS = 300
 _LONGEST_PROMPT = 6_000
 _FEWEST_SHARED = 2
-_SAME = 0.6
+_SAME, _FEWEST_SAME = 0.6, 4
 _NEWEST, _HALF_LIFE = 1.0, 5.0
 """The newest session counts twice; the bonus halves every five sessions."""
 _NAME, _MOST_NAMES = 0.4, 2.0
@@ -142,8 +142,12 @@ def words(text: str) -> frozenset[str]:
 
 
 def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether the shorter of two texts is mostly contained in the other."""
-    return len(one & other) >= max(1, _SAME * min(len(one), len(other)))
+    """Whether the shorter of two texts is mostly contained in the other.
+
+    A name of a file that both contain does not make them the same.
+    """
+    fewest = max(1, min(_FEWEST_SAME, len(one)))
+    return len(one & other) >= max(fewest, _SAME * min(len(one), len(other)))
 
 
 def names(text: str) -> set[str]:

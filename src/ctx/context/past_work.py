@@ -59,7 +59,7 @@ _SAID_AGAIN = 1.5
 _SHARED, _REPLACED = 4, 0.4
 _QUESTION = 0.5
 _LEAST = 0.5
-_SAME = 0.6
+_SAME, _FEWEST_SHARED = 0.6, 3
 
 
 class RankedRow(NamedTuple):
@@ -195,12 +195,17 @@ def _unlike(ranked: Iterable[RankedRow], shown: Iterable[str]) -> list[RankedRow
     kept = []
     for each in ranked:
         own = _words(each.row[2])
-        if not any(
-            len(own & other) >= max(1, _SAME * min(len(own), len(other))) for other in known
-        ):
+        if not any(_is_same(own, other) for other in known):
             known.append(own)
             kept.append(each)
     return kept
+
+
+def _is_same(own: set[str], other: set[str]) -> bool:
+    """Whether a text says nearly the same as another one. A single word does not say it all."""
+    shared = len(own & other)
+    fewest = max(1, min(_FEWEST_SHARED, len(own)))
+    return shared >= max(fewest, _SAME * min(len(own), len(other)))
 
 
 # Where things stand
@@ -263,7 +268,9 @@ def _line(each: RankedRow) -> LayerLine:
         # A decision is followed by who made it, the others by details.
         begun = sentence(title) if each.kind == "decision" else f"{title.rstrip('.:')}:"
         text = rest if is_begun else f"{begun} {rest}" if title and rest else title or rest
-    shown = "" if is_rule(each) else f"[{each.said_by if each.kind == 'statement' else each.kind}] "
+    mark = flat(each.said_by if each.kind == "statement" else each.kind)
+    # Without a mark, a text could begin a list, a heading or a code block.
+    shown = "" if is_rule(each) and text[:1].isalpha() else f"[{mark}] "
     forms = tuple(f"- {shown}{cut(text, length)}" for length in _LENGTHS)
     return _layer_line(row, text, forms)
 

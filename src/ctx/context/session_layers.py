@@ -122,7 +122,7 @@ def _sessions(
 def _session_line(row: Sequence[Any], age: str, author: str) -> LayerLine:
     told = _summary_line(row)
     texts = tuple(f"- [{age}] {author}{cut(told, length)}" for length in _LENGTHS)
-    return LayerLine(row[0], layer_rows.label(row), row[5], digest(told), texts)
+    return LayerLine(row[0], layer_rows.label(row), row[5], digest(told), texts, title=told)
 
 
 def _summary_line(row: Sequence[Any]) -> str:

@@ -38,8 +38,8 @@ def found(
         hits = excerpt_search.search(
             connection, place.project, event.prompt, budget, session=event.session, given=given
         )
-    except sqlite3.OperationalError as error:
-        # The time is up, or it is a store of an older ctx.
+    except sqlite3.DatabaseError as error:
+        # The time is up, it is a store of an older ctx, or the table is damaged.
         hook.log(f"the first prompt was not searched for: {error}")
         return NOTHING
     finally:
