@@ -7,6 +7,7 @@
     <session>.receipt   the context it received; a resumed session does not receive it again
     <session>.receipt-2 the same for a further part
     <session>.start-…   a hook is answering its start, for a second hook with the same event
+    <session>.prompted  its first prompt was answered
     cleared-<process>   the session that a client has just cleared
 
 Hooks load this module: it imports nothing but `os`.
@@ -150,7 +151,7 @@ def _is_about_one(name: str) -> bool:
     """Whether a file is not the session file itself."""
     last = name.rpartition(".")[2] if "." in name else ""
     return (
-        last in ("before", "stop", "state", "receipt", "tmp")
+        last in ("before", "stop", "state", "receipt", "prompted", "tmp")
         or last.startswith(("receipt-", "start-"))
         or name.startswith("cleared-")
     )
