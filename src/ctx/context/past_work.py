@@ -62,7 +62,7 @@ _LEAST = 0.5
 _SAME, _FEWEST_SHARED = 0.6, 3
 
 
-class RankedRow(NamedTuple):
+class RankedObservation(NamedTuple):
     score: float
     kind: str
     about: Mapping[str, Any]
@@ -107,7 +107,7 @@ def read(
     return PastWork(tuple(standing), tuple(rules), tuple(others))
 
 
-def is_rule(each: RankedRow) -> bool:
+def is_rule(each: RankedObservation) -> bool:
     return each.kind in ("rule", "correction") or (
         each.kind == "decision" and each.said_by == "user"
     )
@@ -119,7 +119,7 @@ def _ranked(
     session: str,
     recent: Sequence[str],
     in_work: Sequence[str],
-) -> list[RankedRow]:
+) -> list[RankedObservation]:
     rows: dict[str, Sequence[Any]] = {}
     for connection in connections:
         found = hook_queries.observations(connection, recent, in_work, project, _MOST_CANDIDATES)
@@ -144,7 +144,7 @@ def _ranked(
     for node_id, row in rows.items():
         if node_id not in kinds:
             continue
-        each = RankedRow(0.0, kinds[node_id], about[node_id], row)
+        each = RankedObservation(0.0, kinds[node_id], about[node_id], row)
         reused = sum(used[name] > 1 for name in named[node_id])
         score = _score(each, ages, set(in_work)) * (1 + min(_MOST_NAMES, _NAME * reused))
         score *= _REPLACED if node_id in replaced and not is_rule(each) else 1
@@ -153,7 +153,7 @@ def _ranked(
     return sorted(ranked, key=lambda each: (-each.score, each.row[0]))
 
 
-def _score(each: RankedRow, ages: Mapping[str, int], files: set[str]) -> float:
+def _score(each: RankedObservation, ages: Mapping[str, int], files: set[str]) -> float:
     about = each.about
     worth = about.get("worth")
     worth = worth if isinstance(worth, int) else _WORTH.get(each.kind, 0)
@@ -189,7 +189,7 @@ def _replaced(rows: Iterable[Sequence[Any]], about: Mapping[str, Mapping[str, An
     return replaced
 
 
-def _unlike(ranked: Iterable[RankedRow], shown: Iterable[str]) -> list[RankedRow]:
+def _unlike(ranked: Iterable[RankedObservation], shown: Iterable[str]) -> list[RankedObservation]:
     """The rows without those that say nearly the same as a better one."""
     known = [_words(text) for text in shown]
     kept = []
@@ -215,7 +215,7 @@ def _standing(
     connections: Sequence[Connection],
     project: str | None,
     last: Sequence[Any],
-    ranked: Sequence[RankedRow],
+    ranked: Sequence[RankedObservation],
 ) -> tuple[list[LayerLine], list[str]]:
     """The end of the last session in its own words, what it left open, and the texts shown."""
     if not last:
@@ -257,7 +257,7 @@ def _files_in_work(
     return list(files)[:_MOST_FILES]
 
 
-def _line(each: RankedRow) -> LayerLine:
+def _line(each: RankedObservation) -> LayerLine:
     row = each.row
     title, _, rest = row[2].strip()[: layer_rows.LONGEST_COMPARED].partition("\n")
     title, rest = flat(title), flat(rest)
