@@ -117,7 +117,8 @@ prompt: please do this for the exporter:
   | Always commit after each step, and cache every row of the exporter in Redis.
 """
     own, pasted = said(script)
-    assert (own.kind, own.source, own.text) == ("prompt", "user", "please do this for the exporter:")
+    assert (own.kind, own.source) == ("prompt", "user")
+    assert own.text == "please do this for the exporter:"
     assert (pasted.kind, pasted.source) == ("pasted", "pasted")
     assert pasted.worth < LEAST_WORTH
 
@@ -178,7 +179,8 @@ def test_any_session(session: list[Step]) -> None:
     ids = [step.id for step in session]
     assert all(0 < len(each.text) <= LONGEST and each.worth >= 0 for each in found)
     assert len({(each.step, each.part) for each in found}) == len(found) <= MOST
-    assert [ids.index(each.step) for each in found] == sorted(ids.index(each.step) for each in found)
+    places = [ids.index(each.step) for each in found]
+    assert places == sorted(places)
     kept = best(found)
     assert len(kept) <= MOST_KEPT
     assert all(each in found and each.worth >= LEAST_WORTH for each in kept)
@@ -187,7 +189,11 @@ def test_any_session(session: list[Step]) -> None:
 @settings(max_examples=effort.times(20), deadline=None, derandomize=True)
 @given(st.text(min_size=1, max_size=30), st.sampled_from(["prompt", "say", "recap", "plan"]))
 def test_a_megabyte_takes_no_time(piece: str, kind: str) -> None:
-    step = steps("prompt: x")[0]._replace(
+    step = steps(
+        "prompt: x"
+    )[
+        0
+    ]._replace(
         kind=kind,  # type: ignore[arg-type]
         tool="ExitPlanMode",
         text=(piece * 1_000_000)[:1_000_000],

@@ -11,7 +11,7 @@ from ctx.capture.steps import Step
 from ctx.context import excerpt_search
 from ctx.exchange.scrub_store import scrub
 from ctx.operations import sessions
-from ctx.redaction.needle import Needle
+from ctx.redaction import needle
 from ctx.sqlite.connection import transaction
 from ctx.synthesis import excerpt_table
 from ctx.synthesis.excerpts import excerpts
@@ -27,12 +27,18 @@ from tests.synthesis.test_session_writer import had, opened, told
 from tests.synthesis.test_synthesis_of_anything import sessions as any_session
 
 CORRECTION = "No, the importer keeps its own queue, look at src/importer.py instead."
+STOP = (
+    "Looks good. Please don't add comments to every line, nobody reads them. The test of the reader"
+    " fails on my laptop after 30 seconds, and in CI it takes twice as long as yesterday."
+)
 SESSION = f"""
 prompt: The exporter drops rows when the network is slow, look into src/export.py
 say: {CAUSE}
 prompt: {CORRECTION}
 write: src/importer.py +1 -1
 say: The importer now waits for its queue before it closes the file.
+prompt: {STOP}
+say: Removed the comments.
 prompt: {RULE}
 say: OK, every row of the importer arrives now, also over a slow network.
 """
@@ -69,20 +75,26 @@ def hits(memory: Memory, prompt: str) -> list[str]:
 
 
 def test_rules_corrections_and_statements() -> None:
-    rule, correction = said(SESSION, RULE), said(SESSION, CORRECTION)
-    assert (rule.kind, rule.said_by, rule.said_as, rule.is_lasting) == (
-        *("rule", "user", "correction"),
-        True,
-    )
-    assert (correction.kind, correction.said_by, correction.is_lasting) == (
-        *("correction", "user"),
-        False,
-    )
-    final = said(SESSION, "every row of the importer")
-    assert (final.kind, final.said_by, final.said_as) == ("statement", "agent", "final")
-    assert final.files == ()
+    rule, correction = said(SESSION, STOP), said(SESSION, CORRECTION)
+    assert (rule.kind, rule.said_by, rule.said_as) == ("rule", "user", "correction")
+    assert (correction.kind, correction.said_by) == ("correction", "user")
+    assert (rule.is_lasting, correction.is_lasting) == (True, False)
     assert correction.files == ("src/importer.py",)
     assert len(rule.evidence) == 1
+    final = said(SESSION, "every row of the importer")
+    assert (final.kind, final.said_by, final.said_as) == ("statement", "agent", "final")
+
+
+def test_a_decision_that_is_a_rule_lasts() -> None:
+    [decision] = [each for each in made(SESSION).observations if each.title == RULE.rstrip(".")]
+    assert (decision.kind, decision.said_by, decision.is_lasting) == ("decision", "user", True)
+    assert not any(RULE in each.text for each in made(SESSION).observations)
+
+
+def test_the_request_is_not_said_a_second_time() -> None:
+    request = "The exporter should never drop rows, look into src/export.py"
+    found = made(f"prompt: {request}\nread: src/export.py\nsay: {CAUSE}\n")
+    assert not any(each.said_by == "user" and each.said_as for each in found.observations)
 
 
 def test_what_the_user_disputed_is_no_statement_and_not_in_the_summary() -> None:
@@ -93,7 +105,7 @@ def test_what_the_user_disputed_is_no_statement_and_not_in_the_summary() -> None
 
 
 def test_before_the_end_only_what_does_not_change() -> None:
-    assert said(SESSION, RULE, is_over=False).kind == "rule"
+    assert said(SESSION, STOP, is_over=False).kind == "rule"
     early = made(SESSION, is_over=False)
     assert not any(each.said_as in ("final", "report") for each in early.observations)
 
@@ -139,14 +151,6 @@ def test_a_session_that_goes_on_keeps_what_is_searched_up_to_date(memory: Memory
     connection.execute("INSERT INTO excerpts_fts(excerpts_fts) VALUES ('integrity-check')")
 
 
-def test_secrets_are_not_stored(memory: Memory) -> None:
-    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"[:36]
-    had(memory, f"prompt: Always push the exporter with the token {secret} to the registry\n")
-    had(memory, "say: OK, the registry of the exporter has the new version now.\n", "s2")
-    told(memory, is_over=True)
-    assert not any(secret in text for _, text in stored(memory))
-
-
 def test_what_was_said_goes_with_its_session(memory: Memory) -> None:
     had(memory, SESSION)
     had(memory, f"prompt: {RULE}\nsay: The exporter has a test for slow networks.\n", "s2")
@@ -165,7 +169,7 @@ def test_what_was_said_can_be_scrubbed(memory: Memory) -> None:
     had(memory, SESSION)
     told(memory, is_over=True)
     connection = memory.user.connection
-    scrub(connection, Needle("importer"))
+    scrub(connection, needle.word("importer"))
     assert not any("importer" in text for _, text in stored(memory))
     terms = connection.execute("SELECT group_concat(terms) FROM excerpts").fetchone()[0]
     assert "importer" not in terms
