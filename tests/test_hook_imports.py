@@ -62,10 +62,12 @@ COMPOSING = {
     "ctx.context.default_view",
     "ctx.context.context_entries",
     "ctx.context.layer_lines",
+    "ctx.context.layer_rows",
     "ctx.context.layers",
     "ctx.context.command_lines",
     "ctx.context.layer_limits",
     "ctx.context.context_page",
+    "ctx.context.past_work",
     "ctx.context.session_layers",
     "ctx.markdown",
     "ctx.memory",
@@ -76,6 +78,17 @@ COMPOSING = {
     "ctx.memory.sources",
     "ctx.tokens",
 }
+SEARCHING = {
+    *CONTEXT,
+    "ctx.agents.runtime.first_prompt",
+    "ctx.agents.runtime.worker_request",
+    "ctx.context.excerpt_search",
+    "ctx.context.layer_lines",
+    "ctx.markdown",
+    "ctx.terms",
+    "ctx.tokens",
+}
+"""What is loaded for the first prompt of a session."""
 LINEAGE = {"ctx.agents.claude_code.session_lineage"}
 """What is loaded beside for a session that continues another."""
 WHERE = {"ctx.context.compaction_state"}
@@ -112,6 +125,7 @@ AUTHORS = {"ctx.project.authors"}
 ANSWERING_LIBRARY = "contextlib, errno, fcntl, json, os, select, sqlite3, typing, zlib"
 ASKING_LIBRARY = f"{ANSWERING_LIBRARY}, _socket"
 COMPOSING_LIBRARY = f"{ANSWERING_LIBRARY}, datetime, encodings.utf_16_le, itertools"
+SEARCHING_LIBRARY = f"{COMPOSING_LIBRARY}, _socket, bisect, unicodedata"
 CONFIGURED_LIBRARY = f"{COMPOSING_LIBRARY}, encodings.utf_8_sig, tomllib"
 PROJECT_LIBRARY = "_blake2, heapq, stat"
 
@@ -195,7 +209,15 @@ def test_the_end_of_a_session(hooks: Hooks) -> None:
     assert modules - ANSWERING - STARTING <= of_library(hooks, ANSWERING_LIBRARY)
 
 
+def test_the_first_prompt(hooks: Hooks) -> None:
+    modules = loaded(hooks, "prompt-submit")
+    expected = SEARCHING | COMPOSING
+    assert ours(modules) == expected
+    assert modules - expected <= of_library(hooks, SEARCHING_LIBRARY)
+
+
 def test_a_prompt_for_which_nothing_waits(hooks: Hooks) -> None:
+    hooks.run("prompt-submit", hooks.event("prompt-submit"))
     modules = loaded(hooks, "prompt-submit")
     assert ours(modules) == ASKING
     assert modules - ASKING <= of_library(hooks, ASKING_LIBRARY)
@@ -203,6 +225,7 @@ def test_a_prompt_for_which_nothing_waits(hooks: Hooks) -> None:
 
 def test_a_prompt_for_which_something_waits(hooks: Hooks) -> None:
     asked = "<ctx:recall query='what'/>"
+    hooks.run("prompt-submit", hooks.event("prompt-submit"))
     hooks.run("stop", hooks.event("stop", last_assistant_message=asked))
     hooks.settle()
     modules = loaded(hooks, "prompt-submit")
@@ -254,6 +277,8 @@ def test_in_a_project(hooks: Hooks, ctx: Ctx) -> None:
     modules = loaded(hooks, "session-start", session_id="another")
     assert ours(modules) == given
     assert modules - given <= of_library(hooks, f"{ANSWERING_LIBRARY}, {PROJECT_LIBRARY}")
+    first = {*SEARCHING, *IN_PROJECT}
+    assert ours(loaded(hooks, "prompt-submit")) == first
     assert ours(loaded(hooks, "prompt-submit")) == ASKING
     assert ours(loaded(hooks, "post-tool-use")) == CAPTURING
 

@@ -37,13 +37,14 @@ def test_names_do_not_collide() -> None:
     assert set(schema.SECTIONS) >= schema.PROJECT_SECTIONS
 
 
-def test_the_layers_of_a_context_fill_its_budget() -> None:
+def test_the_layers_of_a_context_fit_into_its_budget() -> None:
     caps = [
         known.default
         for name, known in schema.SETTINGS.items()
         if name.startswith("context.") and (name.endswith("_cap") or name == "context.reserve")
     ]
-    assert sum(cap for cap in caps if isinstance(cap, int)) == 2_000
+    assert len(caps) > 6
+    assert sum(cap for cap in caps if isinstance(cap, int)) <= 2_000
 
 
 @settings(deadline=None)

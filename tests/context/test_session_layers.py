@@ -259,8 +259,8 @@ def test_what_mentions_a_file_in_work_is_found_however_old_it_is(graph: Graph) -
     anchor = node(graph, "file", "billing/invoice.py", path="billing/invoice.py")
     for number in range(30):
         session(graph, f"s{number}", number + 1, completed=f"Step {number}")
-    about: dict[str, Any] = {"files": ["billing/invoice.py"]}
-    noted = observation(graph, "long-ago", "discovery", "Amounts are whole cents", **about)
+    files = ["billing/invoice.py"]
+    noted = observation(graph, "long-ago", "discovery", "Amounts are whole cents", files=files)
     observation(graph, "long-ago", "discovery", "Nothing to do with it")
     with changing(graph, "link", graphs.WHO) as changed:
         changed.link(noted, anchor, "MENTIONS", {})

@@ -21,6 +21,7 @@ _COMMAND = "<ctx:"
 _BLOCKS = (
     ("## Recall Results\n\nQuery: ", "\n---"),
     ("## Memory status\n\n```", "\n```"),
+    ("## From earlier sessions\n\n- [", "\n\n"),
     ("## Expanded\n\nWhat the summary was made from", None),
     ("## A memory command was not done\n\n", None),
     ("## A secret was not kept\n\n", "\n\n"),

@@ -6,7 +6,7 @@
     seeds, expand               what the task names, and what must be read with each hit
     code_candidates,
     memory_candidates           everything that may go into the pack, with the reason
-    chunks, excerpts            the text of each candidate, and its cost
+    chunks, file_excerpts       the text of each candidate, and its cost
     recent_work                 the active task and the recent log
     budget                      chooses what is worth its tokens
     prompt_pack, pack_text      the pack as a value, and as markdown for an agent

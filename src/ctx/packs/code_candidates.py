@@ -10,7 +10,7 @@ from ctx.code.lookup import LocatedItem
 from ctx.code.vocabulary import CONFIDENCES, LABELS, file_of, item_id
 from ctx.packs import budget, chunks, expand, file_ranking, item_ranking, seeds
 from ctx.packs.budget import ChunkOffer
-from ctx.packs.excerpts import FileTexts
+from ctx.packs.file_excerpts import FileTexts
 from ctx.packs.file_ranking import RankedFile
 from ctx.packs.item_ranking import ItemCandidate, ItemQuery
 from ctx.packs.prompt_pack import PackFile, Signal

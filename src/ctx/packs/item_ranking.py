@@ -13,8 +13,8 @@ from typing import NamedTuple
 from ctx import terms
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import CONTAINERS, KINDS, SLOTS, item_id
-from ctx.packs import excerpts
-from ctx.packs.excerpts import FileText, FileTexts
+from ctx.packs import file_excerpts
+from ctx.packs.file_excerpts import FileText, FileTexts
 from ctx.packs.file_ranking import RankedFile
 
 _WORD = re.compile(r"\w+")
@@ -359,7 +359,9 @@ def candidate_part(candidate: ItemCandidate, sought: ItemQuery) -> FilePart:
     if row is not None:
         return item_part(text, seen.rows, row, matters, sought.most_tokens)
     every = range(1, len(text.lines) + 1)
-    snippet = excerpts.joined(text, excerpts.fitting(text, every, matters, sought.most_tokens))
+    snippet = file_excerpts.joined(
+        text, file_excerpts.fitting(text, every, matters, sought.most_tokens)
+    )
     place = 1, max(len(text.lines), 1)
     return FilePart(candidate.id, text.path, text.hash, "", "module", *place, snippet, "")
 
@@ -383,16 +385,16 @@ def _shown(
     while parent is not None and parent.parent is not None and len(above) < 5:
         above.insert(0, parent.line)
         parent = rows.get(parent.parent)
-    first = excerpts.from_above(text, row.line, above[-1] + 1 if above else 1)
+    first = file_excerpts.from_above(text, row.line, above[-1] + 1 if above else 1)
     last = min(row.end_line, len(text.lines))
     numbers: Sequence[int] = range(first, last + 1)
-    if row.kind in CONTAINERS and excerpts.cost(text, numbers) > min(most, SHORT):
+    if row.kind in CONTAINERS and file_excerpts.cost(text, numbers) > min(most, SHORT):
         numbers = _outline(rows, row, numbers)
         most = min(most, SHORT)
-    left = max(most - excerpts.cost(text, above), 40)
-    kept = excerpts.fitting(text, numbers, matters, left)
+    left = max(most - file_excerpts.cost(text, above), 40)
+    kept = file_excerpts.fitting(text, numbers, matters, left)
     head = [number for number in above if number < first]
-    return first, last, excerpts.joined(text, [*head, *kept])
+    return first, last, file_excerpts.joined(text, [*head, *kept])
 
 
 def _outline(rows: Rows, container: RankedRow, numbers: Sequence[int]) -> list[int]:

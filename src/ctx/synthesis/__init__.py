@@ -29,11 +29,16 @@
     synthesise             runs all of the above
     by_model/              the same in a model's words, if one is configured; prompts/: the prompts
     session_excerpts       what was said, cut into excerpts, with what they are worth
-    message_passages       cuts a text into passages
+    text_passages          cuts a text into passages
     pasted_text            tells what a user typed from what they pasted
     statements             the best excerpts as observations
     excerpt_table          the table of excerpts
     session_writer         writes the results as nodes
+    text_passages          cuts a text into passages of whole sentences
+    pasted_text            tells what a user typed from what they pasted
+    excerpts               what was said, in passages, and what each is worth
+    statements             the best excerpts as observations
+    excerpt_table          the table of excerpts
     existing_observations  what memory already has about a session or a project
     learnings              what several sessions have in common
     sentence_similarity    whether two sentences mean the same

@@ -12,12 +12,12 @@ _LONGEST = 1_500
 _WORDS_WITHOUT_A_PERSON = 25
 _SHORTEST_LINE = 30
 
-_MARKUP = re.compile(r"^\s{0,3}#{1,6}\s|^\s{0,3}(?:```|~~~)|^\s*\|.*\|\s*$", re.MULTILINE)
+_MARKUP = re.compile(r"^\s{0,3}#{1,6}\s|^\s{0,3}(?:```|~~~)|^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
 _FENCED = re.compile(r"^\s{0,3}(```|~~~).*?(?:^\s{0,3}\1\s*$|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s", re.MULTILINE)
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _LOG_LINE = re.compile(
-    r"^\s*(?:at \S+ \(|File \"|Traceback|\d{2}:\d{2}:\d{2}|\d{4}-\d\d-\d\d|\[\w+\]|[✓✗×✘❯>$%]"
+    r"^[ \t]*(?:at \S+ \(|File \"|Traceback|\d{2}:\d{2}:\d{2}|\d{4}-\d\d-\d\d|\[\w+\]|[✓✗×✘❯>$%]"
     r"|[\w./-]+:\d+|[+-]{1,3} ?\w|(?:error|warning|info|debug|warn)\b[:\[])",
     re.IGNORECASE | re.MULTILINE,
 )

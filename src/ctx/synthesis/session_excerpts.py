@@ -30,9 +30,9 @@ from ctx.capture.injected_text import without_injected
 from ctx.capture.private_text import without_private
 from ctx.capture.steps import Step
 from ctx.synthesis import cue_phrases
-from ctx.synthesis.message_passages import LONGEST, passages
 from ctx.synthesis.pasted_text import line_keys, split_pasted
 from ctx.synthesis.sentences import split_sentences
+from ctx.synthesis.text_passages import LONGEST, passages
 
 ExcerptKind = Literal[
     "correction",

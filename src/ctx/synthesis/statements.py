@@ -38,12 +38,18 @@ def with_statements(
     disputed = [significant_words(each.text) for each in excerpts if each.is_disputed]
     observations = [each for each in found.observations if _is_fact(each.title, disputed)]
     known = [significant_words(f"{each.title} {each.text}") for each in observations]
-    known.append(significant_words(found.summary.request))
+    request = significant_words(found.summary.request)
+    first = next((step.id for step in steps if step.kind == "prompt" and not step.agent), "")
     candidates = (
         excerpt
         for excerpt in excerpts
         if (is_over or excerpt.kind in _SETTLED)
         and not any(_contains(words, excerpt) for words in known)
+        # The request also lists later prompts, but corrections are looked for by their kind.
+        and (
+            (excerpt.kind == "correction" and excerpt.step != first)
+            or not _contains(request, excerpt)
+        )
     )
     timeline = Timeline(steps)
     ranked = [(excerpt.worth, _observation(timeline, excerpt)) for excerpt in best(candidates)]

@@ -24,7 +24,7 @@ _LIMIT_MS = 500
 _STEPS = 10_000
 
 
-def search(
+def relevant_excerpts(
     hook: "Hook", connection: Connection, own: ProjectStoreState, place: Place, event: "HookEvent"
 ) -> Context:
     budget, limit_ms = _limits(hook)

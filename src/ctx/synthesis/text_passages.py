@@ -9,7 +9,11 @@ LONGEST = 400
 _SHORTEST = 20
 _LONGEST_TEXT = 24_000
 _BREAKS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+•]|\d+[.)])\s)|\n(?=#)")
-_FENCED = re.compile(r"^\s{0,3}(```|~~~).*?^\s{0,3}\1\s*$", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(
+    # A fence that is not closed ends with the text, as in markdown.
+    r"^[ \t]{0,3}(```|~~~).*?(?:^[ \t]{0,3}\1[ \t]*$|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _SENTENCE_END = re.compile(r"[.!?…:;][)\"'”’*_]*\s")
 _SPACE = re.compile(r"[ \t]+")
 

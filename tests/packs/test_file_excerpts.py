@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ctx import tokens
 from ctx.code import build, index_file
-from ctx.packs import excerpts
-from ctx.packs.excerpts import FileText, FileTexts
+from ctx.packs import file_excerpts
+from ctx.packs.file_excerpts import FileText, FileTexts
 from tests import effort
 
 FUNCTION = """\
@@ -36,8 +36,8 @@ def text(content: str) -> FileText:
 def cut(content: str, most: int, *matter: int) -> str:
     file = text(content)
     every = range(1, len(file.lines) + 1)
-    kept = excerpts.fitting(file, every, dict.fromkeys(matter, 1.0), most)
-    return excerpts.joined(file, kept)
+    kept = file_excerpts.fitting(file, every, dict.fromkeys(matter, 1.0), most)
+    return file_excerpts.joined(file, kept)
 
 
 def test_what_fits_is_whole() -> None:
@@ -77,8 +77,8 @@ def test_a_line_without_end_is_shortened() -> None:
 
 def test_comments_above_belong_to_an_item() -> None:
     file = text("import os\n\n# About it,\n# in two lines.\n@once\ndef run():\n    pass\n")
-    assert excerpts.from_above(file, 6) == 3
-    assert excerpts.from_above(file, 6, lowest=5) == 5
+    assert file_excerpts.from_above(file, 6) == 3
+    assert file_excerpts.from_above(file, 6, lowest=5) == 5
 
 
 @settings(max_examples=effort.times(60), deadline=None)
@@ -92,14 +92,14 @@ def test_any_text_fits_by_whole_lines(
 ) -> None:
     file = text("\n".join(lines) + "\n")
     every = range(1, len(file.lines) + 1)
-    kept = excerpts.fitting(file, every, matters, most)
+    kept = file_excerpts.fitting(file, every, matters, most)
     assert set(kept) <= set(every)
     assert kept == sorted(kept)
     # The first line may be longer than all the room there is; nothing else may.
-    assert excerpts.cost(file, kept[1:]) <= most
-    shown = excerpts.joined(file, kept).split("\n") if kept else []
+    assert file_excerpts.cost(file, kept[1:]) <= most
+    shown = file_excerpts.joined(file, kept).split("\n") if kept else []
     own = {line.rstrip() for line in file.lines} | {""}
-    assert all(line in own or line.strip() == excerpts.GAP for line in shown)
+    assert all(line in own or line.strip() == file_excerpts.GAP for line in shown)
 
 
 def test_a_folder_that_became_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -1,0 +1,212 @@
+"""What was said in a session, in passages, and what each of them is worth."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.capture.steps import Step
+from ctx.synthesis.session_excerpts import LEAST_WORTH, MOST, MOST_KEPT, Excerpt, best, excerpts
+from ctx.synthesis.text_passages import LONGEST
+from tests import effort
+from tests.synthesis.session_scripts import steps
+from tests.synthesis.test_synthesis_of_anything import sessions
+
+RULE = "Never commit yourself, I review every change first."
+CAUSE = "The exporter drops rows because `flush` is never awaited in src/export.py."
+TALK = f"""
+prompt: The exporter drops rows when the network is slow, look into src/export.py
+say: {CAUSE}
+prompt: {RULE}
+say: OK.
+"""
+
+
+def said(script: str) -> list[Excerpt]:
+    return excerpts(steps(script))
+
+
+def of_text(script: str, text: str) -> Excerpt:
+    [found] = [each for each in said(script) if text in each.text]
+    return found
+
+
+def test_who_said_it_and_how() -> None:
+    found = said(
+        f"""
+prompt: The exporter drops rows when the network is slow, look into src/export.py
+say: I begin with reading src/export.py and the queue behind it.
+say: {CAUSE}
+prompt: {RULE}
+plan: Await `flush` in the exporter, then raise the bound of the queue to 200 rows.
+asked: Which store should hold the queue of the exporter?
+  | Postgres, because production has it already
+run: git commit -m x
+say: Every row of the exporter arrives now, however slow the network is.
+"""
+    )
+    assert [(each.kind, each.source) for each in found] == [
+        ("prompt", "user"),
+        ("remark", "agent"),
+        ("report", "agent"),
+        ("correction", "user"),
+        ("plan", "agent"),
+        ("answer", "user"),
+        ("final", "agent"),
+    ]
+    assert [each.at for each in found] == sorted(each.at for each in found)
+
+
+def test_the_message_of_a_commit() -> None:
+    made = steps("run: git commit -m x")[0]
+    made = made._replace(message="Await flush, because rows of slow exports were lost")
+    [found] = excerpts([made])
+    assert (found.kind, found.source) == ("commit", "agent")
+    assert found.worth >= LEAST_WORTH
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        RULE,
+        "No, use pnpm instead of npm for the exporter.",
+        "that's wrong, the queue is bounded at 100 rows",
+        "Why are you adding a dependency for the exporter?",
+        "I meant the exporter, not the importer",
+        "Bitte nie direkt auf main pushen, immer ein Branch.",
+        "Utilise plutôt le cache du projet, pas Redis",
+    ],
+)
+def test_corrections(prompt: str) -> None:
+    assert of_text(f"prompt: {prompt}\n", prompt).kind == "correction"
+
+
+def test_a_prompt_after_an_interrupt_is_a_correction() -> None:
+    text = "the tests belong beside the exporter module"
+    assert of_text(f"prompt: {text}\n", text).kind == "prompt"
+    assert of_text(f"mark: interrupted\nprompt: {text}\n", text).kind == "correction"
+
+
+def test_what_the_user_disputes_is_worth_little() -> None:
+    assert not of_text(TALK, CAUSE).is_disputed
+    again = TALK.replace(RULE, "No, `flush` is awaited: rows of the exporter are dropped elsewhere")
+    disputed = of_text(again, CAUSE)
+    assert disputed.is_disputed
+    assert disputed.worth < LEAST_WORTH < of_text(TALK, CAUSE).worth
+
+
+def test_guesses_and_intents_are_worth_less_than_conclusions() -> None:
+    sure = of_text(f"prompt: Fix it\nsay: {CAUSE}\nprompt: go on\n", CAUSE)
+    for begin in ("My guess: ", "Maybe ", "Let me see whether "):
+        text = begin + CAUSE
+        assert of_text(f"prompt: Fix it\nsay: {text}\nprompt: go on\n", text).worth < sure.worth
+
+
+def test_talk_about_the_process_is_worth_nothing() -> None:
+    for text in ("please continue with the next step now", "ok, commit and push all changes"):
+        assert of_text(f"prompt: {text}\n", text).worth < LEAST_WORTH
+
+
+def test_what_is_pasted_is_not_what_the_user_said() -> None:
+    script = """
+prompt: please do this for the exporter:
+  |
+  | # Plan
+  |
+  | Always commit after each step, and cache every row of the exporter in Redis.
+"""
+    own, pasted = said(script)
+    assert (own.kind, own.source) == ("prompt", "user")
+    assert own.text == "please do this for the exporter:"
+    assert (pasted.kind, pasted.source) == ("pasted", "pasted")
+    assert pasted.worth < LEAST_WORTH
+
+
+def test_an_answer_that_is_pasted_back_is_not_what_the_user_said() -> None:
+    line = "The exporter must always cache its rows in Redis before it sends them."
+    found = said(f"prompt: How does it work?\nsay: {line}\nprompt: {line}\n")
+    assert [each.source for each in found if line in each.text] == ["agent"]
+    found = said(f"prompt: How does it work?\nsay: {line}\nprompt: > {line}\n")
+    assert {each.source for each in found if line in each.text} == {"agent", "pasted"}
+
+
+def test_what_subagents_say_is_not_said_to_the_user() -> None:
+    assert said(f"prompt@sub: {RULE}\nsay@sub: {CAUSE}\n") == []
+
+
+def test_what_is_private_or_ours_is_left_out() -> None:
+    found = said(
+        """
+prompt: The exporter must keep the order of rows <private>of the customer Acme</private> always
+say: <ctx:remember type="fact">Rows are ordered</ctx:remember> The exporter keeps the order of rows.
+prompt: <!-- ctx: 1 nodes, 9 tokens --> Injected <!-- ctx:end --> Rows must never be sent twice.
+"""
+    )
+    text = " ".join(each.text for each in found)
+    for hidden in ("Acme", "private", "ctx:", "Injected"):
+        assert hidden not in text
+    assert "Rows must never be sent twice." in text
+
+
+def test_of_a_near_copy_one_is_kept() -> None:
+    script = f"""
+prompt: {RULE}
+say: {CAUSE}
+prompt: Again: never commit yourself, I review every change first!
+say: The exporter drops rows because `flush` is never awaited in src/export.py, as I said.
+"""
+    kept = best(said(script))
+    assert sum("commit yourself" in each.text for each in kept) == 1
+    assert sum("never awaited" in each.text for each in kept) == 1
+
+
+def test_a_long_session_is_cut_to_what_is_worth_most() -> None:
+    script = "\n".join(
+        f"prompt: Look at module{number}\nsay: Topic{number} holds part{number} of shape{number}."
+        for number in range(MOST)
+    )
+    found = said(f"prompt: {RULE}\n{script}")
+    assert len(found) == MOST
+    assert found[0].text == RULE
+    assert len(best(found)) <= MOST_KEPT
+
+
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
+@given(sessions())
+def test_any_session(session: list[Step]) -> None:
+    found = excerpts(session)
+    ids = [step.id for step in session]
+    assert all(0 < len(each.text) <= LONGEST and each.worth >= 0 for each in found)
+    assert len({(each.step, each.part) for each in found}) == len(found) <= MOST
+    places = [ids.index(each.step) for each in found]
+    assert places == sorted(places)
+    kept = best(found)
+    assert len(kept) <= MOST_KEPT
+    assert all(each in found and each.worth >= LEAST_WORTH for each in kept)
+
+
+@settings(max_examples=effort.times(20), deadline=None, derandomize=True)
+@given(st.text(min_size=1, max_size=30), st.sampled_from(["prompt", "say", "recap", "plan"]))
+def test_a_megabyte_takes_no_time(piece: str, kind: str) -> None:
+    step = steps(
+        "prompt: x"
+    )[
+        0
+    ]._replace(
+        kind=kind,  # type: ignore[arg-type]
+        tool="ExitPlanMode",
+        text=(piece * 1_000_000)[:1_000_000],
+    )
+    began = time.process_time()
+    assert all(len(each.text) <= LONGEST for each in excerpts([step]))
+    assert time.process_time() - began < 1
+
+
+def test_many_long_messages_take_no_time() -> None:
+    words = " ".join(f"word{number} value{number % 97}" for number in range(1_000))
+    script = "\n".join(f"prompt: Part {number}\nsay: {words}" for number in range(150))
+    session = steps(script)
+    began = time.process_time()
+    excerpts(session)
+    assert time.process_time() - began < 4
