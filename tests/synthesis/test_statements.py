@@ -70,8 +70,8 @@ def stored(memory: Memory) -> list[tuple[str, str]]:
 
 
 def hits(memory: Memory, prompt: str) -> list[str]:
-    connection = memory.user.connection
-    return [hit.text for hit in excerpt_search.search(connection, memory.project, prompt, 2_000)]
+    stores = [memory.user.connection]
+    return [hit.text for hit in excerpt_search.search(stores, memory.project, prompt, 2_000)]
 
 
 def test_rules_corrections_and_statements() -> None:

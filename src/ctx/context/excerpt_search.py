@@ -17,14 +17,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import log
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ctx import clock, terms, tokens
-from ctx.context import hook_queries
+from ctx.context import hook_queries, layer_rows
 from ctx.context.contexts import NOTHING, SAID, Context, ContextItem
-from ctx.context.layer_lines import digest
+from ctx.context.layer_lines import cut, digest
 from ctx.ids import NodeId
 from ctx.markdown import flat
+from ctx.memory import model, sources
 
 HEADING = "## From earlier sessions"
 
@@ -33,6 +34,8 @@ _MOST_TERMS = 64
 _MOST_COUNTED = 384
 _COUNTED_TO = 500
 _MOST_ROWS = 300
+_MOST_STATED = 3
+_LONGEST_NODE = 400
 _LONGEST_PROMPT = 6_000
 _FEWEST_SHARED = 2
 _SAME, _FEWEST_SAME = 0.6, 4
@@ -57,7 +60,7 @@ _NAMES = re.compile(
 
 
 class Hit(NamedTuple):
-    """An excerpt that was found."""
+    """An excerpt that was found, or a node that somebody wrote."""
 
     id: int
     session: str
@@ -67,10 +70,13 @@ class Hit(NamedTuple):
     worth: int
     text: str
     score: float
+    node: str = ""
+    """The id of the node, if it is one."""
+    label: str = ""
 
 
 def search(
-    connection: Connection,
+    connections: Sequence[Connection],
     project: str | None,
     prompt: str,
     budget: int,
@@ -78,10 +84,12 @@ def search(
     session: str = "",
     given: str = "",
 ) -> list[Hit]:
-    """The best excerpts about a prompt that fit into a budget of tokens.
+    """What memory has about a prompt that fits into a budget of tokens, the best first.
 
-    Those of `session` itself are left out, and what the text `given` already contains.
+    Nodes that somebody wrote come before excerpts. What `session` itself said is left out, and what
+    the text `given` already contains. The last store is the user's, which has the excerpts.
     """
+    connection = connections[-1]
     wanted = _rarest(connection, _terms(prompt))
     if not wanted:
         return []
@@ -93,8 +101,24 @@ def search(
     }
     hits = _weighted([Hit(*row) for row in rows], ages)
     fewest = min(_FEWEST_SHARED, len(wanted))
-    shared = (hit for hit in hits if len(words(hit.text) & set(wanted)) >= fewest)
+    stated = _stated(
+        connections,
+        hook_queries.matching_statements(connections, query, project, _MOST_STATED),
+    )
+    shared = (hit for hit in (*stated, *hits) if len(words(hit.text) & set(wanted)) >= fewest)
     return fitting(shared, budget, given)
+
+
+def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) -> list[Hit]:
+    about = {row[0]: (row[1], model.from_json(row[3])) for row in rows}
+    said_by = sources.of_nodes(connections, about)
+    return [
+        Hit(
+            *(0, "", row[5], row[1], said_by[row[0]], 0, cut(flat(row[2]), _LONGEST_NODE)),
+            *(0.0, row[0], layer_rows.label(row)),
+        )
+        for row in rows
+    ]
 
 
 def fitting(hits: Iterable[Hit], budget: int, given: str = "") -> list[Hit]:
@@ -119,8 +143,8 @@ def written(hits: Sequence[Hit]) -> Context:
     text = f"{HEADING}\n\n{''.join(lines)}"
     items = tuple(
         ContextItem(
-            NodeId(""),  # type: ignore[arg-type]
-            f"said:{hit.session[:8]}",
+            NodeId(hit.node),  # type: ignore[arg-type]
+            hit.label or f"said:{hit.session[:8]}",
             hit.at,
             tokens.estimate(line),
             digest(hit.text),
@@ -132,6 +156,8 @@ def written(hits: Sequence[Hit]) -> Context:
 
 
 def line_of(hit: Hit) -> str:
+    if hit.node:
+        return f"- [{hit.label}, {hit.source}] {hit.text}\n"
     at_ms = clock.parse_iso(hit.at) or 0
     age = clock.days_ago(clock.day_number(clock.now_ms()) - clock.day_number(at_ms))
     return f"- [{hit.source}, {age}] {flat(hit.text)}\n"
@@ -142,12 +168,12 @@ def words(text: str) -> frozenset[str]:
 
 
 def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether the shorter of two texts is mostly contained in the other.
+    """Whether most of a text is in another one.
 
     A name of a file that both contain does not make them the same.
     """
     fewest = max(1, min(_FEWEST_SAME, len(one)))
-    return len(one & other) >= max(fewest, _SAME * min(len(one), len(other)))
+    return len(one & other) >= max(fewest, _SAME * len(one))
 
 
 def names(text: str) -> set[str]:

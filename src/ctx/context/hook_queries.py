@@ -264,6 +264,21 @@ def matching_excerpts(
     return connection.execute(sql, (query, project, without, most)).fetchall()
 
 
+def matching_statements(
+    connections: Sequence[Connection], query: str, project: str | None, most: int
+) -> "list[Any]":
+    """The nodes that match a full-text query, best first, without those made of sessions."""
+    sql = (
+        f"SELECT {_COLUMNS} FROM nodes_fts JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
+        f" WHERE nodes_fts MATCH ?2 AND {_IS_VALID} AND n.type IN ('fact', 'decision', 'pattern',"
+        " 'observation', 'hypothesis', 'open-question', 'task') AND NOT EXISTS (SELECT 1 FROM tags"
+        " WHERE node_id = n.id AND tag >= 'session:' AND tag < 'session;')"
+        " ORDER BY bm25(nodes_fts) LIMIT ?3"
+    )
+    values = (project or "", f"terms : ({query})", most)
+    return [row for each in connections for row in each.execute(sql, values)]
+
+
 def excerpts_with(connection: Connection, term: str, most: int) -> int:
     """How many excerpts have a term, as far as counted."""
     sql = "SELECT count(*) FROM (SELECT 1 FROM excerpts_fts WHERE excerpts_fts MATCH ? LIMIT ?)"

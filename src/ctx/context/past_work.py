@@ -211,10 +211,9 @@ def _unlike(ranked: Iterable[RankedObservation], shown: Iterable[str]) -> list[R
 
 
 def _is_same(own: set[str], other: set[str]) -> bool:
-    """Whether a text says nearly the same as another one. A single word does not say it all."""
-    shared = len(own & other)
+    """Whether most of a text is in another one. A single word does not say it all."""
     fewest = max(1, min(_FEWEST_SHARED, len(own)))
-    return shared >= max(fewest, _SAME * min(len(own), len(other)))
+    return len(own & other) >= max(fewest, _SAME * len(own))
 
 
 def _is_there(row: Sequence[Any], root: str) -> bool:

@@ -135,9 +135,8 @@ def prompt_context(memory: Memory, prompt: str) -> ContextResult:
     budget = config.integer("context.prompt_budget")
     began = clock.monotonic()
     start = context(memory).text
-    hits = excerpt_search.search(
-        memory.user.connection, memory.project, prompt, budget, given=start
-    )
+    stores = memory.graph.connections
+    hits = excerpt_search.search(stores, memory.project, prompt, budget, given=start)
     found = excerpt_search.written(hits)
     took_ms = round((clock.monotonic() - began) * 1000)
     layer = ContextLayer(SAID, found.tokens, budget, len(hits), 0, False, _FROM[SAID], "")

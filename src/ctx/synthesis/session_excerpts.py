@@ -171,14 +171,14 @@ def best(candidates: Iterable[Excerpt], most: int = MOST_KEPT) -> list[Excerpt]:
         if excerpt.worth < LEAST_WORTH or len(chosen) == most:
             break
         words = significant_words(excerpt.text)
-        if not any(overlap(words, other) >= _SAME for _, other in chosen):
+        if not any(is_contained(words, other) for _, other in chosen):
             chosen.append((excerpt, words))
     return sorted((excerpt for excerpt, _ in chosen), key=lambda it: (it.at, it.step, it.part))
 
 
-def overlap(words: frozenset[str], other: frozenset[str]) -> float:
-    """The part of the shorter of two texts that the other one has too."""
-    return len(words & other) / max(1, min(len(words), len(other)))
+def is_contained(words: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether most of a text is in another one."""
+    return len(words & other) >= max(1, _SAME * len(words))
 
 
 def significant_words(text: str) -> frozenset[str]:

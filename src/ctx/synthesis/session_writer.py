@@ -90,7 +90,7 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWrit
         observed, summarised = _scopes(there)
         with there.transaction(_ACTION, observed, summarised) as change:
             writing = _SessionWriter(change, session, steps)
-            is_idle = found.summary is not None
+            is_idle = is_over or extractive.is_at_rest(steps)
             writing.observations(found.observations, is_idle=is_idle, is_over=is_over)
             if observed != summarised:
                 writing = writing.elsewhere(change.in_scope(summarised))

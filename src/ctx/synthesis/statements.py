@@ -11,15 +11,21 @@ from collections.abc import Sequence
 
 from ctx.capture.steps import Step
 from ctx.synthesis import dedupe
-from ctx.synthesis.observations import LONGEST_TITLE, Observation, ObservationKind, Synthesis
+from ctx.synthesis.observations import (
+    LONGEST_TITLE,
+    Observation,
+    ObservationKind,
+    Summary,
+    Synthesis,
+)
 from ctx.synthesis.one_line_text import shortened
-from ctx.synthesis.session_excerpts import Excerpt, best, is_rule, overlap, significant_words
+from ctx.synthesis.session_excerpts import Excerpt, best, is_contained, is_rule, significant_words
+from ctx.synthesis.synthesise import is_at_rest
 from ctx.synthesis.timeline import Timeline
 
 MOST = 15
 """The most observations of a session."""
 
-_SAME = 0.6
 _EXPECTS = re.compile(r"\bshould (?:now |then )?(?:be|work|let|fix|show|allow|resolve|pass)\b")
 _STATED = 0.8
 _SETTLED = ("correction", "prompt", "answer", "commit")
@@ -33,12 +39,12 @@ def with_statements(
     found: Synthesis, steps: Sequence[Step], excerpts: Sequence[Excerpt], *, is_over: bool
 ) -> Synthesis:
     """The synthesis of a session with the best excerpts, once the agent is idle."""
-    if found.summary is None:
+    if not is_over and not is_at_rest(steps):
         return found
     disputed = [significant_words(each.text) for each in excerpts if each.is_disputed]
     observations = [each for each in found.observations if _is_fact(each.title, disputed)]
     known = [significant_words(f"{each.title} {each.text}") for each in observations]
-    request = significant_words(found.summary.request)
+    request = significant_words(found.summary.request if found.summary else "")
     first = next((step.id for step in steps if step.kind == "prompt" and not step.agent), "")
     candidates = (
         excerpt
@@ -56,11 +62,15 @@ def with_statements(
     ranked += [(_WORTH.get(each.kind, 0), _marked(each)) for each in observations]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].at, pair[1].key))
     unique = {each.key: each for _, each in reversed(ranked[:MOST])}
-    summary = found.summary._replace(
-        completed=tuple(it for it in found.summary.completed if _is_fact(it, disputed)),
-        learned=tuple(it for it in found.summary.learned if _is_fact(it, disputed)),
+    ordered = tuple(sorted(unique.values(), key=lambda each: each.at))
+    return Synthesis(ordered, found.summary and _without_disputed(found.summary, disputed))
+
+
+def _without_disputed(summary: Summary, disputed: Sequence[frozenset[str]]) -> Summary:
+    return summary._replace(
+        completed=tuple(line for line in summary.completed if _is_fact(line, disputed)),
+        learned=tuple(line for line in summary.learned if _is_fact(line, disputed)),
     )
-    return Synthesis(tuple(sorted(unique.values(), key=lambda each: each.at)), summary)
 
 
 def _is_fact(line: str, disputed: Sequence[frozenset[str]]) -> bool:
@@ -79,7 +89,7 @@ def _marked(found: Observation) -> Observation:
 
 def _contains(words: frozenset[str], excerpt: Excerpt) -> bool:
     own = significant_words(excerpt.text)
-    return len(own) <= len(words) / _SAME and overlap(own, words) >= _SAME
+    return is_contained(own, words)
 
 
 def _observation(timeline: Timeline, excerpt: Excerpt) -> Observation:

@@ -35,8 +35,9 @@ def relevant_excerpts(
     connection.set_progress_handler(lambda: clock.monotonic() > until, _STEPS)
     try:
         given = session_context.at_start(hook, connection, own, place).text
+        stores = session_context.stores_of(own, connection)
         hits = excerpt_search.search(
-            connection, place.project, event.prompt, budget, session=event.session, given=given
+            stores, place.project, event.prompt, budget, session=event.session, given=given
         )
     except sqlite3.DatabaseError as error:
         # The time is up, it is a store of an older ctx, or the table is damaged.
