@@ -188,6 +188,7 @@ class _FailureLog:
             self._known[key] = new
         else:
             self._known[key] = known._replace(
+                check=new.check,
                 fails=(*known.fails, *new.fails)[-_MOST_FINDINGS:],
                 messages=(*known.messages, *new.messages)[-_MOST_FINDINGS:],
                 finding=new.finding,
@@ -255,7 +256,8 @@ def _key(check: Check, finding: StepFinding | None) -> tuple[str, ...]:
     if finding is None:
         return (*check.prefix, check.tool, check.goal, *check.targets)
     if finding.test:
-        return (check.tool, "test", finding.test)
+        # The same test, whichever command ran it.
+        return ("test", finding.test)
     said = _NUMBER.sub("0", finding.message[:_LONGEST_MESSAGE])
     return (check.tool, finding.code, finding.path, said)
 
