@@ -5,10 +5,11 @@ from sqlite3 import Connection
 
 import pytest
 
-from ctx.context import command_lines, contexts
+from ctx.context import command_lines, contexts, layers
+from ctx.context.layers import ContextRequest
 from ctx.memory.graph import Graph
 from tests.memory import graphs
-from tests.packs.worked import command, session
+from tests.packs.worked import command, learning, session
 
 WRAPPED = "rtk bun run test"
 UNKNOWN = "unrecognized subcommand 'bun'"
@@ -117,3 +118,13 @@ def test_a_prepared_context_expires_with_the_commands(worked: Graph) -> None:
     before = state(worked.connection)
     command(worked, "s0", "make test")
     assert state(worked.connection) != before
+
+
+def test_a_learning_about_a_command_that_is_listed_is_not_repeated(worked: Graph) -> None:
+    learning(worked, "convention", "Tests are run with `mise run test`.")
+    learning(worked, "convention", "Tests are run with `mise run test:ci`.")
+    for name in ("s0", "s1"):
+        command(worked, name, "mise run test")
+    text = layers.context([worked.connection], ContextRequest("app", None, 2_000)).text
+    assert text.count("`mise run test`") == 1
+    assert "Tests are run with `mise run test:ci`." in text

@@ -49,7 +49,7 @@ _LONGEST_COMPARED = 4_000
 _SHORTEST_WORD = 4
 _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _KINDS = {"decision": 3, "bugfix": 3, "feature": 2, "discovery": 2, "refactor": 1}
-_RUN_WITH = ("Tests are run with `", "The code is checked with `")
+_RUN_WITH = ("Tests are run with `", "The code is checked with `", "The code is formatted with `")
 _SAME_FILE, _MOST_SAME_FILES, _MOST_SAME_WORDS = 2, 3, 6
 
 _HOLDS = (
