@@ -47,6 +47,17 @@ def test_one_session_is_enough_only_if_it_is_the_newest(worked: Graph) -> None:
     assert texts(worked) == ["- test: `make test` (1 run in 1 session)"]
 
 
+def test_a_run_of_one_test_is_left_out(worked: Graph) -> None:
+    for name in ("s0", "s1"):
+        command(worked, name, "pnpm --filter api test", runs=2)
+        command(worked, name, "pnpm --filter api test -- --testPathPattern=shares")
+        command(worked, name, "pnpm --filter web test")
+    assert texts(worked) == [
+        "- test: `pnpm --filter api test` (4 runs in 2 sessions)",
+        "- test: `pnpm --filter web test` (2 runs in 2 sessions)",
+    ]
+
+
 def test_a_command_that_fails_and_the_one_that_replaced_it(worked: Graph) -> None:
     for name in ("s1", "s2"):
         command(worked, name, WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test")

@@ -133,6 +133,12 @@ def test_progress_is_no_failed_attempt() -> None:
     assert attempts(lint, edit, lint) == []
 
 
+def test_edits_for_another_request_are_no_attempt() -> None:
+    fails = f"run: pytest{RED}"
+    other = "prompt: Now add a page for the orders of a customer"
+    assert attempts(fails, other, EDIT, fails) == []
+
+
 def test_changes_to_a_new_test_are_no_attempts() -> None:
     fails = f"run: pytest{RED}"
     test = "write: tests/test_a.py +3 -1\n  modified function test_x ()"
@@ -153,9 +159,8 @@ def test_a_test_is_the_same_whichever_command_runs_it() -> None:
 
 
 def test_an_error_about_options_is_not_left_to_do() -> None:
-    options = (
-        "run: tsc -b apps/web --noEmit\n  failed 1\n  finding:  | TS6310 | may not disable emit | "
-    )
+    finding = "finding: apps/web/tsconfig.json:1 | TS6310 | may not disable emit | "
+    options = f"run: tsc -b apps/web --noEmit\n  failed 1\n  {finding}"
     code = "run: tsc -b apps/web\n  failed 1\n  finding: src/a.ts:1 | TS2304 | no name | "
     assert still_failing(options) == []
     assert still_failing(code) == ["`tsc -b apps/web` still failed: TS2304: no name"]

@@ -52,6 +52,9 @@ def _is_attempt(
         one_line_text.is_test(timeline.steps[each].path) for each in edits
     ):
         return False
+    if timeline.goal_at(before) != timeline.goal_at(after):
+        # In between, the user asked for something else.
+        return False
     first, second = timeline.steps[before], timeline.steps[after]
     if len(second.findings) < len(first.findings):
         return False

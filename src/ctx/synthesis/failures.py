@@ -42,6 +42,8 @@ _SPEAKS_OF_ERROR = re.compile(
     r"|no such|unable to|expected|invalid",
     re.IGNORECASE,
 )
+# Errors of the TypeScript compiler about its options and project files.
+_ABOUT_OPTIONS = re.compile(r"TS(?:5\d{3}|63\d{2})\Z")
 _TEST_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rs|go|rb|java|kt|php)\Z")
 
 
@@ -69,6 +71,8 @@ class Failure(NamedTuple):
     @property
     def could_not_run(self) -> bool:
         """Whether the command lacked something, so that the check says nothing about the code."""
+        if self.finding and _ABOUT_OPTIONS.match(self.finding.code):
+            return True
         return not self.test and not self.path and command_errors.cannot_run(self.messages[-1])
 
     @property
