@@ -5,10 +5,11 @@ from sqlite3 import Connection
 
 import pytest
 
-from ctx.context import command_lines, contexts
+from ctx.context import command_lines, contexts, layers
+from ctx.context.layers import ContextRequest
 from ctx.memory.graph import Graph
 from tests.memory import graphs
-from tests.packs.worked import command, session
+from tests.packs.worked import command, learning, session
 
 WRAPPED = "rtk bun run test"
 UNKNOWN = "unrecognized subcommand 'bun'"
@@ -44,6 +45,17 @@ def test_one_session_is_enough_only_if_it_is_the_newest(worked: Graph) -> None:
     command(worked, "s2", "make old-test")
     command(worked, "s0", "make unknown-test", last="")
     assert texts(worked) == ["- test: `make test` (1 run in 1 session)"]
+
+
+def test_a_run_of_one_test_is_left_out(worked: Graph) -> None:
+    for name in ("s0", "s1"):
+        command(worked, name, "pnpm --filter api test", runs=2)
+        command(worked, name, "pnpm --filter api test -- --testPathPattern=shares")
+        command(worked, name, "pnpm --filter web test")
+    assert texts(worked) == [
+        "- test: `pnpm --filter api test` (4 runs in 2 sessions)",
+        "- test: `pnpm --filter web test` (2 runs in 2 sessions)",
+    ]
 
 
 def test_a_command_that_fails_and_the_one_that_replaced_it(worked: Graph) -> None:
@@ -117,3 +129,13 @@ def test_a_prepared_context_expires_with_the_commands(worked: Graph) -> None:
     before = state(worked.connection)
     command(worked, "s0", "make test")
     assert state(worked.connection) != before
+
+
+def test_a_learning_about_a_command_that_is_listed_is_not_repeated(worked: Graph) -> None:
+    learning(worked, "convention", "Tests are run with `mise run test`.")
+    learning(worked, "convention", "Tests are run with `mise run test:ci`.")
+    for name in ("s0", "s1"):
+        command(worked, name, "mise run test")
+    text = layers.context([worked.connection], ContextRequest("app", None, 2_000)).text
+    assert text.count("`mise run test`") == 1
+    assert "Tests are run with `mise run test:ci`." in text

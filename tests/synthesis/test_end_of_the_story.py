@@ -133,6 +133,39 @@ def test_progress_is_no_failed_attempt() -> None:
     assert attempts(lint, edit, lint) == []
 
 
+def test_edits_for_another_request_are_no_attempt() -> None:
+    fails = f"run: pytest{RED}"
+    other = "prompt: Now add a page for the orders of a customer"
+    assert attempts(fails, other, EDIT, fails) == []
+
+
+def test_changes_to_a_new_test_are_no_attempts() -> None:
+    fails = f"run: pytest{RED}"
+    test = "write: tests/test_a.py +3 -1\n  modified function test_x ()"
+    assert attempts(fails, test, fails) == []
+    assert len(attempts(fails, EDIT, fails)) == 1
+
+
+def test_a_test_is_the_same_whichever_command_runs_it() -> None:
+    wide = f"run: mise run test:integration{RED}"
+    unrelated = "write: src/z.go +1 -1\n  modified function z ()"
+    narrow = f"run: go test -run TestX ./a{RED}"
+    found = made(
+        *("prompt: Fix it", wide, unrelated, narrow, "write: src/a.go +1 -1"),
+        *("run: go test -run TestX ./a\n  passed", "run: mise run test:integration\n  passed"),
+    )
+    (fix,) = [each for each in found.observations if each.kind == "bugfix"]
+    assert fix.files == ("src/a.go",)
+
+
+def test_an_error_about_options_is_not_left_to_do() -> None:
+    finding = "finding: apps/web/tsconfig.json:1 | TS6310 | may not disable emit | "
+    options = f"run: tsc -b apps/web --noEmit\n  failed 1\n  {finding}"
+    code = "run: tsc -b apps/web\n  failed 1\n  finding: src/a.ts:1 | TS2304 | no name | "
+    assert still_failing(options) == []
+    assert still_failing(code) == ["`tsc -b apps/web` still failed: TS2304: no name"]
+
+
 def test_of_two_decisions_alike_the_later_one_holds() -> None:
     found = made(
         "prompt: Always use port 3000 for the dev server.",

@@ -52,6 +52,11 @@ def test_a_check_is_one_however_it_is_typed() -> None:
     ]
 
 
+def test_a_formatter_checks_nothing() -> None:
+    found = candidates([worked(n, checks=("mise run fmt",)) for n in (1, 2, 3)], [])
+    assert texts(found) == [("convention", "The code is formatted with `mise run fmt`.", 3)]
+
+
 def test_two_sessions_do_not_make_a_habit() -> None:
     assert candidates([worked(n, checks=("make test",)) for n in (1, 2)], []) == []
 

@@ -115,7 +115,12 @@ def _working(shown: Iterable[_Shown], purpose: str) -> list[_Shown]:
         and (each.sessions >= _FEWEST_SESSIONS or (each.is_newest and each.last == "passed"))
     ]
     found.sort(key=lambda each: (-each.sessions, -each.runs, len(each.command), each.command))
-    return found[: _MOST_OF_A_PURPOSE[purpose]]
+    kept: list[_Shown] = []
+    for each in found:
+        # A run of one test tells nothing that the run of all does not.
+        if not any(each.command.startswith(f"{wider.command} ") for wider in kept):
+            kept.append(each)
+    return kept[: _MOST_OF_A_PURPOSE[purpose]]
 
 
 def _line(each: _Shown) -> LayerLine:

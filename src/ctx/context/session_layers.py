@@ -37,7 +37,7 @@ _SIGNATURES = (110, 60)
 _SESSIONS_WITH_CODE = 5
 _MOST_OF_A_FILE = 8
 _MOST_LEARNINGS = 2_000
-_RUN_WITH = ("Tests are run with `", "The code is checked with `")
+_RUN_WITH = ("Tests are run with `", "The code is checked with `", "The code is formatted with `")
 
 
 class LayerRequest(NamedTuple):

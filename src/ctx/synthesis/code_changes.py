@@ -46,6 +46,7 @@ _ADDS = re.compile(
     r"|new)\b",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(r"`[^`]{0,200}`|\"[^\"]{0,200}\"")
 _FIXES = re.compile(
     r"\b(?:fix(?:es|ed)?|correct(?:s|ed)|repair(?:s|ed)|solv(?:es|ed))\b", re.IGNORECASE
 )
@@ -232,8 +233,8 @@ def _kind(group: EditGroup, sentence: str, *, is_about_fixing: bool) -> Observat
         return "bugfix" if is_put_right and _IS_WELL.search(sentence) and not group.items else None
     if moved(code) or (_REFACTORS.search(sentence) and not _ADDS.search(sentence)):
         return "refactor"
-    is_fix = is_about_fixing and sentence and not new and not _ADDS.match(sentence)
-    if is_fix or _FIXES.search(sentence):
+    is_fix = is_about_fixing and sentence and not new
+    if not _ADDS.match(sentence) and (is_fix or _FIXES.search(_QUOTED.sub("", sentence))):
         return "bugfix"
     if new and len(new) >= len(deleted):
         return "feature"

@@ -48,7 +48,12 @@ def _is_attempt(
     timeline: Timeline, failure: Failure, edits: Sequence[int], before: int, after: int
 ) -> bool:
     """Whether edits aimed at a failure: others of the same run may have been fixed instead."""
-    if failure.check.is_style:
+    if failure.check.is_style or all(
+        one_line_text.is_test(timeline.steps[each].path) for each in edits
+    ):
+        return False
+    if timeline.goal_at(before) != timeline.goal_at(after):
+        # In between, the user asked for something else.
         return False
     first, second = timeline.steps[before], timeline.steps[after]
     if len(second.findings) < len(first.findings):

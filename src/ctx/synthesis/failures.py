@@ -42,6 +42,8 @@ _SPEAKS_OF_ERROR = re.compile(
     r"|no such|unable to|expected|invalid",
     re.IGNORECASE,
 )
+# Errors of the TypeScript compiler about its options and project files.
+_ABOUT_OPTIONS = re.compile(r"TS(?:5\d{3}|63\d{2})\Z")
 _TEST_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rs|go|rb|java|kt|php)\Z")
 
 
@@ -69,6 +71,8 @@ class Failure(NamedTuple):
     @property
     def could_not_run(self) -> bool:
         """Whether the command lacked something, so that the check says nothing about the code."""
+        if self.finding and _ABOUT_OPTIONS.match(self.finding.code):
+            return True
         return not self.test and not self.path and command_errors.cannot_run(self.messages[-1])
 
     @property
@@ -188,6 +192,7 @@ class _FailureLog:
             self._known[key] = new
         else:
             self._known[key] = known._replace(
+                check=new.check,
                 fails=(*known.fails, *new.fails)[-_MOST_FINDINGS:],
                 messages=(*known.messages, *new.messages)[-_MOST_FINDINGS:],
                 finding=new.finding,
@@ -255,7 +260,8 @@ def _key(check: Check, finding: StepFinding | None) -> tuple[str, ...]:
     if finding is None:
         return (*check.prefix, check.tool, check.goal, *check.targets)
     if finding.test:
-        return (check.tool, "test", finding.test)
+        # The same test, whichever command ran it.
+        return ("test", finding.test)
     said = _NUMBER.sub("0", finding.message[:_LONGEST_MESSAGE])
     return (check.tool, finding.code, finding.path, said)
 

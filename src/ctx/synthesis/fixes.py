@@ -311,6 +311,9 @@ def _failing(timeline: Timeline, found: Sequence[Failure]) -> tuple[str, ...]:
             continue
         if failure.is_unclear or failure.could_not_run or failure.check.fixes:
             continue
+        if failure.finding and not failure.test and not failure.path:
+            # An error about options or settings of the tool, not about a file.
+            continue
         is_check = failure.check.goal != "run" or failure.finding or len(failure.fails) > 1
         if is_check:
             said = failure.messages[-1]

@@ -32,7 +32,7 @@ _FEWEST_BY_AGENTS = 3
 _FEWEST_DAYS = 2
 _FEWEST_CHECKS = 3
 _FEWEST_TOGETHER = 3
-_MOSTLY = 0.6
+_MOSTLY = 0.75
 _MOST_FILES = 12
 _MOST_TOLD = 400
 _FEWEST_TERMS = 3
@@ -72,6 +72,7 @@ _NO_CODE = re.compile(
 )
 # The test or command of `Fixed `test_a` and `test_b` in src/a.py: …`
 _FIXED = re.compile(r"Fixed (?P<names>`[^`]{1,100}`(?:(?:, | and )`[^`]{1,100}`)*)")
+_FORMATS = re.compile(r"\b(?:fmt|format|gofmt|rustfmt|prettier|black)\b")
 _NAME = re.compile(r"`([^`]{1,100})`")
 # `Which database should we use: SQLite` is the answer to a question of the agent.
 _ANSWERS = re.compile(
@@ -172,6 +173,7 @@ def _checks(worked: Sequence[SessionWork]) -> Iterator[LearningCandidate]:
         # The most frequent, then the shortest.
         best = min(typed or [check.shown], key=lambda line: (-typed[line], len(line), line))
         how = "Tests are run" if check.goal == "test" else "The code is checked"
+        how = "The code is formatted" if check.goal == "lint" and _FORMATS.search(best) else how
         text = f"{how} with `{best}`."
         if "`" not in best and len(best) <= _LONGEST // 2:
             yield _candidate(f"check {check.shown}", "convention", text, sessions)
