@@ -49,7 +49,7 @@ def run(memory: Memory, claude: Path, **wanted: Any) -> BackfillResult:
     return done._replace(seconds=0.0)
 
 
-_TOLD = "WHERE type IN ('observation', 'summary')"
+_TOLD = "WHERE nodes.type IN ('observation', 'summary')"
 
 
 def content(memory: Memory) -> list[tuple[object, ...]]:
@@ -62,7 +62,7 @@ def content(memory: Memory) -> list[tuple[object, ...]]:
         "session_commands": "*",
         f"nodes {_TOLD}": "nodes.id, type, content, created_at, updated_at, metadata",
         f"tags JOIN nodes ON nodes.id = node_id {_TOLD}": "nodes.id, tag",
-        "edges": "from_id, to_id || type",
+        f"edges JOIN nodes ON nodes.id = from_id {_TOLD}": "from_id, to_id || edges.type",
     }
     return [
         (table, *row)

@@ -24,7 +24,7 @@ def test_what_one_conversation_remembers_the_next_one_knows(person: Person) -> N
     second = person.say("When do we deploy?", "On Tuesdays.")
     assert second.session != first.session
     given = second.request.given_at("SessionStart")
-    assert f"\n- [fact:{node['id'][:12]}] Deploys happen on Tuesdays.\n" in given
+    assert f"\n- [fact:{node['id'][:12]}] (agent) Deploys happen on Tuesdays.\n" in given
     # What was injected is never taken for something that was said.
     assert len(person.nodes()) == 1
 

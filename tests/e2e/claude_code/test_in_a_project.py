@@ -80,7 +80,7 @@ def test_from_one_conversation_to_the_next(resident: Person) -> None:
 
     second = person.say("And?", "On Tuesdays.", resume=first.session)
     given = second.request.newest
-    assert "] Deploys are on Tuesdays.\n" in given.given_at("UserPromptSubmit")
+    assert "] (agent) Deploys are on Tuesdays.\n" in given.given_at("UserPromptSubmit")
     changed = given.given_at("SessionStart")
     assert "Deploys are on Tuesdays." in changed
     assert "Ours." not in changed
