@@ -99,7 +99,8 @@ def search(
 
 def fitting(hits: Iterable[Hit], budget: int, given: str = "") -> list[Hit]:
     """As many as fit, in order, without what is said twice."""
-    known = [words(line) for line in given.splitlines() if line.strip()]
+    # Other lines are headings, names of files and the frame of a context.
+    known = [words(line) for line in given.splitlines() if line.startswith(("- ", "  "))]
     chosen: list[Hit] = []
     for hit in hits:
         cost = tokens.estimate(line_of(hit))
