@@ -10,6 +10,8 @@ from tests.cli.conftest import Add
 from tests.conftest import Ctx
 from tests.packs.worked import change, learning, session, step
 
+RULES = "`kind:rule`, `kind:correction` or `kind:decision`"
+
 
 @pytest.fixture
 def client(repo: Path, surroundings: Path, add: Add) -> Client:
@@ -44,14 +46,19 @@ def test_how_it_comes_about(client: Client, ctx: Ctx) -> None:
     sizes = {each["name"]: each["tokens"] for each in told["layers"]}
     frame = told["tokens"] - sum(sizes.values())
     rows = [line.split("  ") for line in ctx("context", "--explain").out.splitlines()]
+    shown = next(each for each in told["layers"] if each["name"] == "learnings")
+    learnings = [str(shown["shown"]), str(shown["left_out"])]
+    assert 0 < shown["shown"] < 10
     assert rows[0] == [f"startup for app: {told['tokens']} of 2,000 tokens, ready"]
     assert [[cell.strip() for cell in row if cell.strip()] for row in rows[1:]] == [
         ["memory", str(sizes["memory"]), "700", "1", "nodes of the view `default`"],
-        ["sessions", str(sizes["sessions"]), "300", "1", "sessions and their summaries"],
-        ["commands", "0", "150", "0", "session_commands"],
-        ["code", str(sizes["code"]), "250", "1", "symbol_changes"],
-        ["learnings", str(sizes["learnings"]), "150", "10", "2", "nodes tagged `learning:`"],
-        ["past work", "0", "300", "0", "observations tagged `kind:`"],
+        ["standing", "0", "110", "0", "the last session"],
+        ["rules", "0", "180", "0", f"observations tagged {RULES}"],
+        ["commands", "0", "90", "0", "session_commands"],
+        ["past work", "0", "240", "0", "observations tagged `kind:`"],
+        ["code", str(sizes["code"]), "50", "1", "symbol_changes"],
+        ["sessions", str(sizes["sessions"]), "80", "1", "sessions and their summaries"],
+        ["learnings", str(sizes["learnings"]), "40", *learnings, "nodes tagged `learning:`"],
         ["frame", str(frame), "headings and instructions"],
     ]
 

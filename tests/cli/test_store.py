@@ -328,7 +328,7 @@ def test_a_file_that_was_cut_off_is_not_called_whole(ctx: Ctx, tmp_path: Path) -
     ctx("store", "backup", str(tmp_path / "copy.db"))
     whole = (tmp_path / "copy.db").read_bytes()
     store = tmp_path / "cut.db"
-    store.write_bytes(whole[: len(whole) // 8192 * 4096])
+    store.write_bytes(whole[: len(whole) // 16384 * 3 * 4096])
     ran = ctx("--db", str(store), "store", "recover")
     assert ran.code == 0
     assert "Nothing was lost" not in ran.out

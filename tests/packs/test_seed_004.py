@@ -20,6 +20,7 @@ import pytest
 from ctx import tokens
 from ctx.config.schema import SETTINGS
 from ctx.context import layers
+from ctx.context.contexts import LAYERS
 from ctx.context.layer_limits import LayerLimits
 from ctx.context.layers import ContextRequest
 from ctx.layout import UserStore
@@ -140,7 +141,8 @@ def test_context_exceeds_budget(graph: Graph) -> None:
     for number in range(40):
         node(graph, "fact", f"Fact {number} " + "word " * 40, ["tier:reference"])
     for budget in (2_000, 1_000, 600):
-        made = layers.context([graph.connection], HERE._replace(budget=budget))
+        roomy = LayerLimits(code=250, sessions=300, learnings=150)
+        made = layers.context([graph.connection], HERE._replace(budget=budget, limits=roomy))
         assert made.tokens <= budget
         assert all(heading in made.text for heading in HEADINGS)
 
@@ -167,7 +169,11 @@ class TestTokenEstimator:
         assert tokens.estimate("def authenticate(self, email: str, password: str) -> Token:") > 5
 
     def test_budget_math(self) -> None:
-        assert sum(LayerLimits()[:7]) == SETTINGS["context.budget"].default == 2_000
+        # What the layers do not need goes to memory, or is not used at all.
+        caps = LayerLimits()[: len(LAYERS)]
+        assert SETTINGS["context.budget"].default == 2_000
+        assert sum(caps) + LayerLimits().frame <= 2_000
+        assert sum(caps[1:]) <= 800
 
 
 class TestContextBuilder:
@@ -221,22 +227,22 @@ def test_the_context_has_sessions_changes_learnings_and_observations(populated: 
     with populated.memory() as memory:
         made = layers.context(memory.graph.connections, HERE)
     assert made.text.partition(f"{layers.PREFACE}\n\n")[2] == (
-        """## Recent Sessions
-- [today] Implemented JWT auth service, added refresh endpoint
-- [yesterday] Set up FastAPI project structure, configured SQLAlchemy
-- [2 days ago] Initial project scaffold, Docker setup
+        """## Relevant Past Work
+- [bugfix] Fixed user registration: Email is unique in the table.
+- [feature] Added JWT auth middleware: Verifies every request.
 
 ## Recently Changed Code
 auth/service.py:
   authenticate(email, password) -> Token  [MODIFIED]
   refresh_token(token) -> Token  [NEW]
 
+## Recent Sessions
+- [today] Implemented JWT auth service, added refresh endpoint
+- [yesterday] Set up FastAPI project structure, configured SQLAlchemy
+- [2 days ago] Initial project scaffold, Docker setup
+
 ## Project Knowledge
 - Architecture: FastAPI + SQLAlchemy ORM, Alembic migrations
-
-## Relevant Past Work
-- [feature] Added JWT auth middleware: Verifies every request.
-- [bugfix] Fixed user registration: Email is unique in the table.
 
 ---
 `ctx recall WORDS` tells more about any of this.
@@ -267,7 +273,7 @@ def test_each_injection_is_logged_with_tokens_and_time(populated: Client) -> Non
     assert entry.tokens_out == count
     assert entry.duration_ms is not None
     assert entry.data == {
-        "layers_included": ["sessions", "code", "learnings", "past_work"],
+        "layers_included": ["past_work", "code", "sessions", "learnings"],
         "layers_skipped": [],
         "tokens": count,
         "budget": 2_000,
@@ -278,10 +284,10 @@ def test_each_injection_is_logged_with_tokens_and_time(populated: Client) -> Non
     }
     assert [row[0] for row in kept] == [count]
     assert [each[4] for each in json.loads(kept[0][1])] == [
-        *["sessions"] * 3,
-        "code",
-        "learnings",
         *["past_work"] * 2,
+        "code",
+        *["sessions"] * 3,
+        "learnings",
     ]
 
 

@@ -123,7 +123,8 @@ def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) ->
 
 def fitting(hits: Iterable[Hit], budget: int, given: str = "") -> list[Hit]:
     """As many as fit, in order, without what is said twice."""
-    known = [words(line) for line in given.splitlines() if line.strip()]
+    # Other lines are headings, names of files and the frame of a context.
+    known = [words(line) for line in given.splitlines() if line.startswith(("- ", "  "))]
     chosen: list[Hit] = []
     for hit in hits:
         cost = tokens.estimate(line_of(hit))

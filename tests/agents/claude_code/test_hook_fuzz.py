@@ -156,7 +156,7 @@ def check_files(home: Path) -> None:
     }
     assert [name for name in os.listdir(home / "spool") if name.startswith("tmp-")] == []
     names = os.listdir(home / "live") if (home / "live").exists() else []
-    plain = [re.sub(r"\.(stop|state|receipt)$", "", name) for name in names]
+    plain = [re.sub(r"\.(stop|state|receipt|prompted)$", "", name) for name in names]
     assert [name for name in plain if not live.is_session(name)] == []
     assert [name for name in plain if re.search(r"\.\d+\.tmp$", name)] == []
 

@@ -101,7 +101,7 @@ def listed(ctx: Ctx) -> dict[str, tuple[str, str | None, list[str]]]:
 
 def body(text: str) -> str:
     """What stands between the frame of a context and its end."""
-    return text.partition("says the rest.")[2].partition("<!-- ctx:end -->")[0].strip()
+    return text.partition("describes the rest.")[2].partition("<!-- ctx:end -->")[0].strip()
 
 
 def done(conversation: Conversation, *answers: str) -> None:
