@@ -3,22 +3,30 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ctx import clock
 
 FIRST = 10
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August"),
+    *("September", "October", "November", "December"),
+)
 _START = 1_700_000_000
+_DAY = 86_400
 
 
 class Case(NamedTuple):
     ability: str
     question: str
     wanted: frozenset[str]
+    """Empty if the question has no answer."""
     beside: tuple[str, ...] = ()
     """Filters that must hold."""
+    asked_ms: int | None = None
+    """When it is asked; None is now."""
 
 
 class History(NamedTuple):
@@ -29,11 +37,16 @@ class History(NamedTuple):
 
 
 def locomo(path: str) -> Iterator[History]:
+    """LoCoMo, or questions that `bench.dated_questions` derived from it.
+
+    Each question is asked on its own date, or on the day after the conversation ends.
+    """
     names = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
     for talk in _json(path):
         entries: list[dict[str, Any]] = []
         said = talk["conversation"]
-        for number in sorted(int(key[8:]) for key in said if re.fullmatch(r"session_\d+", key)):
+        began = 0
+        for number in _sessions(said):
             began = _time(said.get(f"session_{number}_date_time", ""))
             for turn in said[f"session_{number}"]:
                 caption = turn.get("blip_caption")
@@ -44,16 +57,33 @@ def locomo(path: str) -> Iterator[History]:
         for asked in talk["qa"]:
             evidence = re.findall(r"D\d+:\d+", " ".join(asked.get("evidence", [])))
             if wanted := units.intersection(evidence):
-                cases.append(Case(names[asked["category"]], asked["question"], frozenset(wanted)))
+                ability = names.get(asked["category"], asked["category"])
+                day = asked.get("asked")
+                asked_ms = clock.parse_iso(f"{day}T12:00:00Z") if day else 1000 * (began + _DAY)
+                cases.append(Case(ability, asked["question"], frozenset(wanted), (), asked_ms))
         yield History(str(talk["sample_id"]), entries, cases)
 
 
+def _sessions(said: Mapping[str, Any]) -> list[int]:
+    return sorted(int(key[8:]) for key in said if re.fullmatch(r"session_\d+", key))
+
+
+def session_days(said: Mapping[str, Any]) -> dict[int, date]:
+    """The day of each session of a LoCoMo conversation."""
+    return {
+        number: datetime.fromtimestamp(_time(said[f"session_{number}_date_time"]), UTC).date()
+        for number in _sessions(said)
+    }
+
+
 def beam(path: str) -> Iterator[History]:
+    """BEAM. The abstention questions have no answer: nothing is wanted."""
     for talk in _json(path):
         entries: list[dict[str, Any]] = []
         unit_of: dict[int, str] = {}
+        began = 0
         for number, batch in enumerate(talk["chat"]):
-            began = _time(batch.get("time_anchor") or "") + number
+            began = _time(batch["turns"][0][0].get("time_anchor") or "") + number
             for exchange in _exchanges(batch["turns"]):
                 unit = str(len(entries))
                 unit_of.update((message["id"], unit) for message in exchange)
@@ -61,10 +91,14 @@ def beam(path: str) -> Iterator[History]:
                 entries.append(_entry(unit, "\n".join(said), number, began + len(entries)))
         cases = []
         for ability, questions in talk["probing_questions"].items():
-            for asked in questions if ability != "abstention" else ():
+            for asked in questions:
                 numbers = _numbers(asked.get("source_chat_ids"))
-                if wanted := frozenset(unit_of[each] for each in numbers if each in unit_of):
-                    cases.append(Case(ability, asked["question"], wanted))
+                wanted = frozenset(unit_of[each] for each in numbers if each in unit_of)
+                asked_ms = 1000 * (began + _DAY)
+                if ability == "abstention":
+                    cases.append(Case(ability, asked["question"], frozenset(), (), asked_ms))
+                elif wanted:
+                    cases.append(Case(ability, asked["question"], wanted, (), asked_ms))
         yield History(str(talk["chat_id"]), entries, cases)
 
 
