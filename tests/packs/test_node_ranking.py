@@ -189,7 +189,9 @@ def test_a_question_about_a_day_alone(store: Store) -> None:
     found = node_ranking.relevant(store.rank("What did we do yesterday?"))
     assert [store.ids.index(each.node.id) for each in found] == [0, 1]
     assert {each.coverage for each in found} == {1.0}
-    assert store.answer("last week")[:1] == [3]
+    assert store.answer("What happened last week?")[:1] == [3]
+    # The only nodes near that day are from the day after it.
+    assert store.answer("What happened on 13 January 2027?") == []
 
 
 def test_a_node_that_names_its_day(store: Store) -> None:
@@ -236,6 +238,17 @@ def test_several_stores_are_one(store: Store) -> None:
         graphs = Graphs([second, store.graph])
         found = node_ranking.rank(graphs, parse("tokens"), Scope(), NOW_MS, 10)
         assert {each.node.id for each in found} == {store.ids[0], other.ids[0]}
+
+
+def test_a_question_without_an_answer(store: Store) -> None:
+    store.add(*(f"Ship version {number} of the parser" for number in range(300)))
+    store.add("Zebras are in the fixtures of the parser")
+    found = store.rank("Which vet treats the fever of the zebras that we ship to Nairobi?")
+    assert found
+    assert node_ranking.relevant(found) == []
+    assert node_ranking.relevant(store.rank("zebras"))
+    near = [each._replace(nearness=0.45) for each in found]
+    assert node_ranking.relevant(near)
 
 
 def test_the_answer_ends_where_relevance_does(store: Store) -> None:

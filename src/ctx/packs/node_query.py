@@ -5,6 +5,7 @@ from math import log
 from sqlite3 import Connection
 from typing import NamedTuple
 
+from ctx import terms
 from ctx.memory.query import node_candidates
 from ctx.memory.query.node_candidates import NodeVocabulary
 from ctx.search import question as questions
@@ -13,6 +14,8 @@ _LEAST_NODES = 200
 """In a smaller store, a word that all nodes contain is not common; it is their topic."""
 _MOST_TERMS, _MOST_LOOKED_UP = 32, 256
 _MISSPELT_COUNTS, _MOST_MISSPELT = 0.7, 5
+
+_ASKS_WHAT_HAPPENED = frozenset(terms.query("go happen say talk tell went work"))
 
 
 class NodeQuery(NamedTuple):
@@ -34,8 +37,10 @@ NOTHING = NodeQuery({}, {}, {}, 0.0, ())
 
 
 def parse_telling(words: str, connections: Sequence[Connection]) -> NodeQuery:
-    """The same as `parse`, but nothing if all words are common ones such as `what did we do`."""
-    return parse(words, connections) if questions.read(words).is_telling else NOTHING
+    """The same as `parse`, but nothing if the words only ask what happened."""
+    question = questions.read(words)
+    is_telling = question.is_telling and not question.weights.keys() <= _ASKS_WHAT_HAPPENED
+    return parse(words, connections) if is_telling else NOTHING
 
 
 def parse(words: str, connections: Sequence[Connection]) -> NodeQuery:

@@ -61,6 +61,11 @@ _SAME_TIME, _SAME_TIME_SHARE = 1.0, 0.5
 _LONG, _LONG_ADDS = 60, 0.5
 """The number of words of a node that says much, and what that adds at the right time."""
 _RELEVANT, _VERY_NEAR = 0.35, 0.5
+_ANSWERED = 0.56
+"""The least coverage and nearness of an answer, added up: half of the questions about something
+else stay below, and hardly any with an answer."""
+_USUALLY_NEAR = 0.35
+"""Without vectors."""
 
 
 class RankedNode(NamedTuple):
@@ -79,17 +84,28 @@ class RankedNode(NamedTuple):
 
 
 def relevant(found: Sequence[RankedNode]) -> list[RankedNode]:
-    """Drop the nodes that are much weaker than the best one.
+    """Drop the nodes that are much weaker than the best one, or all if none answers the question.
 
     A node that only vectors support is dropped too, unless it is very near: some node is always the
     nearest. The bounds were chosen where precision rises and hardly any evidence is lost.
     """
-    return [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
+    kept = [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
+    return kept if _is_answered(kept) else []
 
 
 def _speaks_for_itself(found: RankedNode) -> bool:
-    is_beside = any(name in (BESIDE, TIME) for name, _ in found.signals)
-    return found.coverage > 0 or is_beside or found.nearness >= _VERY_NEAR
+    return found.coverage > 0 or found.nearness >= _VERY_NEAR or _has(found, BESIDE, TIME)
+
+
+def _is_answered(found: Sequence[RankedNode]) -> bool:
+    """Whether the words and meanings of the nodes together are near enough to the question."""
+    covered = max((each.coverage for each in found), default=0.0)
+    near = max((each.nearness for each in found), default=0.0) or _USUALLY_NEAR
+    return covered + near >= _ANSWERED or any(_has(each, TIME) for each in found)
+
+
+def _has(found: RankedNode, *names: str) -> bool:
+    return any(name in names for name, _ in found.signals)
 
 
 class _NodeScores(NamedTuple):

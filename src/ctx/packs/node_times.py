@@ -32,6 +32,8 @@ _DAY_MS = 86_400_000
 _CREATED_THEN = 0.8
 """How well a node fits that was created at the right time, and does not say when it happened."""
 _LEAST_FIT = 0.05
+_THEN = 0.35
+"""The fit of a node that is from the right time, rather than from soon after."""
 _RARE = 5.0
 """The rarity of a word that counts as much as the time."""
 _COMMON = 1.0
@@ -152,7 +154,10 @@ def candidates(
 def fits(
     connections: Sequence[Connection], texts: Mapping[NodeId, NodeText], named: Sequence[Span]
 ) -> dict[NodeId, float]:
-    """How well the nodes match the time of a question, from 0 to 1; without those that do not."""
+    """How well the nodes match the time of a question, from 0 to 1; without those that do not.
+
+    If none is from that time, those from soon after are no answer.
+    """
     contents = node_candidates.contents(connections, texts.keys(), _LONGEST_TEXT)
     found: dict[NodeId, float] = {}
     for node_id, text in texts.items():
@@ -163,4 +168,4 @@ def fits(
             fit = max([fit, *(span.fit(own.first, own.last) for span in met)])
         if fit >= _LEAST_FIT:
             found[node_id] = fit
-    return found
+    return found if max(found.values(), default=0.0) >= _THEN else {}

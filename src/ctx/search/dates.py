@@ -23,7 +23,7 @@ _YEAR = 365.2425
 _FAR = 4_000
 """In days: how far `before` and `since` reach."""
 _OTHER_YEAR = 0.5
-_NEXT_DAY, _DAY_BEFORE = 0.9, 0.4
+_NEXT_DAY, _DAY_BEFORE = 0.4, 0.25
 _WORD = re.compile("[a-z0-9]+")
 _AROUND = re.compile(
     rf"(?:\b(?P<count>\w+)\s{{1,3}})?\b(?P<unit>{'|'.join((*UNITS, *WEEKDAYS))})s?\s{{1,3}}"
@@ -58,7 +58,7 @@ class Span(NamedTuple):
         if self.nearest is not None:
             distance = min(abs(self.nearest - first), abs(self.nearest - last))
             is_outside = first > self.last or last < self.first
-            return 0.0 if is_outside else share * (0.3 + 0.7 * exp(-distance / 15))
+            return 0.0 if is_outside else share * (0.5 + 0.5 * exp(-distance / 15))
         if first > self.last:
             # What happened is recorded on the same day or a few days later.
             lag = 3 + (self.last - self.first) / 10
