@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 NOT_BENCHMARKS = {
     *("__init__", "__main__", "judge", "timing", "try_it"),
-    *("baselines", "checkouts", "packs", "paired"),
+    *("baselines", "checkouts", "conversations", "dated_questions", "packs", "paired"),
 }
 
 NEED_DATA = {"localisation", "recall", "sessions"}

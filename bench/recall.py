@@ -1,14 +1,20 @@
 """How well memory answers: long conversations with labelled evidence, and what must be left out.
 
     python -m bench recall locomo FILE [--without SIGNAL …]
+    python -m bench recall dated FILE
     python -m bench recall beam FILE
     python -m bench recall precision BELIEFS CASES [SESSION CASES]
 
 Each turn of a conversation becomes a node, imported as by `ctx import`, and each question runs as
 in `ctx recall`. R@10 is the share of the evidence among the first ten nodes. The baselines are BM25
-over the same turns (lower-case words without stop words, k1 1.2, b 0.75) and ctx without vectors.
-Brackets are 95 % bootstrap intervals of the difference to BM25 over the same questions.
-`ctx recall (cut)` is what the command shows: it stops where relevance ends.
+over the same turns (lower-case words without stop words, k1 1.2, b 0.75), as they are and as stems,
+and ctx without vectors. Brackets are 95 % bootstrap intervals of the difference to BM25 with stems
+over the same questions. `(cut)` is what the command shows: it stops where relevance ends.
+
+`dated` takes the file that `python -m bench.dated_questions` derives from a LoCoMo file.
+
+A question without an answer should get none: BEAM's abstention questions, LoCoMo's adversarial
+questions, which ask about the wrong person, and questions about another conversation.
 
 `precision` takes the files of PrecisionMemBench. Pinned nodes and open questions are shown to an
 agent elsewhere, as the cases expect; the rest of the answer is compared with the expected one. The
@@ -21,14 +27,14 @@ import random
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from math import log
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ctx import clock
+from bench.conversations import FIRST, Case, History, beam, beliefs, locomo
+from ctx import clock, terms
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.memory.query.query_parser import parse
@@ -37,9 +43,11 @@ from ctx.operations.compose import VisibleNodes, scope_of
 from ctx.packs import node_ranking, node_vectors
 from ctx.workspace import Environment, Memory, open_memory
 
-FIRST = 10
 ROUNDS = 2_000
-_START = 1_700_000_000
+BASELINE = "BM25, stems"
+CUT_TEXT, CUT = "text (cut)", "ctx recall (cut)"
+_ONE_OF = 5
+"""Of the questions about other conversations, one of so many is asked."""
 
 STOP = frozenset(
     """a about also an and are as at be because been but by can cannot could did do does
@@ -52,148 +60,7 @@ STOP = frozenset(
 )
 
 
-class Case(NamedTuple):
-    ability: str
-    question: str
-    wanted: frozenset[str]
-    beside: tuple[str, ...] = ()
-    """Filters that must hold."""
-
-
-class History(NamedTuple):
-    name: str
-    entries: list[dict[str, Any]]
-    """Input lines for `ctx import`; `unit` is the name of the turn."""
-    cases: list[Case]
-
-
 Answering = Callable[[Case], Sequence[str]]
-
-
-def locomo(path: str) -> Iterator[History]:
-    names = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
-    for talk in _json(path):
-        entries: list[dict[str, Any]] = []
-        said = talk["conversation"]
-        for number in sorted(int(key[8:]) for key in said if re.fullmatch(r"session_\d+", key)):
-            began = _time(said.get(f"session_{number}_date_time", ""))
-            for turn in said[f"session_{number}"]:
-                caption = turn.get("blip_caption")
-                text = f"{turn['speaker']}: {turn['text']}" + (f" [{caption}]" if caption else "")
-                entries.append(_entry(turn["dia_id"], text, number, began + len(entries)))
-        units = {entry["unit"] for entry in entries}
-        cases = []
-        for asked in talk["qa"]:
-            evidence = re.findall(r"D\d+:\d+", " ".join(asked.get("evidence", [])))
-            if wanted := units.intersection(evidence):
-                cases.append(Case(names[asked["category"]], asked["question"], frozenset(wanted)))
-        yield History(str(talk["sample_id"]), entries, cases)
-
-
-def beam(path: str) -> Iterator[History]:
-    for talk in _json(path):
-        entries: list[dict[str, Any]] = []
-        unit_of: dict[int, str] = {}
-        for number, batch in enumerate(talk["chat"]):
-            began = _time(batch.get("time_anchor") or "") + number
-            for exchange in _exchanges(batch["turns"]):
-                unit = str(len(entries))
-                unit_of.update((message["id"], unit) for message in exchange)
-                said = (re.sub(r"->->.*", "", each.get("content") or "") for each in exchange)
-                entries.append(_entry(unit, "\n".join(said), number, began + len(entries)))
-        cases = []
-        for ability, questions in talk["probing_questions"].items():
-            for asked in questions if ability != "abstention" else ():
-                numbers = _numbers(asked.get("source_chat_ids"))
-                if wanted := frozenset(unit_of[each] for each in numbers if each in unit_of):
-                    cases.append(Case(ability, asked["question"], wanted))
-        yield History(str(talk["chat_id"]), entries, cases)
-
-
-def _exchanges(turns: Sequence[Sequence[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
-    """The user's messages with their answers."""
-    for turn in turns:
-        exchange: list[dict[str, Any]] = []
-        for message in turn:
-            if message["role"] == "user" and exchange:
-                yield exchange
-                exchange = []
-            exchange.append(message)
-        if exchange:
-            yield exchange
-
-
-def _numbers(value: object) -> list[int]:
-    if isinstance(value, dict):
-        return [number for each in value.values() for number in _numbers(each)]
-    if isinstance(value, list):
-        return [number for each in value for number in _numbers(each)]
-    return [value] if isinstance(value, int) else []
-
-
-def _entry(unit: str, text: str, session: int, at: int) -> dict[str, Any]:
-    return {
-        "content": text.strip() or "-",
-        "type": "observation",
-        "tags": [f"session:{session}"],
-        "created_at": clock.iso(1000 * at),
-        "unit": unit,
-    }
-
-
-def _time(written: str) -> int:
-    """The day of `1:56 pm on 8 May, 2023` or of `March-15-2024`, in seconds."""
-    for pattern, form in ((r"\d+ \w+, \d{4}", "%d %B, %Y"), (r"\w+-\d+-\d{4}", "%B-%d-%Y")):
-        if found := re.search(pattern, written):
-            day = datetime.strptime(found[0], form).replace(tzinfo=UTC)
-            return int(day.timestamp()) + 12 * 3600
-    return _START
-
-
-def beliefs(seed: str, *paths: str) -> Iterator[History]:
-    """A separate history for each user."""
-    known = _json(seed)
-    cases: dict[str, list[Case]] = {}
-    for path in paths:
-        for case in _json(path):
-            for turn in case.get("turns", [case]):
-                expected = turn["expect"].get("relevantBeliefs", {}).get("shouldOnlyInclude")
-                question = turn.get("query", turn.get("userMessage", ""))
-                if expected is None or not question.strip():
-                    continue
-                scopes = " OR ".join(f"tag:{scope}" for scope in turn["scope"])
-                beside = (f"({scopes})", "NOT tag:tier:pinned", "NOT type:open-question")
-                # Skip cases that limit the answer and expect an empty one.
-                budget = case.get("budget", {}).get("maxBeliefs", FIRST)
-                if budget >= FIRST or expected:
-                    named, wanted = case.get("category", "Sessions"), frozenset(expected)
-                    made = Case(named, question, wanted, beside)
-                    cases.setdefault(case.get("userId", "test-user"), []).append(made)
-    for user, asked in cases.items():
-        entries = [_belief(belief) for belief in known if belief["user_id"] == user]
-        yield History(user, entries, asked)
-
-
-def _belief(belief: Mapping[str, Any]) -> dict[str, Any]:
-    types = {"open_question": "open-question", "decision": "decision"}
-    names = [belief["canonical_name"].replace("_", " "), *belief["aliases"]]
-    tags = list(belief["scope"])
-    tags += ["tier:pinned"] if belief["pinned"] else []
-    return {
-        "content": f"{belief['content']}\n({', '.join(names)})",
-        "type": types.get(belief["type"], "fact"),
-        "tags": tags,
-        "created_at": belief["created_at"],
-        "updated_at": belief["updated_at"],
-        "rationale": belief["why_it_matters"],
-        "superseded_by_unit": belief["superseded_by"],
-        "participants": belief.get("participants", []),
-        "unit": belief["_id"],
-    }
-
-
-def _json(path: str) -> Any:
-    return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
 @contextmanager
@@ -224,9 +91,9 @@ def _link(memory: Memory) -> None:
                 link.link(memory, node.id, named[other], "DEPENDS_ON")
 
 
-def bm25(history: History) -> Answering:
+def bm25(history: History, stem: Callable[[str], str] = str) -> Answering:
     """The baseline."""
-    split = [_words(entry["content"]) for entry in history.entries]
+    split = [list(map(stem, _words(entry["content"]))) for entry in history.entries]
     texts = [Counter(words) for words in split]
     having = Counter(word for text in texts for word in text)
     average = sum(map(len, split)) / max(1, len(split)) or 1.0
@@ -234,7 +101,7 @@ def bm25(history: History) -> Answering:
 
     def answer(case: Case) -> list[str]:
         scores = dict.fromkeys(units, 0.0)
-        for word in set(_words(case.question)) & having.keys():
+        for word in set(map(stem, _words(case.question))) & having.keys():
             rarity = log(1 + (len(texts) - having[word] + 0.5) / (having[word] + 0.5))
             for unit, text, words in zip(units, texts, split, strict=True):
                 if times := text[word]:
@@ -257,8 +124,9 @@ def ours(memory: Memory, *, with_vectors: bool, without: Sequence[str] = ()) -> 
     def answer(case: Case) -> list[str]:
         query = parse(" ".join([*case.beside, case.question]))
         near = node_vectors.nearness(memory, case.question) if with_vectors else None
+        now_ms = case.asked_ms or clock.now_ms()
         found = node_ranking.rank(
-            memory.graph, query, scope, clock.now_ms(), FIRST, near, frozenset(without)
+            memory.graph, query, scope, now_ms, FIRST, near, frozenset(without)
         )
         return [each.node.metadata["unit"] for each in found]
 
@@ -270,7 +138,8 @@ def shown(memory: Memory, *, with_vectors: bool) -> Answering:
 
     def answer(case: Case) -> list[str]:
         asked = " ".join([*case.beside, case.question])
-        options = recall.Options(asked, FIRST, visible=VisibleNodes(all_projects=True))
+        visible = VisibleNodes(all_projects=True)
+        options = recall.Options(asked, FIRST, visible=visible, asked_ms=case.asked_ms)
         near = node_vectors.nearness(memory, case.question) if with_vectors else None
         found = recall.recall(memory, options, near)
         return [node.metadata["unit"] for node in found.nodes]
@@ -282,24 +151,42 @@ Figures = dict[str, dict[str, list[float]]]
 """The score of each question, by method and by ability."""
 
 
-def measured(histories: Iterator[History], without: Sequence[str]) -> Figures:
+def measured(histories: Sequence[History], without: Sequence[str]) -> tuple[Figures, Figures]:
+    """The recall of what has an answer, and how often nothing is shown for the rest."""
     figures: Figures = {}
+    silent: Figures = {}
     for history in histories:
         with filled(history) as memory:
             node_vectors.fill(memory)
             ways = {
                 "BM25": bm25(history),
+                BASELINE: bm25(history, terms.stem),
                 "ctx, text": ours(memory, with_vectors=False, without=without),
                 "ctx": ours(memory, with_vectors=True, without=without),
-                "ctx recall (cut)": shown(memory, with_vectors=True),
+                CUT_TEXT: shown(memory, with_vectors=False),
+                CUT: shown(memory, with_vectors=True),
             }
             for name, answer in ways.items():
                 scores = figures.setdefault(name, {})
                 for case in history.cases:
-                    found = set(answer(case)[:FIRST])
-                    share = len(found & case.wanted) / len(case.wanted)
-                    scores.setdefault(case.ability, []).append(share)
-    return figures
+                    if case.wanted:
+                        found = set(answer(case)[:FIRST])
+                        share = len(found & case.wanted) / len(case.wanted)
+                        scores.setdefault(case.ability, []).append(share)
+            for case in unanswerable(history, histories):
+                for name in (CUT_TEXT, CUT):
+                    scores = silent.setdefault(name, {})
+                    scores.setdefault(case.ability, []).append(float(not ways[name](case)))
+    return figures, silent
+
+
+def unanswerable(history: History, others: Sequence[History]) -> Iterator[Case]:
+    """The questions of a history that have no answer, and some questions of the others."""
+    yield from (case for case in history.cases if case.ability in ("abstention", "adversarial"))
+    for other in others:
+        if other.name != history.name:
+            foreign = [case for case in other.cases if case.wanted][::_ONE_OF]
+            yield from (case._replace(ability="another conversation") for case in foreign)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -313,24 +200,30 @@ def _percent(values: Sequence[float]) -> str:
     return f"{100 * sum(values) / len(values):5.1f}"
 
 
-def print_recall(figures: Figures) -> None:
-    abilities = sorted(figures["BM25"])
+def print_recall(figures: Figures, silent: Figures) -> None:
+    abilities = sorted(figures[BASELINE])
     every = {name: [each for a in abilities for each in by[a]] for name, by in figures.items()}
-    print(f"R@{FIRST} over {len(every['BM25'])} questions")
+    print(f"R@{FIRST} over {len(every[BASELINE])} questions")
     for name, values in every.items():
         low, high = interval(values)
         line = f"  {name:<18} {_percent(values)} [{100 * low:.1f}, {100 * high:.1f}]"
-        if name != "BM25":
-            gains = [a - b for a, b in zip(values, every["BM25"], strict=True)]
+        if name != BASELINE:
+            gains = [a - b for a, b in zip(values, every[BASELINE], strict=True)]
             low, high = interval(gains)
             mean = 100 * sum(gains) / len(gains)
-            line += f"   compared with BM25 {mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+            line += f"   compared with {BASELINE} {mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
         print(line)
     width = max(map(len, abilities))
     print(f"  {'':<{width}} {'':>5}" + "".join(f" {name:>17}" for name in figures))
     for ability in abilities:
         row = "".join(f" {_percent(by[ability]):>17}" for by in figures.values())
-        print(f"  {ability:<{width}} {len(figures['BM25'][ability]):>5}{row}")
+        print(f"  {ability:<{width}} {len(figures[BASELINE][ability]):>5}{row}")
+    print("nothing shown, in percent, for questions without an answer")
+    for name, by in silent.items():
+        parts = (
+            f"{ability} {_percent(each).strip()} of {len(each)}" for ability, each in by.items()
+        )
+        print(f"  {name:<18} {', '.join(parts)}")
 
 
 class Precision(NamedTuple):
@@ -382,7 +275,7 @@ def _summary(results: Sequence[Precision]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench recall")
-    parser.add_argument("set", choices=("locomo", "beam", "precision"), nargs="?")
+    parser.add_argument("set", choices=("locomo", "dated", "beam", "precision"), nargs="?")
     parser.add_argument("files", nargs="*")
     parser.add_argument("--without", action="append", default=[], metavar="SIGNAL")
     given = parser.parse_args()
@@ -391,8 +284,8 @@ def main() -> None:
     elif given.set == "precision":
         print_precision(list(beliefs(*given.files)))
     else:
-        read = locomo if given.set == "locomo" else beam
-        print_recall(measured(read(given.files[0]), given.without))
+        read = beam if given.set == "beam" else locomo
+        print_recall(*measured(list(read(given.files[0])), given.without))
 
 
 if __name__ == "__main__":

@@ -176,7 +176,58 @@ def test_a_day_that_the_question_names(store: Store) -> None:
     store.add("We went camping again", at="2023-08-01T10:00:00Z")
     assert store.answer("when did they go camping in June?")[0] == 0
     assert store.answer("camping on 10 July 2023")[0] == 1
-    assert told(store.rank("camping on 10 July 2023")[0])["time"] == pytest.approx(0.33, abs=0.01)
+    assert told(store.rank("camping on 10 July 2023")[0])["time"] == pytest.approx(0.68, abs=0.01)
+
+
+def test_a_question_about_a_day_alone(store: Store) -> None:
+    """2027-01-15 is today."""
+    store.add("Moved to Postgres because two writers blocked each other", at="2027-01-14T09:00:00Z")
+    store.add("Ok", at="2027-01-14T09:01:00Z")
+    store.add("What did we do here, and what did we do there?", at="2026-12-01T10:00:00Z")
+    store.add("Tokens expire after a day", at="2027-01-10T10:00:00Z")
+    assert store.answer("What did we do yesterday?")[:2] == [0, 1]
+    found = node_ranking.relevant(store.rank("What did we do yesterday?"))
+    assert [store.ids.index(each.node.id) for each in found] == [0, 1]
+    assert {each.coverage for each in found} == {1.0}
+    assert store.answer("What happened last week?")[:1] == [3]
+    # The only nodes near that day are from the day after it.
+    assert store.answer("What happened on 13 January 2027?") == []
+
+
+def test_a_node_that_names_its_day(store: Store) -> None:
+    store.add("The cache was cleared", "The cache was cleared yesterday", at="2023-05-08T10:00:00Z")
+    assert store.answer("What happened to the cache on 7 May 2023?")[0] == 1
+    assert store.answer("the cache on 7 May 2023 tag:other") == []
+
+
+def test_the_time_before_and_after_an_event(store: Store) -> None:
+    store.add("Chose the schema for orders", at="2026-03-01T10:00:00Z")
+    store.add("The migration to Postgres is done", at="2026-04-01T10:00:00Z")
+    store.add("Dropped the old tables", at="2026-04-20T10:00:00Z")
+    for number in range(40):
+        store.add(f"We did chore {number}", at=f"2025-{1 + number % 12:02}-01T10:00:00Z")
+    assert store.answer("What did we do before the migration?")[0] == 0
+    after = store.answer("What did we do after the migration?")
+    assert 2 in after
+    assert 0 not in after
+    # Other words than common ones describe the answer better than its time.
+    assert "time" not in told(store.rank("Who dropped tables before the migration?")[0])
+
+
+def test_without_the_time(store: Store) -> None:
+    store.add("We went camping", at="2023-06-27T10:00:00Z")
+    query = parse("What did we do on 27 June 2023?")
+    found = node_ranking.rank(Graphs([store.graph]), query, Scope(), NOW_MS, 10, None, ("time",))
+    assert "time" not in {name for each in found for name, _ in each.signals}
+
+
+def test_a_replaced_node_of_the_day(store: Store) -> None:
+    store.add("Deploys run on Fridays", "Deploys run on Mondays", at="2023-06-27T10:00:00Z")
+    store.replace(0, 1)
+    scope = Scope(include_superseded=True)
+    found = store.rank("deploys on 27 June 2023", scope)
+    assert [store.ids.index(each.node.id) for each in found] == [1, 0]
+    assert found[1].score == pytest.approx(0.5, abs=0.01)
 
 
 def test_several_stores_are_one(store: Store) -> None:
@@ -187,6 +238,17 @@ def test_several_stores_are_one(store: Store) -> None:
         graphs = Graphs([second, store.graph])
         found = node_ranking.rank(graphs, parse("tokens"), Scope(), NOW_MS, 10)
         assert {each.node.id for each in found} == {store.ids[0], other.ids[0]}
+
+
+def test_a_question_without_an_answer(store: Store) -> None:
+    store.add(*(f"Ship version {number} of the parser" for number in range(300)))
+    store.add("Zebras are in the fixtures of the parser")
+    found = store.rank("Which vet treats the fever of the zebras that we ship to Nairobi?")
+    assert found
+    assert node_ranking.relevant(found) == []
+    assert node_ranking.relevant(store.rank("zebras"))
+    near = [each._replace(nearness=0.45) for each in found]
+    assert node_ranking.relevant(near)
 
 
 def test_the_answer_ends_where_relevance_does(store: Store) -> None:

@@ -83,8 +83,9 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
         return _fitted_hints(there, broken, _PREFACE_OF_A_RULE)
     said = relevance.names_in(entities.find(asked))
     scope = scope_of(there, VisibleNodes(project=there.project or ""))
-    # What only stands beside something relevant is not what anybody must see.
-    without = (node_ranking.BESIDE,)
+    # What only stands beside something relevant, or is only of the same day, is not what anybody
+    # must see.
+    without = (node_ranking.BESIDE, node_ranking.TIME)
     now_ms = clock.now_ms()
     found = node_ranking.rank(there.graph, asked, scope, now_ms, _MOST_RANKED, None, without)
     if clock.monotonic() > deadline:

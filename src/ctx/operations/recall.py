@@ -45,6 +45,8 @@ class Options(NamedTuple):
     budget: int | None = None
     """Tokens that the answer takes as markdown; None is no limit."""
     visible: VisibleNodes = VisibleNodes()
+    asked_ms: int | None = None
+    """The time of a question with words, for `yesterday`; None is now."""
 
 
 class RecallResult(NamedTuple):
@@ -93,12 +95,13 @@ def recall(memory: Memory, options: Options, nearness: Nearness | None = None) -
     """The nodes that answer best, or all that match where there are only filters."""
     query = parse(options.query)
     scope = scope_of(memory, options.visible)
+    now_ms = clock.now_ms() if options.asked_ms is None else options.asked_ms
     if query.mode == "filters":
         best = first(memory.graph, query, scope, options.limit)
         answer = _Answer(best.nodes, best.total, best.partial)
     else:
-        answer = _answer(memory, query, scope, options.limit, nearness)
-    others = of_other_projects(memory.graph.connections, query, scope, clock.now_ms())
+        answer = _answer(memory, query, scope, now_ms, options.limit, nearness)
+    others = of_other_projects(memory.graph.connections, query, scope, now_ms)
     projects = [graph.connection for graph in memory.graph.graphs if graph.scope == PROJECT]
     shown = [node.id for node in answer.nodes]
     anchors = anchor_check.check(memory, answer.nodes[:_MOST_RANKED])
@@ -144,11 +147,16 @@ def recall_everything(
 
 
 def _answer(
-    memory: Memory, query: Query, scope: Scope, limit: int, nearness: Nearness | None
+    memory: Memory,
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    limit: int,
+    nearness: Nearness | None,
 ) -> _Answer:
     """What answers a question, as far as relevance goes."""
     most = max(limit, _MOST_RANKED) if limit else 0
-    found = node_ranking.rank(memory.graph, query, scope, clock.now_ms(), most, nearness)
+    found = node_ranking.rank(memory.graph, query, scope, now_ms, most, nearness)
     answers = node_ranking.relevant(found if query.tree else _without_places(found))
     best = answers[: limit or None]
     return _Answer(

@@ -9,14 +9,15 @@ score is a sum of signals that were measured to help (`python -m bench recall` c
 * `beside`: what was said just before and after in the same session. A short note says little by
   itself, and the answer often follows the words of the question. The longer a node is, the less
   its neighbours count.
-* `time`: a node from a day that the question names gets half its score on top.
+* `time`: what happened at the time that the question names (`node_times.py`). Then the words count
+  less if they are common, and long nodes count more: "What did we do yesterday?" has no words that
+  would tell the important nodes of a day from the others.
 
 A superseded node counts half, if it is included at all.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from math import log
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -25,11 +26,12 @@ from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.memory.query import node_candidates
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.node_candidates import NodeText, NodeVocabulary
+from ctx.memory.query.node_candidates import NodeText
 from ctx.memory.query.query_parser import Query, parse_words
+from ctx.packs import node_query, node_times
+from ctx.packs.node_query import NodeQuery
+from ctx.packs.node_times import DatedQuestion
 from ctx.packs.prompt_pack import Signal
-from ctx.search import dates
-from ctx.search import question as questions
 
 TEXT, BEGINNING, VECTORS, BESIDE = "text", "beginning", "vectors", "beside"
 TIME, SUPERSEDED = "time", "superseded"
@@ -53,14 +55,17 @@ _ALMOST_ALL = 0.95
 _CANDIDATES = 200
 _WITH_NEIGHBOURS = 100
 """So many of the best nodes are scored together with their neighbours."""
-_LEAST_NODES = 200
-"""In a smaller store, a word that all nodes contain is not common; it is their topic."""
-_MOST_TERMS, _MOST_LOOKED_UP = 32, 256
-_MISSPELT_COUNTS, _MOST_MISSPELT = 0.7, 5
-_SAME_DAY, _SUPERSEDED_LOSES = 0.5, 0.5
-_LONGEST_WITH_DAYS = 2_000
-"""In characters. A longer question contains pasted text, and its dates are those of a log."""
+_SUPERSEDED_LOSES = 0.5
+_SAME_TIME, _SAME_TIME_SHARE = 1.0, 0.5
+"""What the right time adds, and which share of the rest of the score."""
+_LONG, _LONG_ADDS = 60, 0.5
+"""The number of words of a node that says much, and what that adds at the right time."""
 _RELEVANT, _VERY_NEAR = 0.35, 0.5
+_ANSWERED = 0.56
+"""The least coverage and nearness of an answer, added up: half of the questions about something
+else stay below, and hardly any with an answer."""
+_USUALLY_NEAR = 0.35
+"""Without vectors."""
 
 
 class RankedNode(NamedTuple):
@@ -72,38 +77,35 @@ class RankedNode(NamedTuple):
     signals: tuple[Signal, ...]
     """The components of the score."""
     coverage: float
-    """How much of the question its own words cover, from 0 to 1; rare words count more."""
+    """How much of the question its own words cover, from 0 to 1; rare words count more. 1 if the
+    question names only a time."""
     nearness: float
     """The similarity of meaning, from 0 to 1; 0 if it was not computed."""
 
 
 def relevant(found: Sequence[RankedNode]) -> list[RankedNode]:
-    """Drop the nodes that are much weaker than the best one.
+    """Drop the nodes that are much weaker than the best one, or all if none answers the question.
 
     A node that only vectors support is dropped too, unless it is very near: some node is always the
     nearest. The bounds were chosen where precision rises and hardly any evidence is lost.
     """
-    return [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
+    kept = [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
+    return kept if _is_answered(kept) else []
 
 
 def _speaks_for_itself(found: RankedNode) -> bool:
-    is_beside = any(name == BESIDE for name, _ in found.signals)
-    return found.coverage > 0 or is_beside or found.nearness >= _VERY_NEAR
+    return found.coverage > 0 or found.nearness >= _VERY_NEAR or _has(found, BESIDE, TIME)
 
 
-class _NodeQuery(NamedTuple):
-    """A question, prepared for comparison with texts."""
+def _is_answered(found: Sequence[RankedNode]) -> bool:
+    """Whether the words and meanings of the nodes together are near enough to the question."""
+    covered = max((each.coverage for each in found), default=0.0)
+    near = max((each.nearness for each in found), default=0.0) or _USUALLY_NEAR
+    return covered + near >= _ANSWERED or any(_has(each, TIME) for each in found)
 
-    weights: Mapping[str, float]
-    """The weight of each term in the question."""
-    worth: Mapping[str, float]
-    """The same, multiplied by how rare the terms are in the stores."""
-    covering: Mapping[str, float]
-    """The share of each term in the question."""
-    all_of_it: float
-    """The sum of the shares, including terms that no node has."""
-    rarest: tuple[str, ...]
-    """The terms to look for."""
+
+def _has(found: RankedNode, *names: str) -> bool:
+    return any(name in names for name, _ in found.signals)
 
 
 class _NodeScores(NamedTuple):
@@ -125,10 +127,18 @@ def rank(
     """The nodes that answer best; a limit of 0 means no limit. `without` disables signals."""
     query = parse_words(question) if isinstance(question, str) else question
     connections = graphs.connections
-    asked = _parse_query(query.words, connections)
+    dated = (
+        DatedQuestion(node_query.parse(query.words, connections))
+        if TIME in without
+        else node_times.read(connections, query, scope, now_ms)
+    )
+    asked = dated.words
     found = node_candidates.best_by_terms(
         connections, query, scope, now_ms, asked.rarest, _CANDIDATES
     )
+    if dated.spans:
+        then = node_times.candidates(connections, query, scope, now_ms, dated)
+        found = list(dict.fromkeys((*found, *then)))
     near: dict[NodeId, float] = {}
     if nearness is not None and VECTORS not in without:
         having = nearness(found)
@@ -148,68 +158,16 @@ def rank(
             return node_candidates.visible_nodes(connections, query, scope, now_ms, node_ids)
 
         _add_neighbours(connections, visible, texts, compared, parts)
-    days = dates.named_days(query.words[:_LONGEST_WITH_DAYS]) if TIME not in without else []
+    if dated.spans:
+        fits = node_times.fits(connections, texts, dated.spans)
+        _add_time(parts, compared, fits, dated.words_count)
     for node_id, text in texts.items():
-        score = sum(parts[node_id].values())
-        if fits := max((day.fits(text.created_at) for day in days), default=0.0):
-            parts[node_id][TIME] = _SAME_DAY * fits * score
         if text.is_superseded and SUPERSEDED not in without:
-            parts[node_id][SUPERSEDED] = -_SUPERSEDED_LOSES * score
+            parts[node_id][SUPERSEDED] = -_SUPERSEDED_LOSES * sum(parts[node_id].values())
     return _best(graphs, parts, compared, near, limit)
 
 
-def _parse_query(words: str, connections: Sequence[Connection]) -> _NodeQuery:
-    """The weights of the words of a question, by how rare they are in these stores."""
-    said = dict(questions.read(words).weights)
-    vocabulary = NodeVocabulary(connections)
-    many = max(vocabulary.nodes, _LEAST_NODES)
-    counts: dict[str, int] = {}
-    all_of_it = 0.0
-    misspelt = 0
-    for term in sorted(said, key=lambda term: -said[term])[:_MOST_LOOKED_UP]:
-        counts[term] = vocabulary.count(term)
-        all_of_it += said[term] * _rarity(counts[term], many)
-        if counts[term] or _is_lone(term):
-            continue
-        del counts[term]
-        misspelt += 1
-        for meant in vocabulary.alike(term) if misspelt <= _MOST_MISSPELT else ():
-            if meant not in said:
-                said[meant] = _MISSPELT_COUNTS * said[term]
-                counts[meant] = vocabulary.count(meant)
-    worth = {term: said[term] * _rarity(counts[term], vocabulary.nodes) for term in counts}
-    telling = sorted(worth, key=lambda term: -worth[term])[:_MOST_TERMS]
-    return _NodeQuery(
-        {term: said[term] for term in telling},
-        {term: worth[term] for term in telling},
-        {term: said[term] * _rarity(counts[term], many) for term in telling},
-        all_of_it,
-        _rarest(telling, counts),
-    )
-
-
-def _rarity(count: int, nodes: int) -> float:
-    return log(1 + (nodes - count + 0.5) / (count + 0.5))
-
-
-def _rarest(telling: Iterable[str], counts: Mapping[str, int]) -> tuple[str, ...]:
-    """The terms to search with: few enough that ranking the nodes that contain them is fast."""
-    found: list[str] = []
-    left = node_candidates.MOST_MATCHES
-    for term in sorted(telling, key=lambda term: counts[term]):
-        left -= counts[term]
-        if left < 0 and found:
-            break
-        found.append(term)
-    return tuple(found)
-
-
-def _is_lone(term: str) -> bool:
-    """A single character of a script that is indexed in pairs."""
-    return len(term) == 1 and not term.isascii()
-
-
-def _compared(asked: _NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _NodeScores]:
+def _compared(asked: NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _NodeScores]:
     split = {text.id: text.terms.split() for text in texts}
     whole = _scores(asked.worth, split)
     beginnings = {node_id: words[:_BEGINNING] for node_id, words in split.items()}
@@ -218,7 +176,7 @@ def _compared(asked: _NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _Nod
         term for words in beginnings.values() for term in asked.weights.keys() & set(words)
     )
     worth = {
-        term: weight * _rarity(having[term], len(beginnings))
+        term: weight * node_query.rarity(having[term], len(beginnings))
         for term, weight in asked.weights.items()
     }
     first = _scores(worth, beginnings)
@@ -246,13 +204,15 @@ def _scores(
 def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
     """How often each term occurs."""
     dates = Counter(word for word in words if word in wanted)
-    for term in filter(_is_lone, wanted):
+    for term in filter(node_query.is_lone, wanted):
         dates[term] = sum(word.startswith(term) for word in words)
     return dates
 
 
-def _covered(asked: _NodeQuery, words: Sequence[str]) -> float:
+def _covered(asked: NodeQuery, words: Sequence[str]) -> float:
     """How much of the question the words of a text cover."""
+    if asked == node_query.NOTHING:
+        return 1.0
     there = (term for term, count in _times(asked.covering, words).items() if count)
     return sum(asked.covering[term] for term in there) / (asked.all_of_it or 1.0)
 
@@ -307,6 +267,22 @@ def _add_neighbours(
                 share = 1 / (1 + (compared[neighbour].words / _SHORT) ** 2)
                 added = share * _STEPS[steps] * own[node_id]
                 parts[neighbour][BESIDE] = parts[neighbour].get(BESIDE, 0.0) + added
+
+
+def _add_time(
+    parts: dict[NodeId, dict[str, float]],
+    compared: Mapping[NodeId, _NodeScores],
+    fits: Mapping[NodeId, float],
+    words_count: float,
+) -> None:
+    """Add what the right time is worth, and reduce the rest if it has only common words."""
+    for node_id, each in parts.items():
+        for name in each:
+            each[name] *= words_count
+        if fit := fits.get(node_id, 0.0):
+            length = min(1.0, compared[node_id].words / _LONG)
+            rest = _SAME_TIME_SHARE * sum(each.values())
+            each[TIME] = fit * (_SAME_TIME + rest + _LONG_ADDS * length)
 
 
 def _best(

@@ -1,70 +1,170 @@
-"""The days that a question names: `in June`, `on 8 May 2023`, `2023-05`, `October 13th`.
+"""The days and spans of time that a text names: `on 8 May 2023`, `last week`, `before June`.
 
-An answer about a day was mostly written on that day or soon after. Only explicit dates count: `last
-week` depends on the time of the question, and the query language has filters for it.
+A question about a time asks for what happened then. What happened is mostly recorded on that day or
+soon after, and a text often says itself when it was: `yesterday`, in a text of 8 May, is 7 May. So
+questions and texts are both read by `spans`, each relative to its own day.
+
+Days are numbered from 1970, as by `clock.day_number`. Only English is understood, and dates in
+digits with the year first.
 """
 
 import re
+from collections.abc import Iterator, Sequence
+from math import exp
 from typing import NamedTuple
 
-MOST = 8
-"""A text with more days is a log, and does not ask for any of them."""
+from ctx.search import date_patterns
+from ctx.search.date_patterns import UNITS, WEEKDAYS
 
-_MONTHS = (
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-).split("|")
-_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})"
-_DAY = r"(?P<{}>\d{{1,2}})(?:st|nd|rd|th)?"
-_YEAR = r"(?:,?\s{{1,3}}(?P<{}>(?:19|20)\d\d))?"
-_WRITTEN = re.compile(
-    rf"\b(?:{_DAY.format('before')}\s{{1,3}}(?:of\s{{1,3}})?)?{_MONTH}\b"
-    rf"(?:\s{{1,3}}{_DAY.format('behind')}(?!\d))?{_YEAR.format('year')}"
-)
-_NUMBERS = re.compile(r"\b((?:19|20)\d\d)-(\d\d)(?:-(\d\d))?\b", re.ASCII)
-# Words that are months only in a certain context.
-_AMBIGUOUS = frozenset({"March", "May"})
-_BEFORE_MONTHS = re.compile(
-    r"\b(?:in|on|of|since|during|from|until|by|last|this|early|late|mid|and|to)[ -]\Z",
+MOST = 8
+"""A text with more dates is a log, and does not ask for any of them."""
+
+_YEAR = 365.2425
+_FAR = 4_000
+"""In days: how far `before` and `since` reach."""
+_OTHER_YEAR = 0.5
+_NEXT_DAY, _DAY_BEFORE = 0.4, 0.25
+_WORD = re.compile("[a-z0-9]+")
+_AROUND = re.compile(
+    rf"(?:\b(?P<count>\w+)\s{{1,3}})?\b(?P<unit>{'|'.join((*UNITS, *WEEKDAYS))})s?\s{{1,3}}"
+    r"(?P<side>before|after|of|following|prior to)\s{1,3}(?:the\s)?\Z",
     re.IGNORECASE,
 )
+_SIDE = re.compile(r"\b(before|until|prior to|after|since)\s{1,3}(?:the\s)?\Z", re.IGNORECASE)
+_OWN_SIDE = re.compile(r"(before|until|after|since)\s", re.IGNORECASE)
+_FROM = re.compile(r"(?:\b(?:from|between)\s{1,3}(?:the\s)?)\Z", re.IGNORECASE)
+_OWN_FROM = re.compile(r"from\s", re.IGNORECASE)
+_TO = re.compile(r"\s{0,3}(?:to|until|till|and|through|-|–)?\s{0,3}(?:the\s)?", re.IGNORECASE)
 
 
-class NamedDay(NamedTuple):
-    """A day or a whole month, in one year or in any."""
+class Span(NamedTuple):
+    """Some days that a text names."""
 
-    month: int
-    day: int | None = None
-    year: int | None = None
+    first: int
+    last: int
+    place: tuple[int, int]
+    """Where the text names them."""
+    any_year: bool = False
+    """Whether no year is named. Other years than the most recent count less."""
+    nearest: int | None = None
+    """Of a span that is open at one end, the day at the other: days near it count most."""
 
-    def fits(self, time: str) -> float:
-        """How well a time (`2023-05-08T…`) matches: 1, or 0.5 if only the month does."""
-        if int(time[5:7]) != self.month or self.year not in (None, int(time[:4])):
-            return 0.0
-        # Events of a day are often recorded on the next one.
-        return 1.0 if self.day is None or 0 <= int(time[8:10]) - self.day <= 1 else 0.5
+    def fit(self, first: int, last: int) -> float:
+        """How well something that happened in these days matches, from 0 to 1."""
+        share = 1.0
+        if self.any_year and (years := round((self.first - first) / _YEAR)):
+            shift = round(years * _YEAR)
+            first, last, share = first + shift, last + shift, _OTHER_YEAR
+        if self.nearest is not None:
+            distance = min(abs(self.nearest - first), abs(self.nearest - last))
+            is_outside = first > self.last or last < self.first
+            return 0.0 if is_outside else share * (0.5 + 0.5 * exp(-distance / 15))
+        if first > self.last:
+            # What happened is recorded on the same day or a few days later.
+            lag = 3 + (self.last - self.first) / 10
+            return share * _NEXT_DAY * exp(-(first - self.last - 1) / lag)
+        if last < self.first:
+            return share * _DAY_BEFORE * exp(-(self.first - last - 1) / 2)
+        common = min(last, self.last) - max(first, self.first) + 1
+        return share * max(0.5, common / (last - first + 1))
+
+    def meets(self, other: "Span") -> bool:
+        """Whether they have a day in common."""
+        return self.first <= other.last and other.first <= self.last
 
 
-def named_days(text: str) -> list[NamedDay]:
-    """The days that a text names, in order; none if there are too many."""
-    found = [(match.start(), _numbers(match)) for match in _NUMBERS.finditer(text)]
-    found += [(match.start(), _written(match)) for match in _WRITTEN.finditer(text)]
-    days = list(dict.fromkeys(day for _, day in sorted(found, key=lambda each: each[0]) if day))
-    return days if len(days) <= MOST else []
+class _Days(NamedTuple):
+    """A span before the words around it are read."""
+
+    first: int
+    last: int
+    any_year: bool
+    start: int
+    end: int
 
 
-def _numbers(match: re.Match[str]) -> NamedDay | None:
-    year, month, day = match.groups()
-    return (
-        NamedDay(int(month), int(day) if day else None, int(year))
-        if 1 <= int(month) <= 12
-        else None
-    )
+def spans(text: str, today: int) -> list[Span]:
+    """The spans that a text names, in order; none if there are too many."""
+    words = set(_WORD.findall(text.lower()))
+    if any(len(word) == 4 and word[:2] in ("19", "20") for word in words):
+        words.add(date_patterns.A_YEAR)
+    if date_patterns.TELLING.isdisjoint(words):
+        return []
+    found: list[_Days] = []
+    for needs, pattern, read in date_patterns.readers():
+        for match in pattern.finditer(text) if not needs.isdisjoint(words) else ():
+            is_known = any(match.start() < each.end and each.start < match.end() for each in found)
+            if not is_known and (days := read(match, today)) is not None:
+                found.append(_Days(*days, match.start(), match.end()))
+    named = list(_with_words_around(text, sorted(found, key=lambda each: each.start)))
+    return named if len(named) <= MOST else []
 
 
-def _written(match: re.Match[str]) -> NamedDay | None:
-    day, year = match["before"] or match["behind"], match["year"]
-    before = match.string[max(0, match.start() - 12) : match.start()]
-    if match["month"] in _AMBIGUOUS and not (day or year or _BEFORE_MONTHS.search(before)):
-        return None
-    number = _MONTHS.index(match["month"]) + 1
-    return NamedDay(number, int(day) if day else None, int(year) if year else None)
+def without(text: str, named: Sequence[Span]) -> str:
+    """The text without the words that name these spans."""
+    for span in sorted(named, key=lambda each: each.place, reverse=True):
+        start, end = span.place
+        text = f"{text[:start]} {text[end:]}"
+    return text
+
+
+def before_day(day: int, place: tuple[int, int]) -> Span:
+    """The time before a day, the nearest days first."""
+    return Span(day - _FAR, day - 1, place, nearest=day - 1)
+
+
+def since_day(day: int, place: tuple[int, int]) -> Span:
+    """The time from a day on, the nearest days first."""
+    return Span(day, day + _FAR, place, nearest=day)
+
+
+def _with_words_around(text: str, found: Sequence[_Days]) -> Iterator[Span]:
+    """The spans, as the words before them change them: `the week before`, `since`, `from … to`."""
+    at = 0
+    while at < len(found):
+        days = found[at]
+        before, own = text[max(0, days.start - 40) : days.start], text[days.start : days.end]
+        following = found[at + 1] if at + 1 < len(found) else None
+        begins = _FROM.search(before) or _OWN_FROM.match(own)
+        at += 1
+        if following and begins and _TO.fullmatch(text[days.end : following.start]):
+            at += 1
+            first = days.first if days.first <= following.last else days.first - round(_YEAR)
+            yield Span(first, following.last, (days.start, following.end), following.any_year)
+        elif around := _AROUND.search(before):
+            yield _beside(days, around)
+        elif side := _OWN_SIDE.match(own) or _SIDE.search(before):
+            start = days.start if side.string is own else days.start - len(side[0])
+            yield _open(days, side[1].lower(), (start, days.end))
+        else:
+            yield Span(days.first, days.last, (days.start, days.end), days.any_year)
+
+
+def _beside(days: _Days, around: re.Match[str]) -> Span:
+    """`the week before 9 June`, `two weeks after May 3`, `the Friday before 15 July`."""
+    unit, side = around["unit"].lower(), around["side"].lower()
+    is_before = side in ("before", "prior to")
+    count = date_patterns.count_of(around["count"] or "")
+    if side == "of":
+        first = days.first - date_patterns.weekday_of(days.first)
+        last = first + 6
+    elif unit in WEEKDAYS or unit == "weekend":
+        weekday = WEEKDAYS.index("saturday" if unit == "weekend" else unit)
+        back = 7 * ((count or 1) - 1) if is_before else -7
+        first = date_patterns.last_weekday(days.first, weekday) - back
+        last = first + (unit == "weekend")
+    elif count:
+        middle = days.first - count * UNITS[unit] if is_before else days.last + count * UNITS[unit]
+        slack = 0 if unit == "day" else UNITS[unit] // 2
+        first, last = middle - slack, middle + slack
+    elif is_before:
+        first, last = days.first - UNITS[unit], days.first - 1
+    else:
+        first, last = days.last + 1, days.last + UNITS[unit]
+    return Span(first, last, (days.start - len(around[0]), days.end), days.any_year)
+
+
+def _open(days: _Days, side: str, place: tuple[int, int]) -> Span:
+    if side in ("after", "since"):
+        return since_day(days.first if side == "since" else days.last + 1, place)
+    return before_day(days.last + 1 if side == "until" else days.first, place)

@@ -169,7 +169,7 @@ def _weights(text: str) -> dict[str, float]:
         term: log2(1 + said[term] + _CODE_COUNTS * shown[term])
         + _IN_FIRST_LINE * (term in title)
         + _IN_INLINE_CODE * (term in inline)
-        for term in said.keys() | shown.keys()
+        for term in dict.fromkeys((*said, *shown))
         if len(term) >= _SHORTEST or term > "\x7f"
     }
     return {term: weight for term, weight in weights.items() if term not in _SILENT} or weights

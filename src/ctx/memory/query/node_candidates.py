@@ -117,6 +117,18 @@ def best_by_terms(
     return list(found)
 
 
+def newest(
+    connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int, limit: int
+) -> list[NodeId]:
+    """The newest nodes that match the filters of a question, whatever their words."""
+    statement = compile_query(query._replace(mode="filters"), scope, now_ms)
+    found: dict[NodeId, None] = {}
+    for connection in connections:
+        rows = connection.execute(statement.sql, statement.parameters)
+        found.update((row[0], None) for row in islice(rows, limit))
+    return list(found)
+
+
 def visible_nodes(
     connections: Sequence[Connection],
     query: Query,
@@ -150,6 +162,19 @@ def texts(connections: Sequence[Connection], node_ids: Collection[NodeId]) -> It
                 if text.id not in seen:
                     seen.add(text.id)
                     yield text
+
+
+def contents(
+    connections: Sequence[Connection], node_ids: Collection[NodeId], length: int
+) -> dict[NodeId, str]:
+    """The beginnings of the nodes as they were written, up to some characters."""
+    found: dict[NodeId, str] = {}
+    for connection in connections:
+        for part in _parts(node_ids):
+            places = ", ".join("?" * len(part))
+            sql = f"SELECT id, substr(content, 1, ?) FROM nodes WHERE id IN ({places})"
+            found.update(connection.execute(sql, (length, *part)))
+    return found
 
 
 def session_neighbours(

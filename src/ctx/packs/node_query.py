@@ -1,0 +1,94 @@
+"""The words of a question, weighted by how rare they are in some stores."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import log
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import terms
+from ctx.memory.query import node_candidates
+from ctx.memory.query.node_candidates import NodeVocabulary
+from ctx.search import question as questions
+
+_LEAST_NODES = 200
+"""In a smaller store, a word that all nodes contain is not common; it is their topic."""
+_MOST_TERMS, _MOST_LOOKED_UP = 32, 256
+_MISSPELT_COUNTS, _MOST_MISSPELT = 0.7, 5
+
+_ASKS_WHAT_HAPPENED = frozenset(terms.query("go happen say talk tell went work"))
+
+
+class NodeQuery(NamedTuple):
+    """A question, prepared for comparison with texts."""
+
+    weights: Mapping[str, float]
+    """The weight of each term in the question."""
+    worth: Mapping[str, float]
+    """The same, multiplied by how rare the terms are in the stores."""
+    covering: Mapping[str, float]
+    """The share of each term in the question."""
+    all_of_it: float
+    """The sum of the shares, including terms that no node has."""
+    rarest: tuple[str, ...]
+    """The terms to look for."""
+
+
+NOTHING = NodeQuery({}, {}, {}, 0.0, ())
+
+
+def parse_telling(words: str, connections: Sequence[Connection]) -> NodeQuery:
+    """The same as `parse`, but nothing if the words only ask what happened."""
+    question = questions.read(words)
+    is_telling = question.is_telling and not question.weights.keys() <= _ASKS_WHAT_HAPPENED
+    return parse(words, connections) if is_telling else NOTHING
+
+
+def parse(words: str, connections: Sequence[Connection]) -> NodeQuery:
+    """The weights of the words of a question, by how rare they are in these stores."""
+    said = dict(questions.read(words).weights)
+    vocabulary = NodeVocabulary(connections)
+    many = max(vocabulary.nodes, _LEAST_NODES)
+    counts: dict[str, int] = {}
+    all_of_it = 0.0
+    misspelt = 0
+    for term in sorted(said, key=lambda term: -said[term])[:_MOST_LOOKED_UP]:
+        counts[term] = vocabulary.count(term)
+        all_of_it += said[term] * rarity(counts[term], many)
+        if counts[term] or is_lone(term):
+            continue
+        del counts[term]
+        misspelt += 1
+        for meant in vocabulary.alike(term) if misspelt <= _MOST_MISSPELT else ():
+            if meant not in said:
+                said[meant] = _MISSPELT_COUNTS * said[term]
+                counts[meant] = vocabulary.count(meant)
+    worth = {term: said[term] * rarity(counts[term], vocabulary.nodes) for term in counts}
+    telling = sorted(worth, key=lambda term: -worth[term])[:_MOST_TERMS]
+    return NodeQuery(
+        {term: said[term] for term in telling},
+        {term: worth[term] for term in telling},
+        {term: said[term] * rarity(counts[term], many) for term in telling},
+        all_of_it,
+        _rarest(telling, counts),
+    )
+
+
+def rarity(count: int, nodes: int) -> float:
+    return log(1 + (nodes - count + 0.5) / (count + 0.5))
+
+
+def _rarest(telling: Iterable[str], counts: Mapping[str, int]) -> tuple[str, ...]:
+    """The terms to search with: few enough that ranking the nodes that contain them is fast."""
+    found: list[str] = []
+    left = node_candidates.MOST_MATCHES
+    for term in sorted(telling, key=lambda term: counts[term]):
+        left -= counts[term]
+        if left < 0 and found:
+            break
+        found.append(term)
+    return tuple(found)
+
+
+def is_lone(term: str) -> bool:
+    """A single character of a script that is indexed in pairs."""
+    return len(term) == 1 and not term.isascii()

@@ -1,0 +1,171 @@
+"""The time that a question names, and the nodes that are about it.
+
+A node is about a time if it was created then, and more so if its text says so: "yesterday" in a
+node of 8 May. A question may also name a time by an event: for "before the migration", the node
+that matches the event best gives the day.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock, terms
+from ctx.ids import NodeId
+from ctx.memory.query import node_candidates
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.node_candidates import NodeText
+from ctx.memory.query.query_parser import And, Query
+from ctx.memory.query.time_filters import TimeFilter
+from ctx.packs import node_query
+from ctx.packs.node_query import NodeQuery
+from ctx.search import dates
+from ctx.search.dates import Span
+
+_LONGEST_QUESTION = 2_000
+"""In characters. A longer question contains pasted text, and its dates are those of a log."""
+_LONGEST_TEXT = 2_000
+_MOST_CANDIDATES = 200
+_LATER = 8
+"""In days: what happened may be recorded so much later."""
+_DAY_MS = 86_400_000
+_CREATED_THEN = 0.8
+"""How well a node fits that was created at the right time, and does not say when it happened."""
+_LEAST_FIT = 0.05
+_THEN = 0.35
+"""The fit of a node that is from the right time, rather than from soon after."""
+_RARE = 5.0
+"""The rarity of a word that counts as much as the time."""
+_COMMON = 1.0
+_EVENT = re.compile(
+    r"\b(?:(?:right|just|shortly|soon|immediately)\s+)?(?P<side>before|after|since)\s+"
+    r"(?P<event>(?:the|our|my|we|i|his|her|their)\s[^?.,;:!\n]{3,60})",
+    re.IGNORECASE,
+)
+_MOST_EVENTS = 5
+_LONGEST_EVENT = 10
+"""In days."""
+
+
+class DatedQuestion(NamedTuple):
+    """A question, divided into words and times."""
+
+    words: NodeQuery
+    spans: tuple[Span, ...] = ()
+    words_count: float = 1.0
+    """How much the words count beside the time, from 0 to 1. Common words, such as the name of a
+    person who appears everywhere, count little."""
+
+
+def read(
+    connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
+) -> DatedQuestion:
+    text = query.words
+    if len(text) > _LONGEST_QUESTION:
+        return DatedQuestion(node_query.parse(text, connections))
+    if named := dates.spans(text, clock.day_number(now_ms)):
+        words = node_query.parse_telling(dates.without(text, named), connections)
+        return DatedQuestion(words, tuple(named), _words_count(words))
+    words = node_query.parse(text, connections)
+    if event := _EVENT.search(text):
+        start, end = event.span()
+        rest = node_query.parse_telling(f"{text[:start]} {text[end:]}", connections)
+        # Other words than common ones describe the answer better than its time.
+        is_about_time = _rarest(rest) <= _COMMON
+        span = _event_span(connections, query, scope, now_ms, event) if is_about_time else None
+        if span is not None:
+            # What came after an event may be part of it; what came before is not.
+            is_before = event["side"].lower() == "before"
+            return DatedQuestion(rest if is_before else words, (span,), _words_count(rest))
+    return DatedQuestion(words)
+
+
+def _rarest(words: NodeQuery) -> float:
+    return max((words.covering[term] / weight for term, weight in words.weights.items()), default=0)
+
+
+def _words_count(words: NodeQuery) -> float:
+    return min(1.0, _rarest(words) / _RARE)
+
+
+def _event_span(
+    connections: Sequence[Connection],
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    event: re.Match[str],
+) -> Span | None:
+    """The time before or after an event, or None if no node has most of its words."""
+    wanted = set(terms.query(event["event"])) - terms.STOP_WORDS
+    found = node_candidates.best_by_terms(
+        connections, query, scope, now_ms, sorted(wanted), _MOST_EVENTS
+    )
+    texts = {text.id: text for text in node_candidates.texts(connections, found)}
+    for node_id in found:
+        if len(wanted.intersection(texts[node_id].terms.split())) > len(wanted) / 2:
+            first, last = _happened(connections, texts[node_id])
+            if event["side"].lower() == "before":
+                return dates.before_day(first, event.span())
+            return dates.since_day(last, event.span())
+    return None
+
+
+def _happened(connections: Sequence[Connection], text: NodeText) -> tuple[int, int]:
+    """The days of which a node tells: those that it names, or that on which it was created."""
+    day = _created_day(text)
+    content = node_candidates.contents(connections, [text.id], _LONGEST_TEXT)[text.id]
+    for span in dates.spans(content, day):
+        if span.nearest is None and span.last <= day and span.last - span.first < _LONGEST_EVENT:
+            return span.first, span.last
+    return day, day
+
+
+def _created_day(text: NodeText) -> int:
+    return clock.day_number(clock.parse_iso(text.created_at) or 0)
+
+
+def candidates(
+    connections: Sequence[Connection],
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    question: DatedQuestion,
+) -> list[NodeId]:
+    """The nodes from the time of a question: the best by its words, and the newest."""
+    found: dict[NodeId, None] = {}
+    for span in question.spans:
+        first, last = (
+            clock.iso(_DAY_MS * day)[:10] for day in (span.first - 1, span.last + _LATER)
+        )
+        within = (
+            TimeFilter("created_at", ">=", None, first),
+            TimeFilter("created_at", "<=", None, last),
+        )
+        tree = And(within) if query.tree is None else And((*within, query.tree))
+        then = query._replace(tree=tree)
+        best = node_candidates.best_by_terms(
+            connections, then, scope, now_ms, question.words.rarest, _MOST_CANDIDATES
+        )
+        newest = node_candidates.newest(connections, then, scope, now_ms, _MOST_CANDIDATES)
+        found.update(dict.fromkeys((*best, *newest)))
+    return list(found)
+
+
+def fits(
+    connections: Sequence[Connection], texts: Mapping[NodeId, NodeText], named: Sequence[Span]
+) -> dict[NodeId, float]:
+    """How well the nodes match the time of a question, from 0 to 1; without those that do not.
+
+    If none is from that time, those from soon after are no answer.
+    """
+    contents = node_candidates.contents(connections, texts.keys(), _LONGEST_TEXT)
+    found: dict[NodeId, float] = {}
+    for node_id, text in texts.items():
+        day = _created_day(text)
+        fit = _CREATED_THEN * max(span.fit(day, day) for span in named)
+        for own in dates.spans(contents[node_id], day):
+            met = (span for span in named if own.nearest is None and own.meets(span))
+            fit = max([fit, *(span.fit(own.first, own.last) for span in met)])
+        if fit >= _LEAST_FIT:
+            found[node_id] = fit
+    return found if max(found.values(), default=0.0) >= _THEN else {}
