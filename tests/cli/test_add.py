@@ -85,7 +85,7 @@ def test_content_from_stdin(ctx: Ctx, monkeypatch: pytest.MonkeyPatch, words: li
         (b"", "error E023: There is no content."),
         (b" \n\t ", "error E023: There is no content."),
         (b"a\0b", "error E023: The content has NUL bytes in it, so it is not text."),
-        (b"ab\xff", "error E023: What comes on stdin is not UTF-8: byte 0xff at 2."),
+        (b"ab\xff", "error E023: The text on stdin is not UTF-8: byte 0xff at 2."),
     ],
 )
 def test_what_is_no_text_is_refused(
@@ -146,7 +146,7 @@ def test_a_secret_is_not_written_down_and_that_is_said(ctx: Ctx, surroundings: P
 def test_a_tag_that_is_a_secret_is_refused(ctx: Ctx) -> None:
     ran = ctx("add", "--type=fact", f"--tag=key:{SECRET}", "x")
     assert ran.code == 1
-    assert "A tag holds a secret." in ran.err
+    assert "A tag contains a secret." in ran.err
     assert ctx("list").out == "No nodes.\n"
 
 

@@ -235,7 +235,7 @@ def test_what_is_not_known_yet_is_not_denied(
             "No item in the code index so far is named 'later'.",
         ),
         (("code", "outline", "later.py"), "'later.py' is not in the code index so far."),
-        (("debug", "graph", "--around", "later"), "'later' names nothing known so far."),
+        (("debug", "graph", "--around", "later"), "'later' is not known yet."),
     )
     with locks.hold(f"{index}.lock", "somebody", 0):
         for words, said in asked:
@@ -393,7 +393,7 @@ def test_nobody_means_all_that_is_in_a_home(surroundings: Path, ctx: Ctx) -> Non
     for words in ((), ("-C", "/")):
         ran = ctx(*words, "code", "status")
         assert ran.code == 1
-        assert "is no project: everything that somebody has lies in it." in ran.err
+        assert "is not a project: it contains all of somebody's files." in ran.err
         assert "or name it with `-C DIR`." in ran.err
 
 

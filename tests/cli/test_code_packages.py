@@ -89,7 +89,7 @@ def test_a_package_from_elsewhere_and_one_that_nobody_has(shop: Path, ctx: Ctx) 
     )
     ran = ctx("code", "packages", "netcor")
     assert (ran.code, ran.out) == (1, "")
-    assert "No package is called 'netcor'." in ran.err
+    assert "There is no package 'netcor'." in ran.err
     assert "Did you mean `netcore`" in ran.err
 
 

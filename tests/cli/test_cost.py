@@ -58,7 +58,7 @@ def test_by_model(ctx: Ctx, used: Path) -> None:
   all    4  4,400  800  400  7,200  not known
 
 Today (UTC): 7,200 of 200,000 tokens used; lost in 1 call (2,000 tokens).
-1 call failed or reported no usage: the most it can use counts.
+1 call failed or reported no usage: counted with the most tokens it could use.
 To set prices in dollars per million tokens, in and out: \
 `ctx config set llm.prices '["NAME=1.00/5.00"]'`
 """
@@ -70,15 +70,15 @@ def test_while_a_model_is_asked(ctx: Ctx, used: Path) -> None:
         ledger.meter(Purpose("llm"), THERE, Caps(10**6), prices([])).reserve(3_000, 500)
         during = ctx("cost").out.splitlines()
     today = "Today (UTC): 10,200 of 200,000 tokens used; "
-    failed = "failed or reported no usage: the most"
+    failed = "failed or reported no usage: counted with the most tokens"
     assert during[4] == (
         f"{today}reserved for 1 call (3,000 tokens); lost in 1 call (2,000 tokens)."
     )
-    assert during[5].startswith(f"1 call {failed} it can use counts.")
+    assert during[5].startswith(f"1 call {failed} it could use.")
     # Nobody has said what became of it, and nobody waits for it.
     over = ctx("cost").out.splitlines()
     assert over[4] == f"{today}lost in 2 calls (5,000 tokens)."
-    assert over[5].startswith(f"2 calls {failed} they can use counts.")
+    assert over[5].startswith(f"2 calls {failed} they could use.")
 
 
 def test_with_prices(ctx: Ctx, used: Path) -> None:
@@ -179,11 +179,12 @@ def test_an_estimate_that_is_too_low(ctx: Ctx, surroundings: Path) -> None:
             meter.reserve(1_000, 100).settle(Usage(127, 1), "small")
             said.append(ctx("cost", "--calibrate").out.splitlines()[-1])
     assert said[1] == (
-        "small: requests were mostly 1.27 times as large as the estimate, but 2 calls say little."
+        "small: requests were mostly 1.27 times as large as the estimate, but 2 calls"
+        " are too few to be sure."
     )
     assert said[9] == (
-        "small: the estimate is too low: requests are mostly 1.27 times as large. Lower the budgets"
-        " of packs by as much. What may be spent is not estimated: it holds."
+        "small: the estimate is too low: requests are mostly 1.27 times as large. Lower the"
+        " budgets of packs accordingly. Caps still hold: they do not use the estimate."
     )
 
 
@@ -230,7 +231,7 @@ def test_a_project_that_is_not_to_be_named_any_more(ctx: Ctx, used: Path) -> Non
     assert [each for each in ran["left"] if each["where"] == "ledger.db"] == [
         {
             "where": "ledger.db",
-            "why": "in what ctx itself calls things: the name of a session, a type, a key",
+            "why": "in a name that ctx uses itself: of a session, a type or a key",
         }
     ]
     assert ctx("cost").code == 0

@@ -37,7 +37,7 @@ def test_a_deleted_node_says_how_to_get_it_back(ctx: Ctx, add: Add) -> None:
     ran = ctx("show", gone[:10])
     assert ran.code == 1
     assert ran.err == (
-        f"error E020: The node {gone} was deleted.\n  `ctx restore {gone}` brings it back.\n"
+        f"error E020: The node {gone} was deleted.\n  `ctx restore {gone}` restores it.\n"
     )
     assert f"{gone}  fact  0 s  No servers" in ageless(ctx("list", "--deleted").out)
     assert ctx("restore", "01ZZZZ").err.startswith("error E020: No deleted node")

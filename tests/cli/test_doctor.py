@@ -58,7 +58,7 @@ def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> 
   problem  hooks  No hook of ctx is registered with Claude Code.
   → `ctx install` registers them.
   ok  PATH  `ctx` is BIN/ctx, of the same version as this one
-  warning  skill  It is not in ~/.claude/skills/ctx: Claude does not know its commands.
+  warning  skill  It is not in ~/.claude/skills/ctx, so Claude does not know the commands.
   → `ctx install` writes it.
   ok  model  off; available, but not configured: claude_cli (Claude Code is on the PATH)
 1 problem and 2 warnings.
@@ -226,7 +226,7 @@ def test_where_nothing_can_be_written_nobody_is_told_to_install(programs: Path) 
     assert found["store"] == ("warning", f"It cannot be created: `ls -ld {home}` shows why.")
     assert found["permissions"] == (
         "problem",
-        f"`ls -ld {home}` shows whose it is; CTX_HOME names another.",
+        f"`ls -ld {home}` shows its owner; CTX_HOME sets another folder.",
     )
     assert found["hooks"] == ("problem", f"{first} registers them.")
     assert found["skill"] == ("warning", f"{first} writes it.")

@@ -47,7 +47,7 @@ def log(client: Client) -> list[str]:
 
 
 def test_nothing_to_look_after(ctx: Ctx, client: Client) -> None:
-    assert ctx("hook", "apply").out == "0 events and 0 receipts taken in\n"
+    assert ctx("hook", "apply").out == "0 events and 0 receipts processed\n"
     assert ctx("hook", "apply", "--format=json").json == {
         "stops": [],
         "events": 0,
@@ -86,7 +86,7 @@ def test_what_was_done_in_words(ctx: Ctx, client: Client, conversation: Conversa
     assert ran.out == (
         f"{SESSION}: 1 command done, 1 failed\n"
         f"{SESSION}: 0 commands done, 0 failed, 2 done before\n"
-        "1 event and 0 receipts taken in\n"
+        "1 event and 0 receipts processed\n"
     )
 
 
@@ -105,8 +105,8 @@ def test_what_is_refused_is_said_where_it_can_be_found(ctx: Ctx, client: Client)
     spool.put(client.home, "1-2-3", "post-tool-use", b"{")
     ran = ctx("hook", "apply")
     assert ran.code == 0
-    assert ran.err == "warning: post-tool-use 1-2-3 was not kept: It is not JSON.\n"
-    assert log(client) == ["apply post-tool-use 1-2-3 was not kept: It is not JSON."]
+    assert ran.err == "warning: post-tool-use 1-2-3 was not stored: It is not JSON.\n"
+    assert log(client) == ["apply post-tool-use 1-2-3 was not stored: It is not JSON."]
 
 
 def test_another_process_is_at_it(
@@ -118,8 +118,7 @@ def test_another_process_is_at_it(
         assert held
         ran = ctx("hook", "apply")
         assert ran.out == (
-            "0 events and 0 receipts taken in\n"
-            "1 event left: another process is looking after them.\n"
+            "0 events and 0 receipts processed\n1 event left: another process is working on them.\n"
         )
         assert ctx("hook", "apply", "--format=json").json["waiting"] == 1
     assert ctx("hook", "apply", "--format=json").json["stops"][0]["done"] == 1
@@ -451,7 +450,7 @@ def test_a_resumed_session_is_given_what_changed(
     text = context_of(answer)
     assert "Stays." not in text
     assert f"[fact:{added}] Is new." in text
-    assert f"No longer in it: [node:{gone}]." in text
+    assert f"No longer included: [node:{gone}]." in text
     assert answer["systemMessage"].startswith("ctx: 1 node, ")
     assert conversation.start("resume") == {}
     # A conversation that begins anew has forgotten all of it.

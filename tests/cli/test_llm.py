@@ -148,13 +148,13 @@ def test_a_pack_in_a_file(ctx: Ctx, project: Path, server: Server) -> None:
     [
         (["--query", " "], "There is no task."),
         (["--pack", "p", "--query", "x"], "not allowed with argument"),
-        (["--budget", "100"], "--budget is about a pack that is built."),
+        (["--budget", "100"], "--budget needs --query."),
         (["--query", "x", "--temperature", "3"], "must be from 0 to 2"),
         (["--query", "x", "--temperature", "warm"], "'warm' is not a number"),
-        (["--query", "x", "--max-tokens", "0"], "An answer of no tokens says nothing."),
-        (["--query", "x", "--backend", "scripted"], "'scripted' is none of"),
-        (["--query", "x", "--server", " "], "--server names no address."),
-        (["--query", "x", "--model", ""], "--model names no model."),
+        (["--query", "x", "--max-tokens", "0"], "--max-tokens must be at least 1."),
+        (["--query", "x", "--backend", "scripted"], "'scripted' is not one of"),
+        (["--query", "x", "--server", " "], "--server needs an address."),
+        (["--query", "x", "--model", ""], "--model needs a name."),
     ],
 )
 def test_what_cannot_be_asked(
@@ -214,9 +214,9 @@ def test_what_was_not_read_again(ctx: Ctx, shop: Path, server: Server) -> None:
         server.plan(Body(json.dumps(last).encode()))
         return told(ctx("llm", "--query", TASK, "--server", server.url).err).splitlines()[1]
 
-    assert said(390) == "N tokens in (390 not read again), 1 out, N s, the prompt was kept."
+    assert said(390) == "N tokens in (390 cached), 1 out, N s, the prompt was kept."
     # What holds for every question is known, and little else.
-    assert said(37) == "N tokens in (37 not read again), 1 out, N s."
+    assert said(37) == "N tokens in (37 cached), 1 out, N s."
 
 
 def test_a_server_that_is_away(ctx: Ctx, project: Path) -> None:

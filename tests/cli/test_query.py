@@ -181,7 +181,7 @@ def test_into_a_file(shop: Path, ctx: Ctx, tmp_path: Path) -> None:
     missing = ctx("query", TASK, "--output", "no/such/folder.json")
     assert (missing.code, missing.err) == (
         1,
-        (f"error E015: There is no folder {shop}/no/such.\n  Make it, or name another file.\n"),
+        (f"error E015: There is no folder {shop}/no/such.\n  Create it, or name another file.\n"),
     )
 
 

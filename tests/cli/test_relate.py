@@ -102,7 +102,7 @@ def test_what_names_nothing(ctx: Ctx, code: Path, word: str) -> None:
         "nonsense": "`ctx list` and `ctx search WORDS` show ids",
     }
     assert ran.err.startswith(
-        f"error E020: '{word}' names nothing here.\n"
+        f"error E020: '{word}' is not known here.\n"
         "Looked for:\n"
         "  a task or a decision, such as task_0042\n"
         f"  a file, from this folder and from {code}\n"
@@ -120,9 +120,12 @@ def test_what_names_nothing(ctx: Ctx, code: Path, word: str) -> None:
         (["src/main.rs", "CALLS", "src/../src/main.rs"], "E011: 'src/main.rs' and 'src/../"),
         (["src/main.rs", "CALLS", "src/net/"], "E015: 'src/net/' is a folder."),
         (["src/main.rs", "CALLS", "../home"], "E015: '../home' is outside the project"),
-        (["src/main.rs", "CALLS", ""], "E011: An empty word names nothing."),
+        (["src/main.rs", "CALLS", ""], "E011: The name is empty."),
         (["task_0001", "CALLS", "src/main.rs"], "E020: There is no node 'task_0001'."),
-        (["src/main.rs", "CALLS", "src/lib.rs", "--span=9:3"], "E011: '9:3' is no span of lines."),
+        (
+            ["src/main.rs", "CALLS", "src/lib.rs", "--span=9:3"],
+            "E011: '9:3' is not a span of lines.",
+        ),
         (["src/main.rs", "CALLS", "src/lib.rs", "--confidence=low"], "E011: An edge of low"),
     ],
 )

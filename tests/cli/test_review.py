@@ -134,7 +134,7 @@ def test_another_version_can_be_picked(merged: Merged, ctx: Ctx) -> None:
     refused = ctx("review", "--pick", merged.edited, "--version", "2")
     assert (refused.code, refused.err.splitlines()[0]) == (
         2,
-        f"error E011: 2 fields of {merged.edited} are disputed.",
+        f"error E011: 2 fields of {merged.edited} are in conflict.",
     )
     ctx("review", "--pick", merged.edited, "--version=2", "--field=content")
     ctx("review", "--pick", merged.edited, "--version=1", "--field=metadata who")

@@ -66,8 +66,9 @@ def test_the_name_of_the_project(
     assert ctx("add", "--type=fact", f"We work for {WORD}.").code == 0
     for options in (("--dry-run",), ("--yes",)):
         assert ctx("scrub", WORD, *options).out.endswith(
-            "Folders in which agents work are called so: the next session there brings it back,"
-            " unless you rename them. Memory stays with its project all the same.\n"
+            "Folders in which agents work have it in their names: the next session there"
+            " stores it again, unless you rename them. Memory still belongs to its project"
+            " after that.\n"
             f"  {tmp_path}/scrubbed\n"
         )
     # It is still known here, also when it was written down where the repository lies.
@@ -87,7 +88,7 @@ def test_a_word_that_sqlite_uses_itself(ctx: Ctx, add: Add, folder: Path) -> Non
     for _ in range(2):
         told = ctx("scrub", "integer", "--yes", "--format=json").json
         assert {each["why"] for each in told["left"]} == {
-            "in what ctx itself calls things: the name of a session, a type, a key"
+            "in a name that ctx uses itself: of a session, a type or a key"
         }
 
 
@@ -105,8 +106,8 @@ def test_what_a_server_keeps_of_prompts_is_told(
     ran = ctx("scrub", WORD, "--yes", "--format=json")
     assert ran.code == 1
     why = (
-        "the llama.cpp server at http://127.0.0.1:8080 keeps a prompt in it, which may hold it:"
-        " delete it in that server's --slot-save-path"
+        "the llama.cpp server at http://127.0.0.1:8080 keeps a prompt in it, which may"
+        " contain it: delete it in that server's --slot-save-path"
     )
     assert ran.json["left"] == [{"where": name, "why": why}]
     assert list(states.iterdir()) == []
@@ -200,7 +201,7 @@ def test_what_people_wrote_is_told_and_left(ctx: Ctx, add: Add, folder: Path, fi
     before = settings.read_bytes()
     ran = ctx("scrub", WORD, "--yes")
     assert ran.code == 1
-    assert ran.out.endswith("Still there:\n  config.toml  it is yours: edit it\n")
+    assert ran.out.endswith("Still there:\n  config.toml  it is your file: edit it\n")
     assert settings.read_bytes() == before
 
 
@@ -210,7 +211,7 @@ def test_a_projection_is_told(ctx: Ctx, add: Add, repo: Path) -> None:
     assert WORD in (repo / "AGENTS.md").read_text()
     ran = ctx("scrub", WORD, "--yes")
     assert ran.code == 1
-    told = "`ctx install --projection` writes the block of memory in it anew"
+    told = "`ctx install --projection` rewrites the block of memory in it"
     assert ran.out.endswith(f"Still there:\n  AGENTS.md  {told}\n")
     assert ctx("install", "--projection").code == 0
     assert WORD not in (repo / "AGENTS.md").read_text()

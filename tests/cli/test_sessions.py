@@ -204,7 +204,7 @@ def test_what_the_log_of_a_project_tells_stays_and_is_named(ctx: Ctx, worked: Cl
     ctx("commit", "-m", "Shared")
     ran = ctx("sessions", "delete", "5dd6", "--yes")
     (page,) = (worked.folder / ".ctx" / "narrative" / "log").iterdir()
-    assert f".ctx/narrative/log/{page.name} still tells of it; `ctx scrub`" in ran.err
+    assert f".ctx/narrative/log/{page.name} still mentions it; `ctx scrub`" in ran.err
 
 
 def test_a_deleted_session_does_not_come_back_out_of_its_transcript(
@@ -226,7 +226,7 @@ def test_a_session_that_goes_on_is_not_deleted(ctx: Ctx, worked: Client) -> None
     worked.process = "1"
     worked.talk(SESSION).start()
     ran = ctx("sessions", "delete", "5dd6", "--yes")
-    assert (ran.code, "is going on" in ran.err) == (2, True)
+    assert (ran.code, "is still active" in ran.err) == (2, True)
 
 
 def test_sessions_that_nobody_knows(ctx: Ctx, worked: Client) -> None:

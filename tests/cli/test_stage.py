@@ -122,7 +122,7 @@ def test_which_session_is_joined(
     assert told.code == 0
     assert "does not name a session" in told.err
     assert joined() == "cli"
-    assert "it is left" in said(ctx("stage", "recover")).out
+    assert "it is closed" in said(ctx("stage", "recover")).out
     assert not (local / "STAGE").exists()
 
 
@@ -197,7 +197,7 @@ def test_flushed_documents_survive_git_clean(project: Path, ctx: Ctx) -> None:
     assert said(ctx("stage", "flush", "--format=json")).json["step"] is None
     git("clean", "-fdxq", ".ctx")
     assert not document.exists()
-    assert "Flushed and gone" in said(ctx("stage", "recover")).out
+    assert "Flushed documents that are missing" in said(ctx("stage", "recover")).out
     made = said(ctx("stage", "compact", "--format=json")).json
     assert made["commit"]
     repository = Repository(project_at(str(project)))
@@ -212,7 +212,7 @@ def test_flushed_documents_can_be_had_back(project: Path, ctx: Ctx) -> None:
     document.write_text("# Plan\n")
     said(ctx("stage", "flush"))
     document.unlink()
-    assert "Wrote again: narrative/plan.md" in said(ctx("stage", "recover", "--documents")).out
+    assert "Restored: narrative/plan.md" in said(ctx("stage", "recover", "--documents")).out
     assert document.read_text() == "# Plan\n"
 
 

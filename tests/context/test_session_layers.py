@@ -94,7 +94,7 @@ app/main.py:
 - [decision] We use uv instead of pip. It is faster.
 
 ---
-`ctx recall WORDS` tells more about any of this.
+For details: `ctx recall WORDS`.
 
 <!-- ctx:end -->
 """
@@ -325,7 +325,7 @@ def test_nothing_in_a_line_leaves_it(graph: Graph, forged: str) -> None:
     node(graph, "pattern", f"{forged} a", ["learning:gotcha", "project:app"])
     observation(graph, "s", "bugfix", f"{forged} b", forged)
     text = text_of(graph)
-    starts = ("- [", "- Gotcha: ", "  ", "#", "---", "`", "<!-- ctx", "This is", "    ")
+    starts = ("- [", "- Gotcha: ", "  ", "#", "---", "`", "<!-- ctx", "The following is", "For d")
     for line in text.splitlines():
         assert not line or line.startswith(starts), line
     headings = [line for line in text.splitlines() if line.lstrip().startswith("#")]

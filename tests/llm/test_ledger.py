@@ -302,7 +302,7 @@ def _foreign(path: str) -> None:
         (_damaged, "ledger.db is damaged: "),
         (_without_its_table, "ledger.db is damaged: no such table: calls."),
         (_emptied, "ledger.db is empty."),
-        (_newer, "ledger.db has version 99, and this ctx knows only 1."),
+        (_newer, "ledger.db has version 99; this ctx reads up to version 1."),
         (_foreign, "ledger.db is a database of another program; it was not touched."),
     ],
 )

@@ -239,7 +239,7 @@ auth/service.py:
 - [bugfix] Fixed user registration: Email is unique in the table.
 
 ---
-`ctx recall WORDS` tells more about any of this.
+For details: `ctx recall WORDS`.
 
 <!-- ctx:end -->
 """

@@ -180,7 +180,7 @@ def test_a_server_in_trouble_is_told_once_and_memory_is_complete(
     assert len(server.questions) == 1
     [problem] = failures(talk)
     assert server.url in problem
-    assert worker.log == [f"what a model tells of {SESSION}: {problem}"]
+    assert worker.log == [f"model synthesis of {SESSION}: {problem}"]
     assert rows(talk, "SELECT 1 FROM model_answers") == []
     assert "out of memory" in ctx("status").out
     # The next worker asks again.

@@ -101,7 +101,7 @@ _ELSEWHERE = {
     "get": "`ctx show`",
     "ls": "`ctx list`",
     "new": "`ctx add`",
-    "redo": "`ctx undo CHANGE`, which also takes back an undoing",
+    "redo": "`ctx undo CHANGE`, which also redoes an undone change",
     "remember": "`ctx add`",
     "remove": "`ctx delete`",
     "rm": "`ctx delete`",

@@ -114,7 +114,8 @@ def _remarks(total: Spending, under_way: int) -> list[str]:
     if (lost := total.unsettled - under_way) > 0:
         it = "it" if lost == 1 else "they"
         said.append(
-            f"{count(lost, 'call')} failed or reported no usage: the most {it} can use counts."
+            f"{count(lost, 'call')} failed or reported no usage: counted with"
+            f" the most tokens {it} could use."
         )
     if total.unpriced > total.unsettled:
         said.append(
@@ -164,10 +165,11 @@ def _judged(found: ModelEstimate) -> str:
         return f"{name}: the estimate is about right: requests are mostly {found.median:.2f} of it."
     if found.calls < _FEW:
         return (
-            f"{name}: requests were mostly {found.median:.2f} times as large as the estimate, but"
-            f" {count(found.calls, 'call')} say little."
+            f"{name}: requests were mostly {found.median:.2f} times as large as the"
+            f" estimate, but {count(found.calls, 'call')} are too few to be sure."
         )
     return (
-        f"{name}: the estimate is too low: requests are mostly {found.median:.2f} times as large."
-        " Lower the budgets of packs by as much. What may be spent is not estimated: it holds."
+        f"{name}: the estimate is too low: requests are mostly {found.median:.2f} times as"
+        " large. Lower the budgets of packs accordingly. Caps still hold: they do not use"
+        " the estimate."
     )

@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     looked_up = shared.add_subcommand(
         group,
         "index",
-        "ask the index, which is derived from the objects",
+        "query the index, which is derived from the objects",
         "ctx debug index\nctx debug index path:src/app.py\nctx debug index commit:3f2a91c0\n"
         "ctx debug index file:9b1d\nctx debug index name:connect\n"
         "ctx debug index item:core::net::Client\nctx debug index package:netcore",
@@ -79,11 +79,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     looked_up.add_argument(
         "key",
         nargs="?",
-        help="path:PATH, file:ID, commit:ID, narrative:PATH, and of the code name:NAME, "
-        "item:QUALIFIED-NAME or package:NAME; none for a summary",
+        help="path:PATH, file:ID, commit:ID, narrative:PATH, and for the code name:NAME,"
+        " item:QUALIFIED-NAME or package:NAME; without it: a summary",
     )
     graph = shared.add_subcommand(
-        group, "graph", "draw memory and code, as text for a program that draws", _GRAPH
+        group, "graph", "print memory and code as a graph, for programs that draw it", _GRAPH
     )
     around = graph.add_argument(
         "--around", metavar="NAME", help="only what is near a node, a file, or an item of the code"
@@ -97,10 +97,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=arguments.whole_number,
         default=_MOST_DRAWN,
         metavar="N",
-        help=f"nodes of the picture, at most (default: {_MOST_DRAWN})",
+        help=f"the most nodes to draw (default: {_MOST_DRAWN})",
     )
     graph.add_argument(
-        "--no-refresh", action="store_true", help="draw the code as it is known, however old"
+        "--no-refresh", action="store_true", help="use the code index as it is, however old"
     )
     for each in (parser, graph):
         # Those of the command as a whole stand before the subcommand: `ctx --format dot debug …`.
@@ -244,8 +244,8 @@ class PointerList(NamedTuple):
     pointers: tuple[Pointer, ...]
 
 
-_PAST = " (overtaken; the next commit clears it away)"
-_AWAY = "made here last; not in what is checked out now"
+_PAST = " (has a newer child; the next commit removes it)"
+_AWAY = "the last commit made here; not in the current checkout"
 
 
 def refs(repository: Repository) -> PointerList:
@@ -348,7 +348,7 @@ def render_history(found: ObjectHistory) -> list[Block]:
         blocks.append(Line(f"session: {past.session}"))
         blocks += [Line(f"    {line}".rstrip()) for line in past.message.splitlines()]
         blocks += [
-            Line(f"    (history ends here: {short(id)} is not here)") for id in past.boundaries
+            Line(f"    (history ends here: {short(id)} is missing)") for id in past.boundaries
         ]
         blocks.append(Line(""))
     if found.more:
@@ -397,7 +397,9 @@ def render_report(report: verify.Report) -> list[Block]:
         blocks.append(Line(f"{checked}: no damage found."))
     if report.boundaries:
         objects = count(len(report.boundaries), "object")
-        blocks.append(Line(f"History ends before {objects} not in this store, which is no damage."))
+        blocks.append(
+            Line(f"History ends before {objects} that are not in this store. This is not damage.")
+        )
     if report.newer:
         blocks.append(Line(f"{count(report.newer, 'object')} of a newer ctx version, unchanged."))
     if report.leftovers:

@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=STAGED,
         metavar="B",
-        help="the same, or STAGED (default): with what is in no commit yet",
+        help="the same, or STAGED (default): including what is not committed yet",
     )
 
 

@@ -82,12 +82,12 @@ def edited(text: str, name: str, editor: str) -> str:
     except (OSError, ValueError) as error:
         reason = str(error)
     if not reason and not os.path.isfile(file):
-        reason = "there is no file any more"
+        reason = "it deleted the file"
     if reason:
         shutil.rmtree(folder, ignore_errors=True)
         raise UsageError(
             f"The editor {editor!r} failed: {reason}. Nothing changed.",
-            hint="Set EDITOR to the one you like.",
+            hint="Set EDITOR to another program.",
         )
     return file
 

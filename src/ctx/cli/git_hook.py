@@ -64,11 +64,12 @@ def _warnings(place: HookPlace) -> list[str]:
     warnings = []
     if place.reach == "elsewhere":
         warnings.append(
-            f"core.hooksPath leads out of this repository: {place.path} runs in every one that it "
-            "is set for, and does something only where there is a project store at the same place."
+            f"core.hooksPath is outside of this repository: {place.path} runs in every"
+            " repository that uses it. It does nothing in those without a project store at"
+            " the same path."
         )
     if not _is_on_path(surroundings.variables()) and not _beside_the_interpreter():
-        warnings.append("`ctx` is not on the PATH: the hook says so, and leaves memory out.")
+        warnings.append("`ctx` is not on the PATH: the hook warns, and git commits without memory.")
     return warnings
 
 

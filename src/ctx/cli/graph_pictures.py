@@ -86,12 +86,12 @@ def text(drawn: GraphPicture) -> list[Block]:
     ]
     alone = [(vertex.kind, vertex.label) for vertex in drawn.vertices if vertex.id not in met]
     if alone:
-        blocks += [Line("Without an edge", "heading"), Table(("kind", "name"), alone)]
+        blocks += [Line("Without edges", "heading"), Table(("kind", "name"), alone)]
     return [*blocks, Line(_left_out(drawn), "dim")] if drawn.left_out else blocks
 
 
 def _left_out(drawn: GraphPicture) -> str:
-    return f"{drawn.left_out:,} more for which there was no place (--limit)"
+    return f"{drawn.left_out:,} more left out (--limit)"
 
 
 def _names(drawn: GraphPicture) -> dict[str, str]:

@@ -155,9 +155,9 @@ def render(applied: ApplyResult) -> list[Block]:
         )
         for stop in applied.stops
     ]
-    taken = f"{count(applied.events, 'event')} and {count(applied.receipts, 'receipt')} taken in"
+    taken = f"{count(applied.events, 'event')} and {count(applied.receipts, 'receipt')} processed"
     blocks.append(Line(taken))
     if applied.waiting:
         what = count(applied.waiting, "event")
-        blocks.append(Verbatim(f"{what} left: another process is looking after them.\n"))
+        blocks.append(Verbatim(f"{what} left: another process is working on them.\n"))
     return blocks

@@ -23,8 +23,8 @@ ctx import --merge other.json                where both differ, the newer one wi
 ctx import --from claude-mem --dry-run       what would be imported
 ctx import --from claude-code                CLAUDE.md files, and what Claude Code noted
 ctx import --from claude-code --transcripts  past sessions
-ctx import notes.jsonl --project shop        one JSON object a line
-ctx import notes.jsonl --scope project       into the store of the project you are in
+ctx import notes.jsonl --project shop        one JSON object per line
+ctx import notes.jsonl --scope project       into the store of this project
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
 """
 
@@ -52,22 +52,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     arguments.dry_run(parser)
     project = parser.add_argument(
-        "--project", metavar="NAME", help="only what belongs to it, or the project to give"
+        "--project", metavar="NAME", help="only what belongs to it, or the project to set"
     )
     shared.completing(project, "project")
     arguments.named_scope(
-        parser, "the store that takes it in (default: the project's for what ctx wrote, else yours)"
+        parser, ("the store to import into (default: the project's for exports of ctx, else yours)")
     )
     parser.add_argument(
         "--since", metavar="TIME", help="only what changed since: 1h, 7d, 2w, 2026-01-20"
     )
     parser.add_argument(
-        "--with-prompts", action="store_true", help="also the prompts that claude-mem kept"
+        "--with-prompts", action="store_true", help="also import the prompts that claude-mem stored"
     )
     parser.add_argument(
         "--transcripts",
         action="store_true",
-        help="the sessions that Claude Code has kept, instead of CLAUDE.md files",
+        help="import the past sessions of Claude Code, instead of CLAUDE.md files",
     )
     shared.session_option(parser)
 
@@ -219,7 +219,7 @@ def _say_more(imported: ImportResult, output: Output) -> None:
     warn_of_redaction(imported.redacted, output)
     if imported.cleaned:
         characters = count(imported.cleaned, "character")
-        output.warn(f"{characters} that no text may hold: replaced by U+FFFD.")
+        output.warn(f"{characters} replaced by U+FFFD: not allowed in a text.")
     if imported.dry_run:
         output.note("Nothing changed.")
     elif imported.change:

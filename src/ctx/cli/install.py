@@ -89,7 +89,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--plugin", metavar="DIR", help="only write a plugin, into a folder"
     )
     shared.completing(plugin, "folder")
-    projection_option(place, "only write what this project knows into AGENTS.md, or another file")
+    projection_option(
+        place, "only write the memory of this project into AGENTS.md, or another file"
+    )
     place.add_argument(
         "--git", action="store_true", help="only add git's pre-commit hook, which commits memory"
     )
@@ -149,7 +151,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             f"To remove: `ctx uninstall{asked.option}`"
         )
         if asked.hooks:
-            output.note(f"From then on {CAPTURED}")
+            output.note(f"From then on, {CAPTURED}")
 
 
 def _warnings(asked: _InstallPlan, settings: Settings, change: FileChange | None) -> Iterator[str]:
@@ -159,11 +161,14 @@ def _warnings(asked: _InstallPlan, settings: Settings, change: FileChange | None
             yield f"{asked.place.settings}, {reason}."
         yield from _spoiling(asked, change.after or "")
         yield from install.narrowed(change)
-        yield from install.unmanaged(change, "Take it out: beside ours, it runs as well.")
+        yield from install.unmanaged(change, "Remove it, or both run.")
     if asked.hooks and asked.place.level == "user":
         for client in asked.clients:
             if client.version is None:
-                yield f"{client.path} did not say its version: it gets what every client knows."
+                yield (
+                    f"The version of {client.path} is unknown: it gets only the hooks"
+                    " that all versions support."
+                )
     usual = os.path.abspath(settings.expanded("~/.ctx"))
     environment = settings.environment
     chosen = {
@@ -172,7 +177,7 @@ def _warnings(asked: _InstallPlan, settings: Settings, change: FileChange | None
     }
     for name in (name for name, is_chosen in chosen.items() if is_chosen):
         yield (
-            f"{name} is set here, and must be where Claude Code is started: without it, hooks use"
+            f"{name} is set here. Set it where you start Claude Code too; otherwise hooks use"
             f" {os.path.join(usual, 'store.db')}."
         )
     if environment.get("CTX_OFF", "") not in ("", "0"):
@@ -187,7 +192,7 @@ def _spoiling(asked: _InstallPlan, text: str) -> Iterator[str]:
             if client_events.spoils_hooks(event, version):
                 yield (
                     f"{asked.place.settings}, {place}: Claude Code {version} does not know"
-                    f" {event}, and so runs no hook of this file."
+                    f" {event}, so it runs no hook of this file."
                 )
 
 
@@ -284,8 +289,8 @@ def place_of(options: argparse.Namespace, settings: Settings) -> InstallTarget:
     place = install.project_place(root, ctx_home)
     if os.path.realpath(place.folder) == os.path.realpath(settings.claude_folder):
         raise UsageError(
-            f"{place.folder} is no project's: your own settings are there.",
-            hint="Leave --project out, or go to the project.",
+            f"{place.folder} is not a project: it contains your own settings.",
+            hint="Leave out --project, or run this in the project.",
         )
     return place
 
@@ -335,8 +340,8 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
     home = os.path.realpath(settings.expanded("~"))
     if not options.projection and os.path.realpath(os.path.dirname(path)) == home:
         raise UsageError(
-            "Your home folder is no project, so nobody would look for AGENTS.md there.",
-            hint="Go to the project, or name the file: --projection FILE.",
+            "Your home folder is not a project, so no agent reads AGENTS.md there.",
+            hint="Run this in the project, or name the file: --projection FILE.",
         )
     opening.refuse_untrusted(settings, "--projection")
     carried_out = projection.planned if options.dry_run else projection.write

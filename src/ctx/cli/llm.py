@@ -173,7 +173,7 @@ class _StreamedAnswer:
 
 def _with_model(settings: Settings, model: str) -> Settings:
     if not model:
-        raise UsageError("--model names no model.", hint="Leave it out for `llm.model`.")
+        raise UsageError("--model needs a name.", hint="Leave it out for `llm.model`.")
     return settings._replace(overrides=(*settings.overrides, f"llm.model={model}"))
 
 
@@ -185,7 +185,7 @@ def _llm_options(options: argparse.Namespace, settings: Settings) -> LlmOptions:
             raise UsageError("There is no task.", hint=_WAYS)
         return wanted._replace(query=task, budget=options.budget)
     if options.budget is not None:
-        raise UsageError("--budget is about a pack that is built.", hint=_WAYS)
+        raise UsageError("--budget needs --query.", hint=_WAYS)
     return wanted._replace(pack=prompt.parse_pack(_pack_bytes(options, settings)))
 
 
@@ -216,7 +216,7 @@ def _backend(config: Config, options: argparse.Namespace, settings: Settings) ->
     place = surroundings.variables(), settings.user_store.home
     if options.backend or options.server:
         if options.server is not None and not options.server.strip():
-            raise UsageError("--server names no address.", hint=_NO_MODEL)
+            raise UsageError("--server needs an address.", hint=_NO_MODEL)
         return backends.named_backend(options.backend or "", options.server or "", config, *place)
     found = backends.configured_backend(config, *place)
     if found is None:
@@ -339,7 +339,7 @@ def _figures(answered: LlmResult) -> str:
     """`1,364 tokens in (1,280 known), 96 out, 3.2 s, $0.0012.`"""
     told = []
     if usage := answered.usage:
-        known = f" ({usage.cached_tokens:,} not read again)" if usage.cached_tokens else ""
+        known = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
         told += [f"{usage.input_tokens:,} tokens in{known}", f"{usage.output_tokens:,} out"]
     else:
         told.append("token usage unknown")

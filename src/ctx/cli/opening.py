@@ -197,9 +197,9 @@ def tell_adopted(settings: Settings, output: Output) -> None:
 
     if adopted := trust_check.take_notice(settings.user_store.home):
         output.warn(
-            f"{count(adopted, 'trusted project is', 'trusted projects are')} now known by more "
-            "than the path: first commits, remote and owner must stay what they are. "
-            "`ctx trust --list` shows them."
+            f"{count(adopted, 'trusted project is', 'trusted projects are')} now identified"
+            " by first commits, remote and owner too. If these change, ctx asks again. `ctx"
+            " trust --list` shows them."
         )
 
 
@@ -224,12 +224,12 @@ def _took_over(settings: Settings, output: Output) -> bool:
         command = shlex.join(["ctx", "--db", ours, "import", "--from", "ctx", path])
         raise DatabaseFailure(
             f"{path} is a store of the Go program `ctx`; it was not touched.",
-            hint=f"`{command}` makes a store of ours out of it; name that one from then on.",
+            hint=f"`{command}` converts a copy of it; use that copy from then on.",
         )
     from ctx.cli.nodes import warn_of_redaction
     from ctx.operations.convert_go_store import convert_go_store
 
-    with output.progress("Taking over") as tick:
+    with output.progress("Converting") as tick:
         adopted = convert_go_store(path, tick)
     if adopted is not None:
         # It happens once and unasked, so it is said to whoever reads: also beside JSON.
@@ -247,7 +247,7 @@ def _took_over(settings: Settings, output: Output) -> bool:
             )
         if adopted.redacted:
             warn_of_redaction(adopted.redacted, output)
-            output.warn(f"What was not kept is still in {adopted.backup}.")
+            output.warn(f"What was not imported is still in {adopted.backup}.")
     return True
 
 
@@ -313,7 +313,7 @@ def load_hosts() -> "Hosts":
 def _environment(settings: Settings, output: Output) -> Environment:
     session, problem = settings.joining
     if problem:
-        output.warn(f"{problem} Session {session} is joined; `ctx stage recover` removes it.")
+        output.warn(f"{problem} Session {session} is used instead; `ctx stage recover` fixes it.")
     return Environment(
         settings.folder,
         settings.user_store,

@@ -81,7 +81,7 @@ class Parser(argparse.ArgumentParser):
         if found:
             known = [word.strip(" '") for word in found[2].split(",")]
             raise UsageError(
-                f"{found[1]!r} is none of: {', '.join(known)}.",
+                f"{found[1]!r} is not one of: {', '.join(known)}.",
                 hint=nearest(found[1], known, self.prog),
             )
         raise UsageError(

@@ -70,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--limit",
         type=arguments.whole_number,
         metavar="N",
-        help=f"at most so many nodes (default: {_NODES}; 0: all), or chunks (default: what fits)",
+        help=f"at most N nodes (default: {_NODES}; 0: all), or chunks (default: what fits)",
     )
     arguments.superseded(parser)
     arguments.scope(parser)
@@ -223,7 +223,7 @@ def _note_superseded(
 
 def _note_partial(found: QueryResult, output: Output) -> None:
     if found.partial and found.nodes:
-        which = "words that begin so" if found.beginnings else "some"
+        which = "words that begin with them" if found.beginnings else "some"
         none = "any" if found.beginnings else "all"
         output.note(f"No node has {none} of these words; these have {which}.")
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 ctx sessions synthesise 5dd6 --dry-run    show the requests and their largest cost
-ctx sessions synthesise 5dd6              ask the model about new steps
-ctx sessions synthesise 5dd6 --again      ask about all steps again
+ctx sessions synthesise 5dd6              send new steps to the model
+ctx sessions synthesise 5dd6 --again      send all steps again
 """
 
 

@@ -83,8 +83,8 @@ class Settings(NamedTuple):
                 home = pwd.getpwuid(os.getuid()).pw_dir
             except KeyError:
                 raise UsageError(
-                    "HOME names no folder, and this user has no other home.",
-                    hint="Set HOME or CTX_HOME to the whole path of a folder.",
+                    "HOME is not set to a folder, and this user has no other home.",
+                    hint="Set HOME or CTX_HOME to the absolute path of a folder.",
                 ) from None
         return home + path[1:]
 
@@ -112,7 +112,7 @@ class Settings(NamedTuple):
             home = self.user_store.home
             if os.path.exists(home) and not os.path.isdir(home):
                 raise DiskFailure(
-                    f"{home} is not a folder, and the user store would be one.",
+                    f"{home} is not a folder, so it cannot be the user store.",
                     hint="Set CTX_HOME to a folder, or unset it for ~/.ctx.",
                 )
             return self.user_store.database
@@ -214,6 +214,6 @@ def read_stdin(most: int = 256 * 1024 * 1024) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ContentRefused(
-            f"What comes on stdin is not UTF-8: byte {data[error.start]:#04x} at {error.start:,}.",
+            (f"The text on stdin is not UTF-8: byte {data[error.start]:#04x} at {error.start:,}."),
             hint="Convert it first, for example with `iconv -t utf-8`.",
         ) from None

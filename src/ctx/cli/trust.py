@@ -82,8 +82,8 @@ def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) 
     output.show(answer, render)
     if answer.put_aside:
         output.warn(
-            f"{trusting.path_of(home)} could not be read, and is now {answer.put_aside}: "
-            "what was trusted before is not any more."
+            f"{trusting.path_of(home)} could not be read and is now {answer.put_aside}:"
+            " projects trusted before are no longer trusted."
         )
 
 

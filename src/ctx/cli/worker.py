@@ -140,7 +140,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
         output.note(f"The worker is process {os.getpid()}; stop it with Ctrl-C.")
     # A person who asks for one need not wait for another to go.
     patience_s = _GOING_S if options.detached else 0.0
-    with disk.explained("being the worker"):
+    with disk.explained("running the worker"):
         reason = run.run(
             place, lambda: opening.writing(ours, output), limits, variables(), patience_s
         )

@@ -232,7 +232,7 @@ def _take(
     for number, file in enumerate(asked):
         tick(number, len(asked))
         if trees.is_too_deep(file.path):
-            left_out.append(ExcludedPath(file.path, "it lies too many folders deep"))
+            left_out.append(ExcludedPath(file.path, "it is in too many nested folders"))
             continue
         value = taker.snapshot(file)
         if isinstance(value, code_snapshots.SkippedFile):

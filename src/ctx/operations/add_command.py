@@ -76,8 +76,10 @@ def add_command(memory: Memory, options: Options) -> AddCommandResult:
     """An observation: what was run, how it ended, what it printed and what that says."""
     name = " ".join(options.name.split())
     if not name or len(name) > _LONGEST_NAME:
-        problem = "has no name" if not name else f"is named in {len(name):,} characters"
-        raise UsageError(f"The command {problem}.", hint='Say what was run: --name "cargo test".')
+        problem = "has no name" if not name else f"has a name of {len(name):,} characters"
+        raise UsageError(
+            f"The command {problem}.", hint='Name the command that ran: --name "cargo test".'
+        )
     tags = model.tags([TAG, *options.tags])
     printed = output.read(options.output, memory.config.integer("ingestion.max_log_lines"))
     project = None if options.everywhere else _project(memory)

@@ -238,5 +238,5 @@ def secret_in(
         return None
     where = f"line {found[0].line}"
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    reason = f"it holds a secret: {found[0].rule} in {where}{more} (--allow-secrets adds it)"
+    reason = f"it contains a secret: {found[0].rule} in {where}{more} (--allow-secrets adds it)"
     return file_selection.RefusedFile(candidate.path, reason, candidate.named)

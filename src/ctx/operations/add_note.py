@@ -33,7 +33,7 @@ def add_note(memory: Memory, options: Options) -> AddDocumentResult:
     tags = model.tags([TAG, *options.tags])
     for tag in tags:
         if redact(tag).findings:
-            raise ContentRefused("A tag holds a secret.", hint="Secrets are not kept.")
+            raise ContentRefused("A tag contains a secret.", hint="Secrets are not stored.")
     has_file = memory.project_memory is not None and not options.everywhere
     path = None
     with ExitStack() as stack:

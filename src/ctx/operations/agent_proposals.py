@@ -185,7 +185,7 @@ def find(memory: Memory, text: str) -> Proposal:
     named = [each for each in proposals(memory) if each.id.startswith(prefix)]
     if len(named) != 1 or len(prefix) < ids.SHORTEST_PREFIX:
         raise NodeNotFound(
-            f"Nothing is proposed for {text[:40]!r}.", hint="`ctx review` shows what is."
+            f"There is no proposal for {text[:40]!r}.", hint="`ctx review` lists the proposals."
         )
     return named[0]
 

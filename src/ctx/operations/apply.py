@@ -57,8 +57,8 @@ _BATCH = 64
 
 
 _REPEATED = (
-    "It repeats a command that stands in a prompt or in what a tool gave out, so it is a quotation."
-    " The user can add it with `ctx add`."
+    "It repeats a command from a prompt or from the output of a tool, so it counts as a"
+    " quotation. The user can add it with `ctx add`."
 )
 
 

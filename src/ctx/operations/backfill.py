@@ -333,8 +333,8 @@ def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:
             files = [root]
         elif wanted.paths:
             raise UsageError(
-                f"{root} is no transcript and no folder of them.",
-                hint=f"They are called {of_host.file_names}.",
+                f"{root} is neither a transcript nor a folder of transcripts.",
+                hint=f"Transcripts are named {of_host.file_names}.",
             )
         else:
             files = []
@@ -356,7 +356,7 @@ def _alone(home: str) -> Iterator[None]:
     with worker_round.hold_sessions(home, _LOCK_S * clock.patience) as held:
         if not held:
             raise LockConflict(
-                "Another process makes memory of sessions.",
+                "Another process is processing sessions.",
                 hint="`ctx worker stop` ends the worker; then run this again.",
             )
         yield

@@ -69,7 +69,7 @@ def changed(codebase: Codebase, since: str, tick: clock.Tick) -> CodeChanges:
     checkout = place.checkout
     if checkout is None:
         raise GitFailure(
-            f"{place.root} is in no git repository, so nothing is known of what was before.",
+            f"{place.root} is not in a git repository, so there is nothing to compare with.",
             hint="`git init` makes one.",
         )
     commit = git.commit_named(checkout, since)

@@ -128,7 +128,7 @@ def _commits(
             return path, found
     if not there:
         raise PathRefused(
-            f"{said[:200]!r} is not there, and no commit has touched such a file.",
-            hint="`ctx code history --search WORDS` finds commits by what they say.",
+            f"{said[:200]!r} does not exist, and no commit has changed such a file.",
+            hint="`ctx code history --search WORDS` searches commit messages.",
         )
     return there[0], []

@@ -41,12 +41,12 @@ class ConvertedStore(NamedTuple):
 def convert_go_store(path: str, tick: clock.Tick = clock.no_tick) -> ConvertedStore | None:
     """Put a store of ours in the place of theirs; None if there is none of theirs (any more)."""
     path = os.path.realpath(path)
-    with locks.hold(f"{path}.adopting", "taking over a store of the Go program", _WAIT_SECONDS):
+    with locks.hold(f"{path}.adopting", "converting a store of the Go program", _WAIT_SECONDS):
         # Another process may have been first.
         if not go_ctx.is_go_store(path):
             return None
         with (
-            disk.explained("taking over a store"),
+            disk.explained("converting a store"),
             explained(path),
             closing(connect(path, "mode=rw", _BUSY_MS)) as theirs,
         ):

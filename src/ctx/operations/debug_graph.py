@@ -239,11 +239,11 @@ class _Drawing:
                 vertices += [self.of_node(node) for node in self._anchors(word)]
         if not vertices:
             if age and (doubt := code_items.reservation(age)):
-                raise NodeNotFound(f"{word[:80]!r} names nothing known so far.", hint=doubt)
+                raise NodeNotFound(f"{word[:80]!r} is not known yet.", hint=doubt)
             close = suggestions.similar_names(self._code, word, folder) if self._code else []
             told = " or ".join(f"`{name}`" for name in close)
             raise NodeNotFound(
-                f"{word[:80]!r} names nothing here.",
+                f"{word[:80]!r} is not known here.",
                 hint=f"Did you mean {told}?" if told else None,
             )
         return [vertex.id for vertex in vertices if self.add(vertex)]

@@ -44,7 +44,7 @@ def look_up(workspace: Workspace | None, codebase: Codebase, key: str | None) ->
     kind, colon, wanted = (key or "").partition(":")
     if key and (not colon or kind not in {*_IN_OBJECTS, *_IN_CODE}):
         kinds = ", ".join(f"{name}:" for name in dict.fromkeys((*_IN_OBJECTS, *_IN_CODE)))
-        raise UsageError(f"{key!r} is no key of the index.", hint=f"A key begins with {kinds}.")
+        raise UsageError(f"{key!r} is not a key of the index.", hint=f"A key begins with {kinds}.")
     known = kind in _IN_OBJECTS or not key
     heads: tuple[ObjectId, ...] = ()
     entries: tuple[Mapping[str, Any], ...] = ()

@@ -123,7 +123,7 @@ def _lost_in(graphs: Graphs, node_id: NodeId) -> Graph:
             found[last.action != records.MOVE, last.order] = graph
     if not found:
         raise NodeNotFound(
-            f"Nothing is left of the node {short(node_id)}.",
-            hint="What is deleted before it was committed is not kept.",
+            f"The node {short(node_id)} is no longer stored.",
+            hint="A node that is deleted before it is committed is not kept.",
         )
     return found[max(found)]

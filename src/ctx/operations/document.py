@@ -99,16 +99,16 @@ def draft(options: Options) -> DocumentDraft:
     title = redact(" ".join(first.split()))
     if len(title.text) > _LONGEST_TITLE:
         raise ContentRefused(
-            f"The title has {len(title.text):,} characters, and {_LONGEST_TITLE} are the most.",
-            hint="Give a short one, and the rest by --body.",
+            f"The title has {len(title.text):,} characters; the limit is {_LONGEST_TITLE}.",
+            hint="Use a shorter one, and put the rest into --body.",
         )
     body = redact(document_format.tidy(f"{rest}\n\n{options.body}".replace("\0", "\ufffd")))
     tags = model.tags(options.tags)
     mentions = tuple(dict.fromkeys(" ".join(word.split()) for word in options.mentions))
     for word in (*tags, *mentions):
         if not word or redact(word).findings:
-            problem = "holds a secret" if word else "is empty"
-            raise ContentRefused(f"A tag or a mention {problem}.", hint="It was not kept.")
+            problem = "contains a secret" if word else "is empty"
+            raise ContentRefused(f"A tag or a mention {problem}.", hint="Nothing was stored.")
     found = [("title", each) for each in title.findings] + [("body", f) for f in body.findings]
     return DocumentDraft(
         title.text,
@@ -134,7 +134,7 @@ def fitting(text: str) -> str:
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > LARGEST:
         raise ContentRefused(
-            f"The document would have {size:,} bytes, and {LARGEST:,} are the most.",
+            f"The document would have {size:,} bytes; the limit is {LARGEST:,}.",
             hint="Keep it as a file of its own, and write what matters about it.",
         )
     return text
@@ -175,7 +175,7 @@ def placed(
     number = document_names.next_number(folder, kind)
     if streams.named(stream) == streams.WORK_STREAM:
         raise UsageError(
-            f"The stream `work` has notes of one session, and this is a {kind} for everybody.",
+            f"The stream `work` is for notes of one session, and a {kind} is for everybody.",
             hint="Leave out --stream, or name a feature.",
         )
     within = streams.folder_of(stream, memory.session)
@@ -299,8 +299,8 @@ def rewriting(document: NodeDocument) -> Iterator[Callable[[str], None]]:
             document.folder, document.path, fitting(text), seen=document.data
         ):
             raise StagingConflict(
-                f"The file {document.path} was saved by somebody just now.",
-                hint="Nothing was changed; look at it, and run the command again.",
+                f"The file {document.path} was changed just now.",
+                hint="Nothing was stored. Check the file, and run the command again.",
             )
 
     try:

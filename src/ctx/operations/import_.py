@@ -229,7 +229,7 @@ def _text(source: ImportSource) -> str:
     except UnicodeDecodeError as error:
         raise ContentRefused(
             f"{shown(path)} is not UTF-8: byte {data[error.start]:#04x} at {error.start:,}.",
-            hint="Nothing was changed. Is the file whole?",
+            hint="Nothing was changed. Check that the file is complete.",
         ) from None
 
 

@@ -30,7 +30,7 @@ _OURS = frozenset(
     }
 )  # fmt: skip
 _GITIGNORE = """\
-# Whatever the project ignores, memory is not: but for what ctx keeps here only for itself.
+# Memory is tracked whatever the project ignores, except for the local files of ctx.
 !*
 *.tmp
 /local/

@@ -101,7 +101,7 @@ def keep_answer(memory: Memory, response: ModelResponse) -> KeptAnswer:
     response = response._replace(task=_sound(response.task), model=_sound(response.model))
     whole = _sound(response.text).strip()
     if not whole:
-        raise ContentRefused("An answer without words says nothing.")
+        raise ContentRefused("The answer is empty.")
     # A secret is known by all of it, so more is looked through than is kept.
     clean = redact(whole[: 2 * LONGEST_TEXT])
     text = clean.text[:LONGEST_TEXT]

@@ -354,7 +354,7 @@ def _required(memory: Memory, node_id: NodeId) -> Node:
     node = memory.graph.node(node_id)
     if _category(node) is None:
         raise NodeNotFound(
-            f"The node {node_id[:12]} is no learning.", hint="`ctx learnings list` shows them."
+            f"The node {node_id[:12]} is not a learning.", hint="`ctx learnings list` shows them."
         )
     return node
 

@@ -172,12 +172,12 @@ def _what_it_has(backend: Backend) -> str:
 def _silent(backend: Backend, answer: Answer) -> ModelFailure:
     if answer.stop == "refused":
         return ModelFailure(
-            f"The model {answer.model or backend.model} would not answer.",
+            f"The model {answer.model or backend.model} refused to answer.",
             hint="Ask in other words, or another model: --model NAME.",
         )
     return ModelFailure(
-        f"The model {answer.model or backend.model} at {backend.where} answered nothing"
-        f"{f': {answer.problem}' if answer.problem else '.'}",
+        f"The model {answer.model or backend.model} at {backend.where} gave no"
+        f" answer{f': {answer.problem}' if answer.problem else '.'}",
         hint="Ask again, or with more --max-tokens; `ctx doctor` looks at the model.",
     )
 
@@ -206,7 +206,9 @@ class _ContextWindow(NamedTuple):
 def _most(options: LlmOptions, seen: Capabilities, configured: int) -> int:
     if options.max_tokens is not None:
         if options.max_tokens < 1:
-            raise UsageError("An answer of no tokens says nothing.", hint="Give --max-tokens 500.")
+            raise UsageError(
+                "--max-tokens must be at least 1.", hint="For example: --max-tokens 500"
+            )
         return options.max_tokens
     if seen.context_tokens is None:
         return configured

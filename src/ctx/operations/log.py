@@ -82,7 +82,11 @@ def day(workspace: Workspace, date: str) -> LogDay:
     folder = workspace.project.narrative
     if date not in (days := log_files.days(folder)):
         newest = max(days, default=None)
-        hint = f"The last day with an entry is {newest}." if newest else "There is none at all yet."
+        hint = (
+            f"The last day with an entry is {newest}."
+            if newest
+            else "There are no log entries yet."
+        )
         raise UsageError(f"There is no log of {date}.", hint=hint)
     return LogDay(date, log_files.day(folder, date))
 

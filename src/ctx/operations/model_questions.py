@@ -83,8 +83,8 @@ class SynthesisModel:
         found = self._voice.within(size)
         if found.most_tokens < _FEWEST_TOKENS:
             raise ModelFailure(
-                f"The model at {self.backend.where} takes {size:,} tokens at once, which is too few"
-                " to be told what a session did.",
+                f"The model at {self.backend.where} takes {size:,} tokens at once, which is"
+                " too few to summarise a session.",
                 hint=f"Give its server a context of {_GOOD_CONTEXT:,} tokens or more, or"
                 " `ctx config set llm.synthesis false`.",
             )
@@ -136,8 +136,9 @@ class SynthesisModel:
         wanted = questions.most_at_once(question)
         if question.kind == "steps" and room < wanted:
             raise SessionCapReached(
-                f"A model may use {max(0, room):,} more tokens for the steps of this session, with"
-                f" {kept:,} left for its summary, and this may take {wanted:,}.",
+                f"A model may use {max(0, room):,} more tokens for the steps of this"
+                f" session, because {kept:,} are reserved for its summary. This request may"
+                f" take {wanted:,}.",
                 hint="`ctx config set llm.session_token_cap N` allows more.",
             )
 
@@ -293,7 +294,7 @@ def _purpose(session: str, project: str | None) -> "Purpose":
 def _whole(said: Answer) -> Answer:
     """An answer that came to its end, one way or the other."""
     if said.stop in ("cut", "interrupted"):
-        raise ModelFailure(said.problem or "The model's answer broke off.")
+        raise ModelFailure(said.problem or "The model's answer was cut off.")
     return said
 
 
@@ -302,5 +303,5 @@ def _read(said: Answer, question: ModelQuestion) -> ParsedAnswer:
     if found.problem and said.stop == "length":
         return found._replace(problem="it is too long, and was cut off.")
     if found.problem and said.stop == "refused":
-        return ParsedAnswer({}, "the model would not answer.")
+        return ParsedAnswer({}, "the model refused to answer.")
     return found

@@ -102,9 +102,9 @@ def _refuse_documents(nodes: Sequence[Node], target: str) -> None:
         path = document.file_of(node)
         if target == USER and path:
             raise UsageError(
-                f"{ids.short(node.id)} has the file {document.shown_path(path)}, which is the"
-                " project's.",
-                hint="Add a node of your own that says what you need.",
+                f"{ids.short(node.id)} has the file {document.shown_path(path)}, which"
+                " belongs to the project.",
+                hint="Add a node to your own store instead.",
             )
 
 
@@ -147,11 +147,11 @@ def _refuse_edges(memory: Memory, edges: Sequence[Edge], target: str) -> None:
     ]
     lines += [f"  … and {len(edges) - _MOST_TOLD:,} more"] if len(edges) > _MOST_TOLD else []
     some = "An edge" if len(edges) == 1 else f"{len(edges):,} edges"
-    then = "lead from the project to what is yours alone" if target == PROJECT else "lead nowhere"
+    then = "lead from the project to your own store" if target == PROJECT else "lead nowhere"
     raise UsageError(
         f"{some} would {then}.",
         detail="\n".join(lines),
-        hint="Move the other ends along, or give --drop-edges to go without.",
+        hint="Move the nodes at the other end too, or drop the edges with --drop-edges.",
     )
 
 

@@ -183,7 +183,7 @@ def _keep_files(
 
 def _note(memory: Memory, text: str) -> NodeId:
     if not text.strip():
-        raise ContentRefused("A note without words says nothing.")
+        raise ContentRefused("The note is empty.")
     tags = model.tags([add_note.TAG])
     given = add_note.of_task_and_project(memory, tags)
     with memory.transaction("observe") as change:

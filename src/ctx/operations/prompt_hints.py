@@ -33,8 +33,8 @@ from ctx.workspace import Memory, for_agents
 MOST_TOKENS = 400
 AUTHOR = "claude-code"
 
-_PREFACE = "Memory (ctx) knows about this:"
-_PREFACE_OF_A_FIX = "Memory (ctx) knows about this; it has gone wrong before:"
+_PREFACE = "Related memory (ctx):"
+_PREFACE_OF_A_FIX = "Related memory (ctx); this has failed before:"
 _FRAME_TOKENS = 40
 _LONGEST_PROMPT = 4_000
 _MOST_RANKED = 30

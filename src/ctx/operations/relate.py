@@ -188,7 +188,7 @@ def _named(
     """What a word means; see above for the order in which it is looked for."""
     text = word.strip()
     if not text:
-        raise UsageError("An empty word names nothing.", hint="Name a file, a node or an item.")
+        raise UsageError("The name is empty.", hint="Name a file, a node or an item.")
     root = _root(memory)
     found = _document(memory, text, root) or _file(memory, text, root) or _node(memory, text)
     found = found or _known_file(memory, text)
@@ -207,7 +207,7 @@ def _named(
             unknown.append(missing)
         return anchors.item(text)
     raise NodeNotFound(
-        f"{text[:80]!r} names nothing here.",
+        f"{text[:80]!r} is not known here.",
         detail=_TRIED.format(root=root),
         hint=_near(memory, text, root),
     )
@@ -363,7 +363,7 @@ def _span(text: str, ends: list[NodeId | Anchor]) -> str:
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 0 < first <= last:
         raise UsageError(
-            f"{text[:40]!r} is no span of lines.", hint="Write START:END, such as 10:20."
+            f"{text[:40]!r} is not a span of lines.", hint="Write START:END, such as 10:20."
         )
     related = [end.name for end in reversed(ends) if isinstance(end, Anchor) and end.type == "file"]
     lines = f"{first}-{last}" if last > first else f"{first}"

@@ -239,7 +239,7 @@ def _expand(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _
         raise UsageError(f"The node is of type {node.type}; only a summary can be expanded.")
     sources = [edge.to_id for edge in graph.edges(node.id, "out", "DERIVED_FROM")]
     if not sources:
-        raise UsageError("The summary has no sources any more.")
+        raise UsageError("The sources of the summary no longer exist.")
     _leave(memory, claim, "expand_nodes", *sources)
     return _CommandResult()
 
@@ -274,17 +274,16 @@ def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | N
 
 def _secrets_note(redacted: Sequence[Redaction]) -> str:
     where = "; ".join(f"{each.where}, line {each.line} ({each.rule})" for each in redacted[:5])
-    return f"## A secret was not kept\n\nMemory holds none. Left out of what you said: {where}.\n\n"
+    return f"## A secret was not stored\n\nMemory does not store secrets. Removed: {where}.\n\n"
 
 
 def _error_message(wrong: CommandProblem) -> str:
     """As the agent reads it."""
     fence = "`" * 3
-    right = f"Right would be, outside of code:\n\n{fence}\n{wrong.right}\n{fence}\n\n"
+    right = f"Write this instead, outside of code:\n\n{fence}\n{wrong.right}\n{fence}\n\n"
     return (
-        "## A memory command was not done\n\n"
-        f"{fence}\n{wrong.written.replace(fence, '')}\n{fence}\n\n{wrong.problem}\n\n"
-        f"{right if wrong.right else ''}"
+        f"## A memory command failed\n\n{fence}\n{wrong.written.replace(fence, '')}\n{fence}\n\n"
+        f"{wrong.problem}\n\n{right if wrong.right else ''}"
     )
 
 

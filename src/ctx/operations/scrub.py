@@ -34,8 +34,8 @@ MARK = "scrubbing"
 
 _PROJECTIONS = ("AGENTS.md", "CLAUDE.md")
 _PROJECTED = b"<!-- ctx:projection"
-_MEANWHILE = "it was written meanwhile: run the command again"
-_OURS = "in what ctx itself calls things: the name of a session, a type, a key"
+_MEANWHILE = "it changed meanwhile: run the command again"
+_OURS = "in a name that ctx uses itself: of a session, a type or a key"
 _TURNS = 3
 _PATIENCE_S = 30.0
 _POLL_S = 0.05
@@ -228,7 +228,7 @@ def _left(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
                 if holds(path, needle) or (
                     needle.is_rules and scrub_files.rewritten(path, needle) is not None
                 ):
-                    yield RemainingPlace(inside, "it is yours: edit it")
+                    yield RemainingPlace(inside, "it is your file: edit it")
             elif holds(path, needle):
                 is_named = scrub_files.only_in_schema(path, needle)
                 yield RemainingPlace(inside, _OURS if is_named else _MEANWHILE)
@@ -238,14 +238,14 @@ def _left(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
         path = os.path.join(scope.folder, name)
         if scope.folder and holds(path, needle) and _PROJECTED in disk.read(path):
             yield RemainingPlace(
-                name, "`ctx install --projection` writes the block of memory in it anew"
+                name, "`ctx install --projection` rewrites the block of memory in it"
             )
 
 
 def _at_models(home: str) -> Iterator[RemainingPlace]:
     """What servers of models keep of prompts. Nobody can tell what is in it, or delete it there."""
     for each in slots.forget(os.path.join(home, "llm")):
-        why = f"the llama.cpp server at {each.where} keeps a prompt in it, which may hold it"
+        why = f"the llama.cpp server at {each.where} keeps a prompt in it, which may contain it"
         yield RemainingPlace(each.file, f"{why}: delete it in that server's --slot-save-path")
 
 
@@ -264,7 +264,7 @@ def _alone(home: str | None) -> Iterator[None]:
                         yield
                         return
         clock.sleep(_POLL_S)
-    raise LockConflict("Another process has been making memory of what hooks reported for a while.")
+    raise LockConflict("Another process has been processing events for a while.")
 
 
 def _in_free_pages(scope: ScrubScope, needle: Needle) -> bool:

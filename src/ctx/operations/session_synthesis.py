@@ -16,8 +16,8 @@ from ctx.synthesis.session_writer import SessionWriteResult
 from ctx.workspace import Memory
 
 _MEANWHILE = (
-    "The session was deleted or something was scrubbed while the model was asked, so its answer was"
-    " not kept."
+    "The session was deleted or something was scrubbed during the request, so the answer"
+    " was not stored."
 )
 
 

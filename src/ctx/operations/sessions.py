@@ -202,8 +202,8 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     session = session_state.get(connection, text)
     if live.is_live(home, session.id, clock.wall_s()):
         raise UsageError(
-            f"The session {session.id} is going on.",
-            hint="End it first; `ctx pause` keeps what it does from being taken in.",
+            f"The session {session.id} is still active.",
+            hint="End it first; `ctx pause` pauses capture.",
         )
     marked = _marked(memory, session.id)
     nodes = [node for node in marked if _is_of_it_alone(node, session.id)]

@@ -294,13 +294,13 @@ def _chain(repository: Repository, session: SessionId) -> list[WorkStep]:
 
 
 def _to_be_recovered(error: CtxError, session: SessionId) -> CtxError:
-    hint = f"`ctx stage recover {session}` saves what is whole of session {session}."
+    hint = f"`ctx stage recover {session}` saves the undamaged part of session {session}."
     return type(error)(error.message, hint=hint)
 
 
 def _refuse_parked(repository: Repository, session: SessionId, steps: Sequence[WorkStep]) -> None:
     if not commits.contain(repository.objects, repository.tips(), steps[0].work.bases):
         raise StagingConflict(
-            f"Session {session} began in a history that is not checked out here.",
-            hint="Check out the branch that it began on; it is kept until then.",
+            f"Session {session} started from a history that is not checked out here.",
+            hint="Check out the branch on which it started; it is kept until then.",
         )

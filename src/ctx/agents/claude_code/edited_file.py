@@ -91,7 +91,7 @@ def read(path: str) -> str | None:
         return None
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise SettingsUnreadable(f"{shown(path)} is no plain file.", hint="Move it away.")
+            raise SettingsUnreadable(f"{shown(path)} is not a plain file.", hint="Move it away.")
         with open(fd, "rb", closefd=False) as file:
             data = file.read(_LARGEST + 1)
     finally:
@@ -132,7 +132,7 @@ def _edited(path: str, edit: Edit, before: str | None, by_hand: str) -> str | No
     try:
         return edit(before)
     except SettingsUnreadable as error:
-        hint = f"Mend it, or {by_hand}." if by_hand else "Mend it."
+        hint = f"Fix it, or {by_hand}." if by_hand else "Mend it."
         raise SettingsUnreadable(f"{shown(path)}, {error.message}", hint=hint) from None
 
 

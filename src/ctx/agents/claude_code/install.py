@@ -35,7 +35,7 @@ _VERSION_S = 5.0
 _VERSION = re.compile(r"ctx \d+\.\d+\.\d+\S*")
 _ADD_BY_HAND = "add the hooks by hand: `ctx install --print` shows them"
 _TAKE_OUT_BY_HAND = (
-    "take the hooks out by hand: their commands have `ctx hook` or `claude_code/entry.py` in them"
+    "remove the hooks by hand: their commands contain `ctx hook` or `claude_code/entry.py`"
 )
 # What would lead a trial to the user's own store, keep it from running at all, or make it look
 # as if a session of the client had started it.
@@ -89,8 +89,8 @@ def project_place(root: str, ctx_home: str) -> InstallTarget:
         real = os.path.realpath(path)
         if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
             raise PathRefused(
-                f"{shown(path)} leads out of the project, to {shown(real)}.",
-                hint="Put a plain file or folder in the place of the link.",
+                f"{shown(path)} is a link to a place outside the project: {shown(real)}.",
+                hint="Replace the link by a plain file or folder.",
             )
     return place
 
@@ -140,8 +140,8 @@ def narrowed(change: FileChange) -> Iterator[str]:
     for hook in settings_file.registered(change.after or "", registration.is_ours):
         if hook.is_narrowed:
             yield (
-                f"{shown(change.path)} runs {hook.event} only for `{hook.matcher}`, as you have"
-                ' it: nothing else reaches memory. The matcher "" is for all.'
+                f"{shown(change.path)} runs {hook.event} only for `{hook.matcher}`, as you set"
+                ' it: ctx does not see other calls. The matcher "" matches all.'
             )
 
 
@@ -153,8 +153,8 @@ def unmanaged(change: FileChange, advice: str) -> Iterator[str]:
     for hook in others:
         line = hook.line if len(hook.line) <= _SHOWN_LINE else f"{hook.line[:_SHOWN_LINE]}…"
         yield (
-            f"{shown(change.path)}, {hook.place}: this hook for {hook.event} runs ctx, is not as"
-            f" `ctx install` writes it, and was left alone. {advice} It is: {line}"
+            f"{shown(change.path)}, {hook.place}: this hook for {hook.event} runs ctx, differs"
+            f" from what `ctx install` writes, and was not changed. {advice} It is: {line}"
         )
 
 

@@ -133,7 +133,7 @@ class _Reader:
         start = self.skip()
         match self.text[start : start + 1]:
             case "{" | "[" if depth == _DEEPEST:
-                raise wrong(self.text, start, "this is nested too deep")
+                raise wrong(self.text, start, "this is nested too deeply")
             case "{":
                 return self._object(depth)
             case "[":
@@ -143,7 +143,7 @@ class _Reader:
             case "":
                 raise wrong(self.text, start, "something is missing at the end")
             case _:
-                return self._read(_PLAIN, "this is no JSON value")
+                return self._read(_PLAIN, "this is not a JSON value")
 
     def _object(self, depth: int) -> Value:
         start = self.position
@@ -152,10 +152,10 @@ class _Reader:
         while self._goes_on("}", elements):
             space, below_comment = self.space, self.below_comment
             if self.text[self.position] != '"':
-                raise wrong(self.text, self.position, "a name in quotes, or }, should stand here")
+                raise wrong(self.text, self.position, "expected a name in quotes, or }")
             key = self._read(_STRING, "this name has no end, or a character that needs a \\")
             if self.text[self.skip() : self.position + 1] != ":":
-                raise wrong(self.text, self.position, "a colon should stand here")
+                raise wrong(self.text, self.position, "expected a colon")
             self.position += 1
             value = self.value(depth + 1)
             said[key.plain] = value.plain
@@ -201,7 +201,7 @@ class _Reader:
             case "":
                 raise wrong(self.text, self.position, f"a {closing} is missing at the end")
             case _:
-                raise wrong(self.text, self.position, f"a comma, or {closing}, should stand here")
+                raise wrong(self.text, self.position, f"a comma, or {closing}, is expected here")
 
     def _read(self, form: re.Pattern[str], problem: str) -> Value:
         found = form.match(self.text, self.position)

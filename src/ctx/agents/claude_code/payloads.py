@@ -43,7 +43,7 @@ _CLIENT_COMMANDS = frozenset(
 
 def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
     if payload.get("hook_event_name", name) != name:
-        raise ContentRefused(f"It is another event than {name}.")
+        raise ContentRefused(f"It is a different event than {name}.")
     try:
         session = ids.session_id(_text(payload, "session_id"))
     except UsageError:

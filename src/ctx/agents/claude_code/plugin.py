@@ -92,7 +92,7 @@ def _refuse_other_contents(folder: str) -> None:
         manifest = None
     if not isinstance(manifest, dict) or manifest.get("name") != NAME:
         raise PathRefused(
-            f"{folder} is not empty, and what is in it is not our plugin.",
+            f"{folder} is not empty and does not contain our plugin.",
             hint="Name a folder that is empty or new.",
         )
 

@@ -120,10 +120,10 @@ def unreadable(text: str) -> str:
 def without_effect(text: str) -> str:
     """Why no hook of a file has any effect, whatever it says; empty where they have."""
     if reason := unreadable(text):
-        return f"{reason}; Claude Code loads nothing of a file with such a thing in it"
+        return f"{reason}; Claude Code ignores a file that contains this"
     said = {} if jsonc.is_blank(text) else jsonc.parse(text).root.plain
     if isinstance(said, dict) and said.get("disableAllHooks") is True:
-        return "`disableAllHooks` is set; Claude Code runs no hook as long as it is"
+        return "`disableAllHooks` is set; Claude Code runs no hooks until it is removed"
     return ""
 
 
@@ -134,7 +134,7 @@ def with_hooks(text: str | None, entries: Mapping[str, Mapping[str, Any]], is_ou
     of events that are not wanted any more.
     """
     commands = [hook["command"] for group in entries.values() for hook in group["hooks"]]
-    assert all(map(is_ours, commands)), "what is put in could not be found again"
+    assert all(map(is_ours, commands)), "the added hooks could not be read back"
     if text is None or jsonc.is_blank(text):
         style = json_splice.style_of(text or "", None)
         whole = style.lines(as_settings(entries), "") + style.line_end

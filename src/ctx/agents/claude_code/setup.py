@@ -106,7 +106,7 @@ class Setup:
         if is_in_the_way(home):
             return f"Move {shown(home)} away, then `ctx install` {does}."
         if self.user.is_broken:
-            return f"Mend {shown(self.user.path)}, then `ctx install` {does}."
+            return f"Fix {shown(self.user.path)}, then `ctx install` {does}."
         for folder in map(nearest_folder, (home, self.claude_folder)):
             if not os.access(folder, os.W_OK | os.X_OK):
                 return f"Make {shown(folder)} writable for this user, then `ctx install` {does}."
@@ -134,12 +134,12 @@ def _read(path: str) -> ClientSettings:
     return ClientSettings(path, hooks, others, named, plain, problem, _MEND if reason else "")
 
 
-_MEND = "Mend the file: as it is, the client takes no hooks from it."
+_MEND = "Fix the file: as it is, the client reads no hooks from it."
 
 
 def _broken(path: str, error: CtxError) -> ClientSettings:
     where = "" if shown(path) in error.message else f"{shown(path)}, "
     advice = error.hint if error.hint and error.hint != error.default_hint else _MEND
     if os.path.islink(path) and not os.path.exists(path):
-        advice = "Put a plain file in the place of the link."
+        advice = "Replace the link by a plain file."
     return ClientSettings(path, problem=where + error.message, advice=advice, is_broken=True)

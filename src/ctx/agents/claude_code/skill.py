@@ -118,7 +118,7 @@ def _refuse_what_is_no_folder(folder: str) -> None:
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
         raise PathRefused(
-            f"{shown(folder)} is no folder, and the skill would lie there.",
+            f"{shown(folder)} is not a folder, so the skill cannot be written there.",
             hint="Move it away, or leave the skill out with --no-skill.",
         )
 

@@ -147,7 +147,7 @@ class _Reading:
         is_cut = False
         for offset, line, behind in lines(fd, start, limit):
             if line is None:
-                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was passed over.")
+                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
             elif _MATTERS.search(line):
                 self._take(offset, line)
             is_cut = behind - start >= self._most or clock.monotonic() >= self._deadline

@@ -112,7 +112,7 @@ class _Reading:
         """The lines that matter, newest first."""
         for offset, line in self._lines():
             if line.is_too_long:
-                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was passed over.")
+                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
                 continue
             data = line.data
             # Most lines are something else, and cost more to parse than to search.

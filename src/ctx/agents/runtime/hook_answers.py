@@ -69,7 +69,7 @@ def session_start(hook: "Hook", said: bytes) -> bytes:
 def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) -> bytes:
     session, part = event["session_id"], hook.part
     if not os.path.exists(hook.database):
-        hook.log("there is no store yet; it is made now")
+        hook.log("there is no store yet; it is being created")
         run_apply.start(hook)
         return hook.NOTHING
     from ctx.agents.runtime import session_context
@@ -304,11 +304,11 @@ def _event(hook: "Hook", said: bytes) -> "dict[str, Any] | None":
     try:
         event = json.loads(said)
     except (ValueError, RecursionError):
-        hook.log("what the client said is not JSON")
+        hook.log("the input of the hook is not JSON")
         return None
     session = event.get("session_id") if isinstance(event, dict) else None
     if not isinstance(session, str) or not live.is_session(session):
-        hook.log("what the client said names no session")
+        hook.log("the input of the hook names no session")
         return None
     return event  # type: ignore[no-any-return]
 
