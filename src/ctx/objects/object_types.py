@@ -157,7 +157,7 @@ class EvidenceTool(StrEnum):
     HISTORY = "history"
 
 
-class Evidence(Struct, frozen=True):
+class EdgeEvidence(Struct, frozen=True):
     """Why an edge is believed."""
 
     tool: EvidenceTool
@@ -174,18 +174,18 @@ class Endpoint(Struct, frozen=True):
     id: str
 
 
-class Edge(Struct, frozen=True, rename={"from_": "from"}):
+class BatchEdge(Struct, frozen=True, rename={"from_": "from"}):
     from_: Endpoint
     label: str
     to: Endpoint
-    evidence: Evidence
+    evidence: EdgeEvidence
     weight: PerMille | None = None
 
 
 class EdgeBatch(Struct, frozen=True):
     """Edges that were found together. Which commit brought them is in the commits."""
 
-    edges: tuple[Edge, ...]
+    edges: tuple[BatchEdge, ...]
     created_at: Count
 
 

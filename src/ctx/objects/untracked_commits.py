@@ -44,7 +44,7 @@ _PLACES = "untracked.places"
 _REFTABLE = ".invalid"
 
 
-class Entry(NamedTuple):
+class UntrackedCommit(NamedTuple):
     """What is known about a commit that git may not have."""
 
     commit: ObjectId
@@ -71,12 +71,12 @@ def ids(project: Project) -> list[ObjectId]:
     return [ObjectId(name) for name in disk.names(folder(project)) if is_object_id(name)]
 
 
-def read(project: Project, commit: ObjectId) -> Entry | None:
+def read(project: Project, commit: ObjectId) -> UntrackedCommit | None:
     """None where there is no entry, or none that can be read."""
     for place in (_FOLDER, _DISCARDED):
         try:
             found = json.loads(disk.read(os.path.join(project.local, place, commit)))
-            return Entry(
+            return UntrackedCommit(
                 commit,
                 tuple(map(ObjectId, found["parents"])),
                 tuple(map(ObjectId, found["objects"])),
@@ -91,7 +91,7 @@ def read(project: Project, commit: ObjectId) -> Entry | None:
     return None
 
 
-def write(project: Project, entry: Entry) -> None:
+def write(project: Project, entry: UntrackedCommit) -> None:
     """Add an entry. The caller holds the project's lock."""
     text = json.dumps(entry._asdict())
     with disk.explained("noting a commit that git does not have yet"):

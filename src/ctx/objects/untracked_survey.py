@@ -19,7 +19,15 @@ from ctx.objects import commits, parked_commits, references, refs, untracked_com
 from ctx.objects.heads import Heads
 from ctx.objects.object_store import decode, read_typed
 from ctx.objects.object_types import Commit
-from ctx.objects.untracked_commits import BEHIND, HELD, HERE, PARKED, RETURNED, Entry, committed
+from ctx.objects.untracked_commits import (
+    BEHIND,
+    HELD,
+    HERE,
+    PARKED,
+    RETURNED,
+    UntrackedCommit,
+    committed,
+)
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
@@ -41,7 +49,7 @@ class Untracked(NamedTuple):
     """Whether no other commit in the same state follows it."""
 
 
-def entries(repository: "Repository") -> dict[ObjectId, Entry]:
+def entries(repository: "Repository") -> dict[ObjectId, UntrackedCommit]:
     """Every commit that git may not have, parents before their children."""
     project = repository.project
     if project.checkout is None:
@@ -58,7 +66,7 @@ def entries(repository: "Repository") -> dict[ObjectId, Entry]:
     for entry in list(known.values()):
         for old in entry.replaces:
             known.pop(old, None)
-    ordered: dict[ObjectId, Entry] = {}
+    ordered: dict[ObjectId, UntrackedCommit] = {}
     for start in known:
         waiting = [start]
         while waiting:
@@ -72,7 +80,7 @@ def entries(repository: "Repository") -> dict[ObjectId, Entry]:
     return ordered
 
 
-def _without_entries(repository: "Repository") -> dict[ObjectId, Entry]:
+def _without_entries(repository: "Repository") -> dict[ObjectId, UntrackedCommit]:
     """The same for a store that earlier versions wrote: the commit made here last, and what
     came before it, as far as the staging store has copies."""
     with suppress(CtxError):
@@ -83,7 +91,7 @@ def _without_entries(repository: "Repository") -> dict[ObjectId, Entry]:
     return {}
 
 
-def entry_of(repository: "Repository", commit: ObjectId) -> Entry:
+def entry_of(repository: "Repository", commit: ObjectId) -> UntrackedCommit:
     """An entry as it is made of the commit and of what the staging store has of its contents."""
     value = read_typed(repository.everything, commit, Commit)
     found: dict[ObjectId, None] = {commit: None}
@@ -95,13 +103,13 @@ def entry_of(repository: "Repository", commit: ObjectId) -> Entry:
         found[id] = None
         with suppress(CtxError):
             waiting += references.needed(decode(repository.staged.read(id)))
-    return Entry(commit, value.parents, tuple(found))
+    return UntrackedCommit(commit, value.parents, tuple(found))
 
 
 class _Look(NamedTuple):
     """What a look at git and at the working tree found out."""
 
-    known: dict[ObjectId, Entry]
+    known: dict[ObjectId, UntrackedCommit]
     """The commits that git does not hold, parents before their children."""
     places: dict[ObjectId, str]
     """Where every commit that has an entry belongs."""
@@ -186,7 +194,7 @@ def message_of(repository: "Repository", commit: ObjectId) -> str:
         return ""
 
 
-def _base(known: Mapping[ObjectId, Entry], commit: ObjectId) -> set[ObjectId]:
+def _base(known: Mapping[ObjectId, UntrackedCommit], commit: ObjectId) -> set[ObjectId]:
     """What a commit follows, past all commits that git does not have either."""
     found: set[ObjectId] = set()
     waiting, seen = [commit], {commit}
@@ -200,7 +208,7 @@ def _base(known: Mapping[ObjectId, Entry], commit: ObjectId) -> set[ObjectId]:
     return found
 
 
-def _held(repository: "Repository", known: Mapping[ObjectId, Entry]) -> set[ObjectId]:
+def _held(repository: "Repository", known: Mapping[ObjectId, UntrackedCommit]) -> set[ObjectId]:
     """The commits that a git commit has whole, and that a ref other than the stash leads to.
 
     Of several commits that were made before git committed them, git has the head file of the

@@ -12,11 +12,11 @@ from ctx.code.packages.package_model import ManifestProblem
 from ctx.ids import ObjectId, SessionId
 from ctx.objects.object_store import typed
 from ctx.objects.object_types import (
+    BatchEdge,
     CargoSnapshot,
-    Edge,
     EdgeBatch,
+    EdgeEvidence,
     Endpoint,
-    Evidence,
     EvidenceTool,
     ResolvedDependency,
     StepKind,
@@ -128,19 +128,19 @@ def _needs_of_own(snapshot: CargoSnapshot) -> Iterator[ResolvedDependency]:
     return (need for need in snapshot.resolve if need.from_package_id in own)
 
 
-def _edges(snapshot: CargoSnapshot) -> Iterator[Edge]:
+def _edges(snapshot: CargoSnapshot) -> Iterator[BatchEdge]:
     """What a snapshot relates, as far as it helps to find one's way in the project: what others'
     packages need of each other is left to the snapshot, and so are kinds and features."""
-    evidence = Evidence(EvidenceTool.CARGO)
+    evidence = EdgeEvidence(EvidenceTool.CARGO)
     pairs = dict.fromkeys(
         (need.from_package_id, need.to_package_id) for need in _needs_of_own(snapshot)
     )
     for from_, to in pairs:
-        yield Edge(Endpoint("package", from_), "DEPENDS_ON", Endpoint("package", to), evidence)
+        yield BatchEdge(Endpoint("package", from_), "DEPENDS_ON", Endpoint("package", to), evidence)
     for package in _own(snapshot):
         whole = Endpoint("package", package.package_id)
         for target in package.targets:
             part = Endpoint("target", target.target_id)
             crate = Endpoint("crate", target.name.replace("-", "_"))
-            yield Edge(part, "TARGET_OF", whole, evidence)
-            yield Edge(crate, "CRATE_FROM_TARGET", part, evidence)
+            yield BatchEdge(part, "TARGET_OF", whole, evidence)
+            yield BatchEdge(crate, "CRATE_FROM_TARGET", part, evidence)

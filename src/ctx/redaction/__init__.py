@@ -24,7 +24,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ctx.redaction import named_secrets, secret_formats
-from ctx.redaction.scan_text import Span, marker, read
+from ctx.redaction.scan_text import SecretSpan, marker, read
 
 
 class Finding(NamedTuple):
@@ -56,7 +56,7 @@ def redact(text: str) -> Redacted:
     return Redacted(redacted, _findings(text, spans))
 
 
-def _scan(text: str) -> list[Span]:
+def _scan(text: str) -> list[SecretSpan]:
     """Find what is secret in `text`: sorted spans that do not overlap.
 
     Where two rules meet, the union is taken, under the name of the rule that
@@ -69,19 +69,19 @@ def _scan(text: str) -> list[Span]:
         if not page.was_redacted(s)
     ]
     found.sort(key=lambda span: span.start)  # Stable: formats stay before names.
-    spans: list[Span] = []
+    spans: list[SecretSpan] = []
     for span in found:
         if spans and span.start < spans[-1].end:
             last = spans[-1]
             rule = min(last, span, key=lambda s: s.rank).rule
             end, rank = max(last.end, span.end), min(last.rank, span.rank)
-            spans[-1] = Span(last.start, end, rule, rank)
+            spans[-1] = SecretSpan(last.start, end, rule, rank)
         else:
             spans.append(span)
     return spans
 
 
-def _replace(text: str, spans: list[Span]) -> str:
+def _replace(text: str, spans: list[SecretSpan]) -> str:
     pieces: list[str] = []
     at = 0
     for span in spans:
@@ -91,7 +91,7 @@ def _replace(text: str, spans: list[Span]) -> str:
     return "".join(pieces)
 
 
-def _joined(spans: list[Span], more: list[Span]) -> list[Span]:
+def _joined(spans: list[SecretSpan], more: list[SecretSpan]) -> list[SecretSpan]:
     """Add to `spans` what was found after they had been replaced."""
     joined = list(spans)
     shift, upcoming = 0, iter(spans)
@@ -105,7 +105,7 @@ def _joined(spans: list[Span], more: list[Span]) -> list[Span]:
     return joined
 
 
-def _findings(text: str, spans: list[Span]) -> tuple[Finding, ...]:
+def _findings(text: str, spans: list[SecretSpan]) -> tuple[Finding, ...]:
     findings, line, at = [], 1, 0
     for span in spans:
         line += text.count("\n", at, span.start)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 LONG = 20
 
 
-class Span(NamedTuple):
+class SecretSpan(NamedTuple):
     start: int
     end: int
     rule: str
@@ -41,7 +41,7 @@ class Page(NamedTuple):
             yield self.starts[line] + at - self.lines[line]
             at = self.long.find(anchor, at + len(anchor))
 
-    def was_redacted(self, span: Span) -> bool:
+    def was_redacted(self, span: SecretSpan) -> bool:
         after = bisect_right(self.redacted, span.start, key=lambda r: r[1])
         return after < len(self.redacted) and self.redacted[after][0] < span.end
 

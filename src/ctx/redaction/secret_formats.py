@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctx.redaction.entropy import is_placeholder, is_varied, wordiness
-from ctx.redaction.scan_text import Page, Span
+from ctx.redaction.scan_text import Page, SecretSpan
 
 RANK = 0
 
@@ -122,7 +122,7 @@ _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _STOP = r"(?![A-Za-z0-9])"
 
 
-def find(page: Page) -> Iterator[Span]:
+def find(page: Page) -> Iterator[SecretSpan]:
     # To look into a text takes a tenth of what it takes to look into bytes.
     long = page.long.decode("ascii")
     for anchor, format_ in _ANCHORED if long else ():
@@ -133,7 +133,7 @@ def find(page: Page) -> Iterator[Span]:
     yield from _find_curl_passwords(page)
 
 
-def _find_format(page: Page, anchor: bytes, format_: Format) -> Iterator[Span]:
+def _find_format(page: Page, anchor: bytes, format_: Format) -> Iterator[SecretSpan]:
     rule, _, pattern, lead = format_
     match = re.compile(_START + pattern + _STOP, re.ASCII).match
     done = 0
@@ -142,11 +142,11 @@ def _find_format(page: Page, anchor: bytes, format_: Format) -> Iterator[Span]:
             start, end = m.span(m.lastindex or 0)
             value = page.text[start:end]
             if is_varied(value) and "EXAMPLE" not in value:
-                yield Span(start, end, rule, RANK)
+                yield SecretSpan(start, end, rule, RANK)
             done = m.end()
 
 
-def _find_private_keys(page: Page) -> Iterator[Span]:
+def _find_private_keys(page: Page) -> Iterator[SecretSpan]:
     """Find PEM blocks, also cut short, and also with their line ends escaped.
 
     Programs talk about keys as well: `"-----BEGIN PRIVATE KEY-----" in text`.
@@ -167,7 +167,7 @@ def _find_private_keys(page: Page) -> Iterator[Span]:
             else:
                 body_end = key_end = end
             if _holds_key(text, end, body_end):
-                yield Span(at, key_end, "private-key", RANK)
+                yield SecretSpan(at, key_end, "private-key", RANK)
                 end = key_end
         at = page.raw.find(b"-----BEGIN", end)
 
@@ -191,26 +191,26 @@ def _holds_key(text: str, start: int, end: int) -> bool:
     )
 
 
-def _find_url_passwords(page: Page) -> Iterator[Span]:
+def _find_url_passwords(page: Page) -> Iterator[SecretSpan]:
     at = page.raw.find(b"://")
     while at >= 0:
         if m := re.compile(_URL_PASSWORD).match(page.text, at):
             user, password = m.groups()
             if password != user and len(password) > 2 and not is_placeholder(password):
-                yield Span(*m.span(2), "url-password", RANK)
+                yield SecretSpan(*m.span(2), "url-password", RANK)
         at = page.raw.find(b"://", at + 3)
 
 
 _URL_PASSWORD = r"""://([^\s:/?#@"'`<>\\]{0,64}):([^\s/?#"'`<>\\]{1,128})@(?=[\w.\[%$-])"""
 
 
-def _find_curl_passwords(page: Page) -> Iterator[Span]:
+def _find_curl_passwords(page: Page) -> Iterator[SecretSpan]:
     at = page.lower.find(b"curl ")
     while at >= 0:
         end = at + 5
         if m := re.compile(_CURL_PASSWORD).match(page.text, at + 4):
             if not is_placeholder(m[1]):
-                yield Span(*m.span(1), "curl-password", RANK)
+                yield SecretSpan(*m.span(1), "curl-password", RANK)
             end = m.end()
         at = page.lower.find(b"curl ", end)
 

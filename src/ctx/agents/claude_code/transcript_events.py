@@ -101,7 +101,7 @@ class _Entry(NamedTuple):
     """Its own, which no other line has."""
     agent: str
     at_ms: int
-    said: dict[str, Any]
+    payload: dict[str, Any]
     """What a hook would be told whatever happened."""
 
 
@@ -162,43 +162,43 @@ class _Reading:
 
     def _take(self, offset: int, line: bytes) -> None:
         try:
-            said = json.loads(line, parse_constant=lambda _: None)
+            payload = json.loads(line, parse_constant=lambda _: None)
         except (ValueError, RecursionError):
             self._note("A line of the transcript is damaged.")
             return
-        if isinstance(said, dict) and said.get("type") == "queue-operation":
-            self._queued(offset, said, line)
+        if isinstance(payload, dict) and payload.get("type") == "queue-operation":
+            self._queued(offset, payload, line)
             return
-        if not isinstance(said, dict) or not isinstance(message := said.get("message"), dict):
+        if not isinstance(payload, dict) or not isinstance(message := payload.get("message"), dict):
             return
         content = message.get("content")
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
         blocks = [block for block in blocks if isinstance(block, dict)]
-        entry = self._entry(said, line)
+        entry = self._entry(payload, line)
         if entry is None:
             return
-        if said.get("type") == "assistant":
-            self._said(entry, offset, said, blocks)
-        elif said.get("type") == "user":
+        if payload.get("type") == "assistant":
+            self._take_answer(entry, offset, payload, blocks)
+        elif payload.get("type") == "user":
             results = [block for block in blocks if block.get("type") == "tool_result"]
             for block in results:
-                whole = said.get("toolUseResult") if len(results) == 1 else None
+                whole = payload.get("toolUseResult") if len(results) == 1 else None
                 self._result(entry, block, whole)
             if not results:
-                self._typed(entry, said, blocks)
+                self._typed(entry, payload, blocks)
 
-    def _queued(self, offset: int, said: dict[str, Any], line: bytes) -> None:
+    def _queued(self, offset: int, payload: dict[str, Any], line: bytes) -> None:
         """A prompt that was typed while the agent worked.
 
         One that is dequeued begins a turn, and stands in the transcript once more. One that is
         removed was given to the agent in the middle of a turn, and stands nowhere else.
         """
-        entry = self._entry(said, line)
-        operation = said.get("operation")
+        entry = self._entry(payload, line)
+        operation = payload.get("operation")
         if entry is None or entry.agent:
             return
         if operation == "enqueue":
-            text = _text(said, "content").strip()
+            text = _text(payload, "content").strip()
             # The client queues notices of its own as JSON.
             self._queue.append(_Queued(offset, entry, "" if text[:1] == "{" else _prompt(text)))
         elif operation == "popAll":
@@ -211,33 +211,35 @@ class _Reading:
                     queued.entry, session_state.PROMPT, queued.entry.name, {"prompt": queued.prompt}
                 )
 
-    def _entry(self, said: dict[str, Any], line: bytes) -> _Entry | None:
-        session = _text(said, "sessionId") or transcript_files.session_of(self._path)
+    def _entry(self, payload: dict[str, Any], line: bytes) -> _Entry | None:
+        session = _text(payload, "sessionId") or transcript_files.session_of(self._path)
         if not live.is_session(session):
             return None
-        at_ms = clock.parse_iso(_text(said, "timestamp"))
+        at_ms = clock.parse_iso(_text(payload, "timestamp"))
         if at_ms is None or not 0 < at_ms <= _LATEST_MS:
             at_ms = self._at_ms
         self._at_ms = at_ms
-        agent = _text(said, "agentId") or ("sidechain" if said.get("isSidechain") is True else "")
+        agent = _text(payload, "agentId") or (
+            "sidechain" if payload.get("isSidechain") is True else ""
+        )
         common = {
             "session_id": session,
             "transcript_path": transcript_files.main_of(self._path, session),
-            "cwd": _text(said, "cwd"),
-            "gitBranch": _text(said, "gitBranch"),
-            "prompt_id": _text(said, "promptId"),
+            "cwd": _text(payload, "cwd"),
+            "gitBranch": _text(payload, "gitBranch"),
+            "prompt_id": _text(payload, "promptId"),
             "agent_id": agent,
         }
-        name = _text(said, "uuid") or _hash(line)
+        name = _text(payload, "uuid") or _hash(line)
         return _Entry(name, agent, at_ms, {key: each for key, each in common.items() if each})
 
-    def _said(
-        self, entry: _Entry, offset: int, said: dict[str, Any], blocks: list[dict[str, Any]]
+    def _take_answer(
+        self, entry: _Entry, offset: int, payload: dict[str, Any], blocks: list[dict[str, Any]]
     ) -> None:
         text = "\n\n".join(filter(None, map(_text_of, blocks)))
-        message = said["message"]
-        if is_error(said):
-            if said.get("isApiErrorMessage") is True and not entry.agent:
+        message = payload["message"]
+        if is_error(payload):
+            if payload.get("isApiErrorMessage") is True and not entry.agent:
                 self._give(entry, session_state.FAILURE, entry.name, {"error": text})
             return
         message_id = _text(message, "id") or entry.name
@@ -271,18 +273,18 @@ class _Reading:
             return
         if call is None:
             return
-        said = {"tool_name": call.name, "tool_input": call.input, "tool_use_id": tool_use}
+        payload = {"tool_name": call.name, "tool_input": call.input, "tool_use_id": tool_use}
         if block.get("is_error") is True:
             error = _ERROR.fullmatch(text)
             failed = {"error": error[1] if error else text}
             if _INTERRUPTED in text[:200]:
                 failed["is_interrupt"] = True
-            self._give(entry, "PostToolUseFailure", tool_use, {**said, **failed})
+            self._give(entry, "PostToolUseFailure", tool_use, {**payload, **failed})
         else:
             response = whole if isinstance(whole, dict | list) and whole else text
-            self._give(entry, "PostToolUse", tool_use, {**said, "tool_response": response})
+            self._give(entry, "PostToolUse", tool_use, {**payload, "tool_response": response})
 
-    def _typed(self, entry: _Entry, said: dict[str, Any], blocks: list[dict[str, Any]]) -> None:
+    def _typed(self, entry: _Entry, payload: dict[str, Any], blocks: list[dict[str, Any]]) -> None:
         text = "\n\n".join(filter(None, map(_text_of, blocks))).strip()
         if text.startswith(_INTERRUPTED):
             if not entry.agent:
@@ -291,25 +293,25 @@ class _Reading:
             return
         marks = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "toolUseResult")
         # What a subagent is asked for stands in the call that began it.
-        if entry.agent or any(said.get(mark) for mark in marks):
+        if entry.agent or any(payload.get(mark) for mark in marks):
             return
         # Somebody may type while a tool runs: its result can still come.
         if prompt := _prompt(text):
             self._give(entry, session_state.PROMPT, entry.name, {"prompt": prompt})
 
     def _give(self, entry: _Entry, name: str, known_by: str, more: dict[str, Any]) -> None:
-        said = {**entry.said, "hook_event_name": name, **more}
-        tool = said.get("tool_name")
+        payload = {**entry.payload, "hook_event_name": name, **more}
+        tool = payload.get("tool_name")
         heading = Heading(
             f"{entry.at_ms:013d}-t-{_hash(f'{name} {known_by}'.encode())}",
-            said["session_id"],
+            payload["session_id"],
             name,
             clock.iso(entry.at_ms),
-            said.get("cwd", ""),
+            payload.get("cwd", ""),
             tool,
-            said.get("tool_use_id"),
+            payload.get("tool_use_id"),
         )
-        self.events.append(payloads.restore(heading, payloads.without_contents(said, tool)))
+        self.events.append(payloads.restore(heading, payloads.without_contents(payload, tool)))
 
     def _note(self, problem: str) -> None:
         self.problem = self.problem or problem
@@ -379,8 +381,8 @@ def _text_of(block: Any) -> str:
     return storable(text) if isinstance(text, str) and text.strip() else ""
 
 
-def _text(said: dict[str, Any], name: str) -> str:
-    value = said.get(name)
+def _text(payload: dict[str, Any], name: str) -> str:
+    value = payload.get(name)
     return storable(value) if isinstance(value, str) else ""
 
 
