@@ -1,10 +1,8 @@
-"""Move the files of a commit that belongs to another branch out of the working tree, and back.
+"""Moves the files of a commit of another branch out of the working tree, and back.
 
-git leaves files that it does not track where they are when another branch is checked out. There,
-`git add -A` would make them part of a history that they do not belong to. The staging store has a
-copy of every object, also of the documents that the commit kept.
-
-Only those who hold the project's lock do this.
+git leaves untracked files in place when another branch is checked out. `git add -A` would then add
+them to a history to which they do not belong. The staging store has a copy of every object,
+including the documents of the commit. Callers hold the project's lock.
 """
 
 import os
