@@ -103,7 +103,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--no-refresh", action="store_true", help="use the code index as it is, however old"
     )
     for each in (parser, graph):
-        # Those of the command as a whole stand before the subcommand: `ctx --format dot debug …`.
+        # Options of the whole command come before the subcommand: `ctx --format dot debug …`.
         shared.also_formats(each, *_PICTURES)
 
 
@@ -135,7 +135,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
 
 
 def _verify(settings: Settings, output: Output) -> int:
-    """Whoever is to trust a store may check it first, and is shown nothing of what is in it."""
+    """An untrusted store can be checked before it is trusted; its content is not shown."""
     withheld = None
     if settings.untrusted:
         workspace = open_workspace(settings, output)
@@ -151,7 +151,7 @@ def _verify(settings: Settings, output: Output) -> int:
 
 
 def _without_names(report: verify.Report) -> verify.Report:
-    """How much is damaged, and not where: files may be called anything."""
+    """How much is damaged, but not where: file names are untrusted too."""
     return report._replace(
         damages=tuple(item._replace(where="", message="") for item in report.damages),
         leftovers=tuple("" for _ in report.leftovers),
@@ -171,7 +171,7 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
     }.get(form, graph_pictures.text)
     with opening.reading(settings, output) as memory, ExitStack() as stack:
         opened = None
-        # Where a file of the graph was named, nothing else is read; nor a whole home for its code.
+        # If a node is named, the code is not read, and neither is a whole home folder.
         with suppress(PathRefused):
             if not memory.is_single_store:
                 codebase = code.at(settings)
@@ -237,7 +237,7 @@ class Pointer(NamedTuple):
     name: str
     target: ObjectId | None
     summary: str
-    """The message of a commit; for a session its last step; what is wrong with the pointer."""
+    """The message of a commit, the last step of a session, or the problem of the pointer."""
 
 
 class PointerList(NamedTuple):
@@ -300,7 +300,7 @@ class HistoryCommit(NamedTuple):
     message: str
     is_head: bool
     boundaries: tuple[ObjectId, ...]
-    """Parents that are not here."""
+    """Missing parents."""
 
 
 class ObjectHistory(NamedTuple):
@@ -362,10 +362,10 @@ def _title(commit: Typed) -> str:
 
 
 def verified(repository: Repository, tick: clock.Tick) -> verify.Report:
-    """The whole check: what the objects say, and what is derived from them."""
+    """The whole check: the objects, and what is derived from them."""
     report = verify.verify(repository, tick)
     if report.damages:
-        # Somebody may have been writing, or collecting: look again while nobody can.
+        # Another process may have been writing or collecting: check again under the lock.
         with suppress(DiskFailure, LockConflict), locks.hold(repository.project.lock, "verify", 5):
             report = verify.verify(repository, tick)
     root = repository.project.root

@@ -28,7 +28,7 @@ class GcResult(NamedTuple):
 
     dry_run: bool
     tracked: bool
-    """Whether what git tracks was to be deleted too."""
+    """Whether files that git tracks may be deleted too."""
     scanned: int
     reachable: int
     young: int

@@ -1,7 +1,6 @@
-"""A graph as text that other programs draw: Graphviz and Mermaid.
+"""Graphs as text for Graphviz and Mermaid.
 
-Names come from strangers' code. In both languages everything that could mean something else is
-written as an escape.
+Names come from untrusted code. In both languages, everything that could have a meaning is escaped.
 """
 
 from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count
@@ -9,7 +8,7 @@ from ctx.cli.terminal import one_line, visible
 from ctx.operations.debug_graph import GraphPicture, Vertex
 
 _SHAPES = {"file": "note", "item": "box", "package": "folder", "diagnostic": "octagon"}
-# Characters that Mermaid takes for themselves inside quotes.
+# Characters that Mermaid shows as they are inside quotes.
 _PLAIN = frozenset(" _-./,:()=*+")
 
 
@@ -95,7 +94,7 @@ def _left_out(drawn: GraphPicture) -> str:
 
 
 def _names(drawn: GraphPicture) -> dict[str, str]:
-    """Short names that mean nothing in either language."""
+    """Short names that have no meaning in either language."""
     return {vertex.id: f"n{number}" for number, vertex in enumerate(drawn.vertices)}
 
 

@@ -29,11 +29,11 @@ ctx hook apply                               process what hooks have left
 class HookOutput(NamedTuple):
     hookEventName: str  # noqa: N815 - as the client calls it
     additionalContext: str  # noqa: N815
-    """What the agent reads."""
+    """The text for the agent."""
 
 
 class HookAnswer(NamedTuple):
-    """What a hook prints for the client; where there is nothing to say, nothing or `{}`."""
+    """The output of a hook for the client; empty or `{}` if there is nothing to say."""
 
     hookSpecificOutput: HookOutput | None  # noqa: N815
     systemMessage: str | None  # noqa: N815
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         try:
             _apply(settings, output, quick=options.quick)
         except CtxError as error:
-            # Nobody reads what is printed when a hook has started it.
+            # Nobody reads the output if a hook started this.
             hook_log.add(settings.user_store.home, "apply", str(error))
             raise
         return
@@ -121,11 +121,11 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
 def _applied(
     memory: Memory, home: str, output: Output, *, quick: bool
 ) -> tuple[ApplyResult, ApplyResult]:
-    """What agents asked for, and then everything else that is in the spool."""
+    """Run the commands of agents, then process the rest of the spool."""
     timeout_s = worker_round.transcript_timeout_s(memory)
     done = apply.commands(memory, home, timeout_s)
     if quick:
-        # A hook waits for this, and for no more; it may have gone meanwhile.
+        # A hook waits only for this; it may have ended meanwhile.
         with suppress(ReaderGone):
             output.show(done, render)
             output.flush()
@@ -134,7 +134,7 @@ def _applied(
 
 
 class _Guard:
-    """What is wrong with one part is said, and is no harm to the others."""
+    """Report a problem in one part, and continue with the others."""
 
     def __init__(self, told: list[str]) -> None:
         self._told = told

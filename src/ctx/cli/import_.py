@@ -88,7 +88,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     )
     with ExitStack() as stack:
         if options.dry_run and not os.path.exists(settings.database):
-            # A store is made by being opened, and none is to be left.
+            # Opening creates a store, and a dry run must not leave one.
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
         memory = stack.enter_context(opening.writing(settings, output))
@@ -101,7 +101,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _sources(options: argparse.Namespace, settings: Settings) -> list[ImportSource]:
-    """What to import. This is found out before our own store is opened: the file might be it."""
+    """What to import. Detected before our own store is opened: the file may be that store."""
     paths = [os.path.join(settings.folder, settings.expanded(path)) for path in options.paths]
     if options.paths == ["-"]:
         paths = []
@@ -110,7 +110,7 @@ def _sources(options: argparse.Namespace, settings: Settings) -> list[ImportSour
     if not paths:
         return [_from_stdin(options.program)]
     found = [_source(path, options.program) for path in paths]
-    # A store of the Go program in our own place becomes ours by being opened.
+    # Opening converts a store of the Go program at our own path.
     found = [source for source in found if not _is_our_place(source, settings)]
     pages = [path for source in found if source.kind == "claude-code" for path in source.paths]
     others = [source for source in found if source.kind != "claude-code"]

@@ -130,7 +130,7 @@ def _show(done: Review, output: Output) -> None:
 
 
 def _ask(found: Review, settings: Settings, output: Output) -> None:
-    """Go through what is open, one by one, until the person has had enough."""
+    """Go through the open decisions one by one, until the user stops."""
     for each in found.open:
         output.preview(list(_dispute(each)))
         answer = _answer(each, output)
@@ -138,7 +138,7 @@ def _ask(found: Review, settings: Settings, output: Output) -> None:
             return
         if answer == "s":
             continue
-        # The editor may be open for hours: nothing is held meanwhile.
+        # The editor may be open for hours: nothing is locked meanwhile.
         text = _edited(each, settings, output) if answer == "e" else None
         with opening.writing(settings, output) as memory:
             _show(_settled(memory, each, answer, text), output)

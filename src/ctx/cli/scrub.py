@@ -66,7 +66,7 @@ def _needle(options: argparse.Namespace) -> Needle:
 
 
 def _scope(options: argparse.Namespace, settings: Settings, output: Output) -> ScrubScope:
-    """Both stores, unless one was asked for; with `--db`, that file alone."""
+    """Both stores, unless one was chosen; with `--db`, only that file."""
     home = settings.user_store.home
     is_alone = settings.database != settings.user_store.database
     asked = options.scope

@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _session(parser: argparse.ArgumentParser) -> None:
-    # Not `session`: that is the one which a command joins, and whose changes it makes.
+    # Not `session`: that is the session that a command joins.
     added = parser.add_argument("named", metavar="ID", help="the beginning of its id")
     shared.completing(added, "past-session")
 
@@ -259,7 +259,7 @@ def _replayed(found: SessionReplay, lines: list[str]) -> list[Block]:
 
 
 def in_words(step: Step) -> list[str]:
-    """What was done, and in a second line how it ended if it did not end well."""
+    """What was done, and on a second line how it failed."""
     who = f"[{step.agent}] " if step.agent else ""
     head = f"{step.at[11:19]}  {who}"
     behind = " " * 10
@@ -287,7 +287,7 @@ def in_words(step: Step) -> list[str]:
 
 
 def in_full(step: Step) -> list[str]:
-    """All that was kept of a step."""
+    """Everything stored of a step."""
     first = in_words(step)[0]
     behind = " " * 10
     said = step.text if len(_one_line(step.text)) > _GLANCE or "\n" in step.text else ""
@@ -322,7 +322,7 @@ def _where(finding: StepFinding) -> str:
 
 
 def _test(finding: StepFinding) -> str:
-    """Its name within the file that is named already."""
+    """Its name within its file."""
     return finding.test.removeprefix(finding.path).lstrip(":")
 
 

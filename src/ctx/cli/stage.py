@@ -157,7 +157,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _start(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     task = " ".join(options.task)
-    # Several agents may work here, each with a session of its own: they leave each other alone.
+    # Several agents may work here, each in its own session: they do not affect each other.
     is_given = not options.session and settings.given_session is not None
     if not options.session and not is_given:
         settings = settings._replace(session=stage.new_session(task))
@@ -249,7 +249,7 @@ def _row(chain: Chain) -> tuple[str, ...]:
 
 
 def _next(chains: Sequence[Chain]) -> list[Block]:
-    """What to do about chains that do not go on by themselves."""
+    """What to do about chains that need a decision."""
     lines: list[Block] = []
     for chain in chains:
         if chain.state == ACTIVE:

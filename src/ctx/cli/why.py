@@ -59,7 +59,7 @@ def render(explained: ReceiptDetails) -> list[Block]:
         rows.append(("frame", f"{explained.frame:,}", "", "(everything but the nodes)"))
     table = Table(("node", "tokens", "layer", "content"), rows, ("id", "number", "dim", "text"))
     if all(each.layer == "memory" for each in explained.items):
-        # Most of what is given has but one.
+        # Usually there is only one.
         short = [(label, cost, told) for label, cost, _, told in rows]
         table = Table(("node", "tokens", "content"), short, ("id", "number", "text"))
     return [

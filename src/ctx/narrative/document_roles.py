@@ -1,4 +1,4 @@
-"""What part a narrative document plays, told from its path alone."""
+"""The role of a narrative document, derived from its path."""
 
 from typing import NamedTuple
 

@@ -59,7 +59,7 @@ class UntrackedCommit(NamedTuple):
     replaces: tuple[ObjectId, ...] = ()
     """The commits that it amends."""
     is_parked: bool = False
-    """Whether its files were moved out of the working tree (see `parking`)."""
+    """Whether its files were moved out of the working tree (see `parked_commits`)."""
 
 
 def folder(project: Project) -> str:

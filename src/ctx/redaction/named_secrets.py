@@ -1,10 +1,9 @@
-"""Secrets that somebody called one.
+"""Secrets that have a telling name.
 
-A name such as `DB_PASSWORD`, `apiKey` or `Authorization` is followed by a value
-in a few dozen ways: `=` in shells and programs, `:` in YAML, JSON and headers,
-a blank after an option, "is" in a sentence. The name makes the value suspect;
-whether it is a secret is then judged by how it looks and by how it was given:
-a program is full of `token = next_token`, an environment file is not.
+A name such as `DB_PASSWORD`, `apiKey` or `Authorization` is followed by a value in a few dozen
+ways: `=` in shells and programs, `:` in YAML, JSON and headers, a blank after an option, "is" in a
+sentence. The name makes the value suspect. Its look and its form decide whether it is a secret:
+programs are full of `token = next_token`, environment files are not.
 """
 
 import re
@@ -19,8 +18,8 @@ from ctx.redaction.scan_text import Page, SecretSpan
 RANK = 1
 NEARBY_RANK = 2
 
-# Looked for everywhere, so as few and as rare as possible. "key" is common and
-# counts only after one of `_KEY_OF`; "pass" stands for password, passwd, passphrase.
+# Searched for everywhere, so there are few, and rare ones. "key" is common and counts only after
+# one of `_KEY_OF`; "pass" covers password, passwd, passphrase.
 _ANCHORS = (b"secret", b"token", b"pass", b"pwd", b"cred", b"auth", b"key")
 
 _KEY_OF = (
@@ -37,7 +36,7 @@ _SECRET_ENDS = ("secret", "token", "credential", "apikey", "secretkey", "accessk
 _PASSWORD_ENDS = ("password", "passwd", "passphrase", "passcode", "pwd")
 _SECRET_WORDS = frozenset(("auth", "cred"))
 
-# What is said *about* a secret is none: `token_count`, `password_hash`, `public_key`.
+# Names of things about a secret: `token_count`, `password_hash`, `public_key`.
 _ABOUT = frozenset(
     "csrf xsrf hash hashed hasher sha md blake digest checksum fingerprint integrity "
     "public pub tokenizer next starting continuation change lock pagination idempotency "
@@ -245,7 +244,7 @@ def _is_secret(value: str, name: _Name, form: ValueForm) -> bool:
     return any(c.isalpha() for c in value) and not re.fullmatch(r"\W*\w?[A-Za-z]+\W*", value[:-1])
 
 
-_JUDGED = 128  # Characters of a value that are looked at.
+_JUDGED = 128  # Characters of a value that are examined.
 # Several words, named hashes, URLs (their passwords have a rule of their own).
 _NO_SECRET = r"\s|\A(?:sha\d+|md5|blake\w*)[-:$]|://"
 _EXPRESSION = r"\A[A-Za-z_][\w.]{2,}[(\[]|[(\[)\]|]\Z"
@@ -254,7 +253,8 @@ _WORDS = r"[A-Za-z]+(?:[ _./:@-]+[A-Za-z]+)*[.:]?"
 
 
 def _is_argument(page: Page, name: _Name) -> bool:
-    """Tell the first argument of a call, `setenv("PASSWORD", …)`, from a member of a list."""
+    """Whether this is the first argument of a call, `setenv("PASSWORD", …)`, and not a list
+    item."""
     lead = page.text[max(0, name.start - 6) : name.start]
     return re.search(r"\w\(\\{0,3}[\"'`]\Z", lead) is not None
 
@@ -292,7 +292,7 @@ def _is_opaque(value: str) -> bool:
 
 
 def _option(page: Page, at: int, end: int) -> SecretSpan | None:
-    """Find the value in `--password value`."""
+    """The value in `--password value`."""
     lead = page.raw[max(0, at - 24) : at]
     dashes = lead.rfind(b" --")
     if dashes < 0 or b" " in lead[dashes + 1 :]:
@@ -314,7 +314,7 @@ _NEAR = 48
 
 
 def _nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
-    """Find a random value that follows the word: at once, or soon and in the same line."""
+    """A random value that follows the word directly, or soon and in the same line."""
     if anchor in (b"auth", b"pwd"):
         return None
     if m := _match(_NEXT_WORD, page.text, end):

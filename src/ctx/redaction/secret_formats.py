@@ -1,8 +1,8 @@
-"""Secrets that give themselves away: by a prefix, a frame, or their place in a URL.
+"""Secrets that are recognised by a prefix, a frame, or their place in a URL.
 
-`FORMATS` is the table to extend. A row is a name, the literals of which one
-must be there (cheap to look for), and the pattern that is then tried where the
-literal stands. If the pattern has a group, only the group is the secret.
+`FORMATS` is the table to extend. A row is a name, the literals of which one must be present (cheap
+to search for), and the pattern that is then tried at the literal. If the pattern has a group, only
+the group is the secret.
 """
 
 import re
@@ -17,9 +17,9 @@ RANK = 0
 
 class Format(NamedTuple):
     rule: str
-    anchors: str  # Separated by blanks; all of them lie in an unbroken value (see page.py).
+    anchors: str  # Separated by blanks; each is part of an unbroken value (see scan_text.py).
     pattern: str  # Tried at the anchor. Every repetition is bounded, for the sake of time.
-    lead: int = 0  # How many characters of the value stand before the anchor.
+    lead: int = 0  # How many characters of the value precede the anchor.
 
 
 # fmt: off
@@ -123,7 +123,7 @@ _STOP = r"(?![A-Za-z0-9])"
 
 
 def find(page: Page) -> Iterator[SecretSpan]:
-    # To look into a text takes a tenth of what it takes to look into bytes.
+    # Searching text takes a tenth of the time of searching bytes.
     long = page.long.decode("ascii")
     for anchor, format_ in _ANCHORED if long else ():
         if anchor in long:
@@ -147,10 +147,10 @@ def _find_format(page: Page, anchor: bytes, format_: Format) -> Iterator[SecretS
 
 
 def _find_private_keys(page: Page) -> Iterator[SecretSpan]:
-    """Find PEM blocks, also cut short, and also with their line ends escaped.
+    """Find PEM blocks, also truncated ones, and ones with escaped line ends.
 
-    Programs talk about keys as well: `"-----BEGIN PRIVATE KEY-----" in text`.
-    So there is a key only where something that could be one follows.
+    Programs also mention keys: `"-----BEGIN PRIVATE KEY-----" in text`. So there is a key only if
+    something that could be one follows.
     """
     text = page.text
     at = page.raw.find(b"-----BEGIN")
@@ -175,8 +175,7 @@ def _find_private_keys(page: Page) -> Iterator[SecretSpan]:
 _LONGEST_KEY = 20_000
 _BEGIN = r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _END = r"-----END [A-Z0-9 ]{0,40}-----"
-# What stands between the lines of a key: in a file, a string of a program, a
-# quotation, a difference between two files.
+# What can be between the lines of a key: in a file, a string of a program, a quotation, a diff.
 _BETWEEN = r"""(?>(?:\\+[nrt]|[\s"'+,>|#*-])*)"""
 _CUT_SHORT = (
     rf"(?>(?:{_BETWEEN}(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): [^\n\\]{{0,100}}"
