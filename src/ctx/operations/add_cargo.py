@@ -77,7 +77,7 @@ def add_cargo(workspace: Workspace) -> AddCargoResult:
         max_file_bytes=workspace.config.integer("ingestion.max_file_bytes"),
     )
     chosen, _ = file_selection.choose(project, project.root, ["."], rules)
-    # Cargo may take a while: nobody waits for the lock meanwhile.
+    # Cargo may take a while: the lock is not held meanwhile.
     value, problems = cargo_metadata.describe(project.root, (each.path for each in chosen))
     snapshot = typed(value)
     edges = tuple(_edges(value))

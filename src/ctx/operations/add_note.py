@@ -24,7 +24,7 @@ class Options(NamedTuple):
     tags: Sequence[str] = ()
     stream: str = document_roles.MAIN_STREAM
     everywhere: bool = False
-    """Whether it belongs to no project, wherever it is said."""
+    """Whether it belongs to no project, whatever the folder."""
 
 
 def add_note(memory: Memory, options: Options) -> AddDocumentResult:
@@ -67,9 +67,9 @@ def add_note(memory: Memory, options: Options) -> AddDocumentResult:
 def of_task_and_project(
     memory: Memory, tags: Sequence[str], *, everywhere: bool = False
 ) -> list[str]:
-    """The tags of what is said while a task is the current one, and in a project.
+    """The tags of a note in a project or during a task.
 
-    It is a working node then, unless it was said to be something else.
+    It is then a working node, unless it has another tier.
     """
     given: list[str] = []
     task = pending.current_task(memory.user, memory.task_key)

@@ -39,7 +39,7 @@ class Vertex(NamedTuple):
     label: str
     path: str
     line: int
-    """0 where it is in no line."""
+    """0 if it has no line."""
     node: NodeId | None
     """The node of memory, if there is one."""
 
@@ -73,10 +73,10 @@ class GraphSources(NamedTuple):
 
 
 def everything(known: GraphSources, limit: int, age: IndexAge | None) -> GraphPicture:
-    """All of memory, and which file imports which, as far as there is place.
+    """Memory and the imports between files, up to the limit.
 
-    What is newest in memory comes first, then the files that it speaks of, then those that most
-    have to do with others.
+    The newest nodes come first, then the files that they mention, then the files with the most
+    connections.
     """
     graph, code, _ = known
     drawing = _Drawing(known, limit)

@@ -30,7 +30,7 @@ class IndexLookup(NamedTuple):
     near: tuple[str, ...]
     """Names of the code like one that it does not have."""
     age: IndexAge | None
-    """Of the index of the code; null where there is none."""
+    """The state of the code index; null if there is none."""
 
 
 def is_about_code(key: str | None) -> bool:
@@ -76,7 +76,7 @@ def _in_code(opened: OpenIndex, kind: str, wanted: str) -> Iterator[dict[str, An
             for each in code.named(wanted):
                 yield _item_fields(each)
         case "item":
-            # A stable key is the whole name; who has only the end of it is told the rest.
+            # A stable key is the whole name; for the end of a name, the rest is suggested.
             for each in lookup.exact_matches(code.named(wanted), wanted):
                 yield _item_fields(each)
         case "package":

@@ -82,7 +82,7 @@ def _forget_vectors(memory: Memory, gone: Sequence[NodeId]) -> None:
     """What is known of the meaning of a node goes with it, and comes back with it."""
     from ctx.packs import node_vectors
 
-    # It is gone all the same: the next filling finds what could not be done now.
+    # It is deleted anyway: the next index update does what failed now.
     with suppress(CtxError):
         node_vectors.forget(memory, gone)
 

@@ -70,7 +70,7 @@ class HookPlace(NamedTuple):
 
 
 class HookPlan(NamedTuple):
-    """What becomes of the file of the hook; None: there is none."""
+    """The new content of the hook; None if there is none."""
 
     path: str
     state: Literal["written", "added", "updated", "there", "current", "removed", "missing"]
@@ -187,7 +187,7 @@ def block_of(inside: str, fallback: str) -> bytes:
 
 
 def with_block(before: bytes, block: bytes) -> bytes:
-    """The script with the block behind its first line."""
+    """The script with the block after its first line."""
     if not before.startswith(b"#!"):
         return block + before
     first, end, rest = before.partition(b"\n")
@@ -255,7 +255,7 @@ def _require_plain_script(path: str, text: bytes) -> None:
 
 
 def _require_own_folder(path: str) -> None:
-    """husky has a folder for what it writes, and another one for what its users write."""
+    """husky has one folder for its own files, and another one for those of its users."""
     folder = os.path.dirname(path)
     if folder.endswith(os.path.join("", ".husky", "_")):
         raise _left_alone(path, "is written by husky", os.path.join(folder[:-2], NAME))

@@ -41,9 +41,9 @@ def link(
     evidence: Evidence | None = None,
     claim: Claim | None = None,
 ) -> LinkResult:
-    """Add an edge. `SUPERSEDES` takes its target out of lists and contexts.
+    """Add an edge. `SUPERSEDES` removes its target from lists and contexts.
 
-    Without evidence it rests on being said, and what an edge that is there rests on stays.
+    Without evidence, the command itself is the evidence; an existing edge keeps its own.
     """
     graph = memory.graph
     kind = model.edge_type(edge_type)

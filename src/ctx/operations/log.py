@@ -35,7 +35,7 @@ class LogEntry(NamedTuple):
 
 
 class StagedLog(NamedTuple):
-    """What a session has said since its last commit."""
+    """What a session has staged since its last commit."""
 
     session: SessionId
     time: str
@@ -147,6 +147,6 @@ def _files(repository: Repository, commit: IndexedCommit) -> tuple[str, ...]:
         roots: list[ObjectId | None] = [*before] or [None]
         parts = [trees.differing(repository.objects, root, own) for root in roots]
     except CtxError:
-        # History may end here, as in a shallow clone. What else is known is shown all the same.
+        # History may end here, as in a shallow clone. The rest is shown.
         return ()
     return tuple(sorted(set.intersection(*parts)))

@@ -1,7 +1,6 @@
-"""Stop taking in what agents do, everywhere or in one project, and go on with it.
+"""Pause and resume capture, everywhere or in one project.
 
-Memory is given and asked for all the same, and what an agent is told to remember is remembered:
-only what is observed is not.
+Agents still get memory and can use it, and their commands still run: only capture stops.
 """
 
 import os
@@ -22,7 +21,7 @@ class Pause(NamedTuple):
     """`*`: everywhere."""
     since: str
     until: str | None
-    """None: until somebody says `ctx resume`."""
+    """None: until `ctx resume`."""
 
 
 class PauseResult(NamedTuple):

@@ -24,13 +24,13 @@ class FieldVersion(NamedTuple):
 
     number: int
     value: Any
-    """For the node as a whole: false where it was deleted."""
+    """For a whole node: false if it was deleted."""
     at: str
     author: str
-    """Who made the commit; through what it was said, where it is staged."""
+    """The author of the commit; the source of the change, if it is staged."""
     session: str
     commit: str | None
-    """None where it is staged."""
+    """None if it is staged."""
     record: str
 
 

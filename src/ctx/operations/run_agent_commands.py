@@ -1,7 +1,7 @@
-"""Do what an agent wrote into its answer: `<ctx:remember …>` and its like.
+"""Run the commands in an agent's answer: `<ctx:remember …>` and others.
 
-Each command is done once. What it changes and the note that it was done are one transaction; what
-it asks for waits in `pending` for the next prompt of the session, and so does what was wrong.
+Each command runs once. Its change and the record that it ran are one transaction; its result waits
+in `pending` for the next prompt of the session, and so do problems.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -178,7 +178,7 @@ def _linked(
 
 
 def _proposing(claim: Claim, wish: ProposedChange) -> Claim:
-    """A claim that also tells the agent what the user has to decide about."""
+    """A claim that also tells the agent what the user has to decide."""
     asked = ", ".join(wish.words())
     if not asked:
         return claim
@@ -208,7 +208,7 @@ def _is_nowhere(memory: Memory) -> bool:
 
 
 def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
-    # An agent sees nothing of other projects, also where it works in none.
+    # An agent sees nothing of other projects, even outside of a project.
     visible = VisibleNodes(project=memory.project or "")
     query = command.attributes["query"]
     options = recall.Options(query, _RECALLED, _RECALL_BUDGET, visible)
@@ -288,7 +288,8 @@ def _error_message(wrong: CommandProblem) -> str:
 
 
 def _sentence(error: CtxError) -> str:
-    # A query's details point at a place in it, which needs lines of its own and even letters.
+    # The details of a query error point at a position, which needs separate lines and a fixed-width
+    # font.
     detail = "" if isinstance(error, QueryInvalid) else error.detail
     return " ".join(filter(None, (error.message, detail, error.hint)))
 

@@ -47,7 +47,7 @@ class StageStartResult(NamedTuple):
     compacted: CompactResult | None
     """What became of what was staged before."""
     left: SessionId | None
-    """The session that was joined before, where it keeps what it has staged."""
+    """The previous session, if it keeps its staging."""
 
 
 class StageFlushResult(NamedTuple):
@@ -122,7 +122,7 @@ def start(memory: Memory, task: str) -> StageStartResult:
 
 
 def start_given(memory: Memory, task: str) -> StageStartResult:
-    """The same for a session that the environment names: nobody else need join it."""
+    """The same for a session that the environment names: no other command joins it."""
     beside = _project(memory)
     repository, session = beside.repository, memory.session
     with repository.locked("ctx stage start"):

@@ -131,7 +131,7 @@ def check(path: str, tick: clock.Tick = clock.no_tick) -> StoreCheck:
 
 
 def unrecorded(path: str) -> int:
-    """How many rows of the tables no record speaks of."""
+    """How many rows of the tables have no record."""
     with explained(path), closing(user_store.open_for_reading(path)) as connection:
         return integrity.unrecorded(connection)
 
