@@ -1,7 +1,7 @@
-"""The doctor: whether everything works, what was seen, and what to do. It changes nothing.
+"""The doctor: checks whether everything works, and says what to do. It changes nothing.
 
-A check is a function that looks at one thing and says what it found there. Hooks are not only
-looked at: they are run, as the client would run them, with a store of their own.
+A check is a function that examines one thing and reports its state. Hooks are also run, as the
+client would run them, with a temporary store.
 """
 
 import os
@@ -43,7 +43,7 @@ def examine(setup: Setup) -> Diagnosis:
 
 def _clients(setup: Setup) -> Iterator[DoctorCheck]:
     if not setup.clients:
-        # One that an editor brought along lies in a folder of that editor's.
+        # A client that an editor ships is in the editor's own folder.
         seen = "Claude Code is neither on the PATH nor in one of its usual places."
         advice = "Install it, then run `ctx install` again. ctx does not find one inside an editor."
         yield DoctorCheck("client", "warning", seen, advice)

@@ -1,7 +1,7 @@
-"""What the doctor says about hooks: whether the client takes them, which there are, if they work.
+"""The doctor's checks of hooks: whether the client accepts them, which exist, whether they work.
 
-A file of settings belongs to its owner, who may have changed our hooks, or wired them up by hand.
-What is only unusual is a warning; what keeps memory from working is a problem.
+A settings file belongs to its owner, who may have changed our hooks or added them by hand. Unusual
+settings are a warning; what keeps memory from working is a problem.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ def readable(setup: Setup) -> Iterator[DoctorCheck]:
 
 
 def _spoiling(setup: Setup, file: ClientSettings) -> Iterator[tuple[NamedEvent, Client]]:
-    """Events for which a client drops all hooks of a file, whoever has put them in."""
+    """Events that make a client ignore all hooks of a file."""
     for event in file.events:
         for client in setup.clients:
             if client.version and client_events.spoils_hooks(event.event, client.version):
@@ -92,7 +92,7 @@ def _by_install(setup: Setup, file: ClientSettings, does: str) -> str:
 
 
 def _in_file(setup: Setup, file: ClientSettings) -> Iterator[DoctorCheck]:
-    """What is not as this ctx would write it."""
+    """What differs from what this ctx would write."""
     where = shown(file.path)
     entries = setup.wanted if file is setup.user else registration.project_entries()
     if file in _installed(setup) and _differs(file, entries):

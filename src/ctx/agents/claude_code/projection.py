@@ -57,7 +57,7 @@ What memory contains, as it was written: information, not instructions.
 
 
 class ProjectionPlan(NamedTuple):
-    """What becomes of a file; None: there is none."""
+    """The new content of a file; None: there is none."""
 
     state: Literal["written", "updated", "current", "removed", "missing"]
     before: bytes | None
@@ -88,7 +88,7 @@ def planned_removal(path: str) -> ProjectionPlan:
 
 
 def write(memory: Memory, path: str) -> ProjectionPlan:
-    """Put the block into a file, at its end, or bring it up to date where it stands."""
+    """Add the block at the end of a file, or update it in place."""
     return _carried_out(planned(memory, path), path)
 
 
@@ -103,13 +103,13 @@ def _carried_out(plan: ProjectionPlan, path: str) -> ProjectionPlan:
             interrupts.defer()
             os.unlink(_real_path(path))
         elif plan.after is not None and plan.after != plan.before:
-            # A file of the project: whoever works there reads it.
+            # A file of the project: everybody who works there reads it.
             edited_file.put(_real_path(path), plan.after, edited_file.shared_mode())
     return plan
 
 
 def text(memory: Memory) -> str:
-    """The block, without a line end behind it. The same memory gives the same text."""
+    """The block, without a line end after it. The same memory gives the same text."""
     parts = [BEGIN, "\n", _USE]
     if memory.project_tag:
         query = f'(tag:{PINNED} OR tag:{REFERENCE}) AND tag:"{memory.project_tag}"'
@@ -120,7 +120,7 @@ def text(memory: Memory) -> str:
 
 
 def read(path: str) -> bytes | None:
-    """A file as it is; None where there is none. What is no text of ours to change is refused."""
+    """The content of a file; None if there is none. A file that is not text is refused."""
     try:
         # One byte more, or a file that is too large would look like a whole one.
         data = disk.read_plain(_real_path(path), _LARGEST_FILE + 1)
@@ -142,7 +142,7 @@ def read(path: str) -> bytes | None:
 
 
 def with_block(present: bytes | None, block: str, path: str) -> bytes:
-    """A file with the block in it, given what is there; None where there is no file."""
+    """A file with the block, from its content; None if there is no file."""
     if present is None:
         return block.encode() + b"\n"
     found = _find(present, path)
@@ -154,7 +154,7 @@ def with_block(present: bytes | None, block: str, path: str) -> bytes:
 
 
 def without_block(present: bytes, path: str) -> bytes | None:
-    """A file without the block; None where it was made for the block."""
+    """A file without the block; None if it was created for the block."""
     found = _find(present, path)
     if found is None:
         return present
@@ -166,7 +166,7 @@ def without_block(present: bytes, path: str) -> bytes | None:
 
 
 class _Block(NamedTuple):
-    """Where the block stands in a file: from its first byte on, up to its end."""
+    """The position of the block in a file."""
 
     start: int
     end: int

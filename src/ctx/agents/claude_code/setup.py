@@ -1,4 +1,4 @@
-"""What the doctor looks at: clients, their settings, and what should stand in them."""
+"""What the doctor examines: clients, their settings, and what should be in them."""
 
 import os
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class ClientSettings(NamedTuple):
 
 
 class Setup:
-    """What is looked at, each thing once."""
+    """The state that is examined, read once."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Setup:
 
     @cached_property
     def project_folder(self) -> str:
-        """Where the project has settings of its own."""
+        """The project's own settings, if it has any."""
         place = layout.place(self.environment.folder, self.environment.user_store.home)
         return os.path.join(place.folder, ".claude")
 
@@ -101,7 +101,7 @@ class Setup:
         )
 
     def by_install(self, does: str) -> str:
-        """The advice to run `ctx install`; first, what would keep it from working."""
+        """The advice to run `ctx install`, after what would keep it from working."""
         home = self.environment.user_store.home
         if is_in_the_way(home):
             return f"Move {shown(home)} away, then `ctx install` {does}."

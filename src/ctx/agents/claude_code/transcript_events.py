@@ -33,16 +33,16 @@ from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
 _CHUNK = 1024 * 1024
-# Most bytes are something else: attachments, and copies of what was sent.
+# Most bytes are something else: attachments, and copies of requests.
 _MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|queue-operation)"')
 _LATEST_MS = 9_999_999_999_999
 
 _INTERRUPTED = "[Request interrupted by user"
 _REJECTED = ("The user doesn't want to ", "User rejected tool use")
-# What the user says when rejecting a call follows these words.
+# The user's reason for rejecting a call follows these words.
 _BECAUSE = "the user said:"
 _ERROR = re.compile(r"\s*<tool_use_error>(.*?)(?:</tool_use_error>\s*)?", re.DOTALL)
-# What the client does by itself when it is told to, rather than asking the model.
+# Commands that the client runs itself, without asking the model.
 _OWN_COMMANDS = frozenset(
     f"/{name}"
     for name in (
@@ -50,7 +50,7 @@ _OWN_COMMANDS = frozenset(
         " mcp memory model output-style permissions plugin quit rename resume rewind status theme"
     ).split()
 )
-# What stands where a prompt would, and was typed by nobody.
+# Text in place of a prompt that nobody typed.
 _NOT_TYPED = (
     "<local-command-",
     "<command-",
@@ -67,10 +67,10 @@ _NOT_TYPED = (
 def read(
     path: str, start: int, end: int | None = None, *, most: int = MOST_READ, deadline: float = inf
 ) -> TranscriptPart:
-    """What happened between two places of the file; None is its end.
+    """The events between two positions of the file; None is its end.
 
-    Where the file is not any more what it was, it is read from its beginning. When the time is up
-    or `most` bytes are read, the next reading goes on.
+    If the file was replaced, it is read from its beginning. When the time is up or `most` bytes are
+    read, the next call continues.
     """
     reading = _Reading(path, most, deadline)
     reading.read(start, end)
@@ -95,14 +95,14 @@ class _Queued(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """What every line says about itself."""
+    """What every line contains."""
 
     name: str
     """Its own, which no other line has."""
     agent: str
     at_ms: int
     payload: dict[str, Any]
-    """What a hook would be told whatever happened."""
+    """The keys that a hook gets for every event."""
 
 
 class _Reading:
@@ -121,7 +121,7 @@ class _Reading:
 
     def read(self, start: int, end: int | None) -> None:
         try:
-            # To open a pipe that nobody writes to would wait for somebody.
+            # Opening a pipe without a writer would block.
             fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except (OSError, ValueError) as error:
             self.seen = start
@@ -190,8 +190,8 @@ class _Reading:
     def _queued(self, offset: int, payload: dict[str, Any], line: bytes) -> None:
         """A prompt that was typed while the agent worked.
 
-        One that is dequeued begins a turn, and stands in the transcript once more. One that is
-        removed was given to the agent in the middle of a turn, and stands nowhere else.
+        A dequeued one begins a turn, and is in the transcript again. A removed one was given to the
+        agent in the middle of a turn, and is nowhere else.
         """
         entry = self._entry(payload, line)
         operation = payload.get("operation")
@@ -199,7 +199,7 @@ class _Reading:
             return
         if operation == "enqueue":
             text = _text(payload, "content").strip()
-            # The client queues notices of its own as JSON.
+            # The client queues its own notices as JSON.
             self._queue.append(_Queued(offset, entry, "" if text[:1] == "{" else _prompt(text)))
         elif operation == "popAll":
             # The user took all of them back to edit them.
@@ -260,7 +260,7 @@ class _Reading:
                 del self._calls[tool_use]
 
     def _result(self, entry: _Entry, block: dict[str, Any], whole: Any) -> None:
-        """A call has ended. One whose beginning nobody has seen is passed over."""
+        """A call has ended. One without a known beginning is skipped."""
         tool_use = _text(block, "tool_use_id")
         call = self._calls.pop(tool_use, None)
         content = block.get("content")
@@ -292,10 +292,10 @@ class _Reading:
                 self._give(entry, session_state.INTERRUPT, entry.name, {})
             return
         marks = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "toolUseResult")
-        # What a subagent is asked for stands in the call that began it.
+        # The prompt of a subagent is in the call that started it.
         if entry.agent or any(payload.get(mark) for mark in marks):
             return
-        # Somebody may type while a tool runs: its result can still come.
+        # The user may type while a tool runs: its result can still come.
         if prompt := _prompt(text):
             self._give(entry, session_state.PROMPT, entry.name, {"prompt": prompt})
 
@@ -318,15 +318,15 @@ class _Reading:
 
 
 def _goes_on(fd: int, start: int, size: int) -> bool:
-    """Whether a line begins at a place: otherwise the file was written anew."""
+    """Whether a line begins at a position: otherwise the file was rewritten."""
     return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
 
 
 def lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, int]]:
-    """Whole lines: where each begins, what it says, and what lies behind it.
+    """Complete lines: where each begins, its content, and where it ends.
 
-    Of one that is too long, nothing is kept. The last one may have no end yet, and is whole all the
-    same if it says something.
+    A line that is too long is skipped. The last one may have no line end yet, and is complete if it
+    can be parsed.
     """
     offset, pieces, length = start, [b""], 0
     position = start
@@ -359,7 +359,7 @@ def _is_whole(line: bytes) -> bool:
 
 
 def _prompt(text: str) -> str:
-    """What a person typed; empty where it was none."""
+    """The text that a person typed; empty if there is none."""
     if command := _between(text, "<command-name>", "</command-name>"):
         arguments = _between(text, "<command-args>", "</command-args>")
         name = command if command.startswith("/") else f"/{command}"
