@@ -374,7 +374,7 @@ ALL = "`remember`, `recall`, `summarize`, `link`, `status`, `task`, `expand`, `s
             '<ctx:summarize nodes="ID,ID" archive="true">What they say.</ctx:summarize>',
         ),
         ("<ctx:recall/>", "`recall` needs a value for `query`.", RECALL),
-        ("<ctx:expand node='[fact:]'/>", "`[fact:]` names no node.", '<ctx:expand node="ID"/>'),
+        ("<ctx:expand node='[fact:]'/>", "`[fact:]` is not a node.", '<ctx:expand node="ID"/>'),
         (
             "<ctx:task name='a' action='begin'/>",
             "`begin` is neither `start` nor `end`.",

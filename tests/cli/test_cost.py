@@ -214,7 +214,7 @@ def test_a_ledger_that_cannot_be_read(
         ran = ctx(*words)
         assert (ran.code, ran.out) == (1, "")
         assert said in ran.err
-        assert "no model is asked without it" in ran.err
+        assert "without it, ctx sends no requests" in ran.err
         assert "Traceback" not in ran.err
 
 

@@ -145,7 +145,7 @@ def test_a_model_that_does_not_answer(folder: Path, ctx: Ctx) -> None:
     ((state, seen, advice),) = model(ctx)
     assert state == "problem"
     assert seen.startswith(f"llama_cpp: The llama.cpp server at {away} cannot be reached: ")
-    assert advice == "Start it, or say where it is: `ctx config set llm.server_url URL`."
+    assert advice == "Start it, or set its address: `ctx config set llm.server_url URL`."
     assert model(ctx, "--set", "llm.backend=auto") == [
         (
             "warning",
@@ -179,11 +179,11 @@ def test_a_ledger_that_is_damaged(folder: Path, surroundings: Path, ctx: Ctx) ->
     _, (state, seen, advice) = model(ctx)
     assert (state, advice) == (
         "problem",
-        f"`mv {path} {path}.damaged` begins a new one; what was used today is not known then.",
+        f"`mv {path} {path}.damaged` starts a new one, without the usage of today.",
     )
     assert seen == (
-        f"{path} is not a database, or its beginning is damaged. It is the ledger of models: no"
-        " model is asked without it."
+        f"{path} is not a database, or its beginning is damaged. It is the ledger of model"
+        " usage: without it, ctx sends no requests."
     )
 
 

@@ -193,7 +193,7 @@ def test_the_model_that_the_settings_name(ctx: Ctx, shop: Path, server: Server) 
     assert told(ran.err).splitlines()[1:] == [
         "error E031: The model's server at URL refused (404): no model big-1.",
         "It has scripted-1.",
-        "  `ctx config set llm.model NAME`, or --model NAME, says which is asked.",
+        "  `ctx config set llm.model NAME`, or --model NAME, sets the model.",
     ]
 
 

@@ -183,7 +183,7 @@ def test_what_models_used(
     ctx("config", "set", "llm.backend", "llama_cpp")
     (line,) = told()
     assert line.startswith("Models: 0 of 200,000 tokens used today; last problem ")
-    assert line.endswith("ledger of models: no model is asked without it.")
+    assert line.endswith("ledger of model usage: without it, ctx sends no requests.")
 
 
 def test_what_was_given_up_is_news_for_a_day(

@@ -239,7 +239,7 @@ def test_a_ledger_that_is_damaged_lets_nothing_through(
     Path(talk.client.home, "ledger.db").write_bytes(b"This is no database." * 500)
     worked(talk)
     worker.rounds_until(lambda: failures(talk))
-    assert "no model is asked without it" in failures(talk)[0]
+    assert "without it, ctx sends no requests" in failures(talk)[0]
     assert server.questions == []
 
 
