@@ -34,7 +34,7 @@ def used(surroundings: Path) -> Path:
     return path
 
 
-def test_no_model_was_ever_asked(ctx: Ctx, surroundings: Path) -> None:
+def test_without_any_request(ctx: Ctx, surroundings: Path) -> None:
     assert ctx("cost").out == (
         "No requests yet.\n"
         "To configure a model: `ctx config set llm.backend llama_cpp`. Others: `openai`,\n"
@@ -65,7 +65,7 @@ To set prices in dollars per million tokens, in and out: \
     )
 
 
-def test_while_a_model_is_asked(ctx: Ctx, used: Path) -> None:
+def test_during_a_request(ctx: Ctx, used: Path) -> None:
     with Ledger(str(used)) as ledger:
         ledger.meter(Purpose("llm"), THERE, Caps(10**6), prices([])).reserve(3_000, 500)
         during = ctx("cost").out.splitlines()
@@ -149,9 +149,7 @@ def test_as_json(ctx: Ctx, used: Path) -> None:
     }
 
 
-def test_a_time_in_which_nothing_was_asked(
-    ctx: Ctx, used: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_period_without_requests(ctx: Ctx, used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now_ms", lambda: NOON + 90 * 86_400_000)
     assert ctx("cost", "--since", "2d").out == (
         "No requests since 2027-02-11.\n\nToday (UTC): 0 of 200,000 tokens used.\n"

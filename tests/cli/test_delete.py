@@ -108,7 +108,7 @@ def test_forgetting_by_filters_in_json(ctx: Ctx, add: Add) -> None:
     assert ids(ctx) == set()
 
 
-def test_forgetting_never_does_the_opposite_of_what_was_said(ctx: Ctx, add: Add) -> None:
+def test_forget_respects_not(ctx: Ctx, add: Add) -> None:
     kept = add("--type=fact", "--tag=tier:pinned", "oauth keep me")
     add("--type=fact", "oauth throw away")
     assert ctx("forget", "oauth NOT tag:tier:pinned", "-y").code == 0

@@ -203,7 +203,7 @@ sys.exit(code)
 """
 
 
-def test_where_nothing_can_be_written_nobody_is_told_to_install(programs: Path) -> None:
+def test_no_advice_to_install_on_a_read_only_disk(programs: Path) -> None:
     """As another user, because root may write anywhere."""
     with tempfile.TemporaryDirectory() as space:
         home = Path(space, "home")

@@ -401,7 +401,7 @@ def test_what_a_page_says_no_more_is_archived(ctx: Ctx, folder: Path) -> None:
     assert contents(ctx, "--tag=tier:off-context") == []
 
 
-def test_a_secret_is_said_to_stand_where_it_stands(ctx: Ctx, folder: Path) -> None:
+def test_the_position_of_a_secret_is_reported(ctx: Ctx, folder: Path) -> None:
     page = folder / "CLAUDE.md"
     for number, secret in ((1, SECRET), (2, SECRET.swapcase().replace("GHP_", "ghp_"))):
         page.write_text(f"# Host\nexample.org\n\n# Key\n\nUse this:\n{secret}\n")
@@ -692,7 +692,9 @@ def test_a_store_of_the_go_program_that_was_named_as_ours(
 
 
 @pytest.mark.parametrize("words", [("list",), ("list", "-q"), ("list", "--format=json")])
-def test_taking_over_is_always_said(ctx: Ctx, surroundings: Path, words: tuple[str, ...]) -> None:
+def test_a_conversion_is_always_reported(
+    ctx: Ctx, surroundings: Path, words: tuple[str, ...]
+) -> None:
     path = databases.go_store(surroundings / ".ctx" / "store.db")
     databases.go_node(path, "secret", f"the token {SECRET}")
     for number in range(6):

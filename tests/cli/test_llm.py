@@ -157,7 +157,7 @@ def test_a_pack_in_a_file(ctx: Ctx, project: Path, server: Server) -> None:
         (["--query", "x", "--model", ""], "--model needs a name."),
     ],
 )
-def test_what_cannot_be_asked(
+def test_invalid_requests(
     ctx: Ctx, shop: Path, server: Server, words: list[str], problem: str
 ) -> None:
     ran = ctx("llm", "--backend", "openai", "--server", server.url, *words)
@@ -197,7 +197,7 @@ def test_the_model_that_the_settings_name(ctx: Ctx, shop: Path, server: Server) 
     ]
 
 
-def test_a_server_is_asked_what_it_speaks(ctx: Ctx, shop: Path, server: Server) -> None:
+def test_the_api_of_a_server_is_detected(ctx: Ctx, shop: Path, server: Server) -> None:
     ran = ctx("llm", "--query", TASK, "--server", server.url)
     assert ran.out == f"{ANSWER}\n"
     assert server.questions[0].path == "/completion"
@@ -290,7 +290,7 @@ def test_an_answer_is_committed(ctx: Ctx, project: Path, server: Server) -> None
     assert ctx("query", "tag:answer", "--format=json").json["total"] == 1
 
 
-def test_a_model_is_not_given_its_own_answers(
+def test_a_model_does_not_get_its_own_answers(
     ctx: Ctx, project: Path, server: Server, piped: Piped
 ) -> None:
     assert ctx("add", "note", "Begin").code == 0
@@ -486,7 +486,9 @@ def test_an_answer_appears_in_a_pipe_as_it_comes(project: Path, server: Server) 
     assert running.returncode == 130
 
 
-def test_an_answer_that_nobody_reads_is_kept(ctx: Ctx, project: Path, server: Server) -> None:
+def test_an_answer_is_stored_when_the_pipe_is_closed(
+    ctx: Ctx, project: Path, server: Server
+) -> None:
     words = [sys.executable, "-m", "ctx", "llm", "--query", TASK, *openai(server)]
     read, write = os.pipe()
     os.close(read)

@@ -177,7 +177,7 @@ def test_a_user_store_that_is_no_folder(
     )
 
 
-def test_a_mistake_of_ours_shows_its_traceback_when_asked(
+def test_an_internal_error_shows_its_traceback_with_ctx_debug(
     ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(*_: object) -> None:

@@ -237,7 +237,7 @@ def test_a_name_of_several_items_is_refused(ctx: Ctx, shop: Path) -> None:
     assert ends(related(ctx, "shop/app.py", "Calls", "app.helper"))[2] == "shop.app.helper"
 
 
-def test_what_the_code_does_not_have_is_kept_as_it_was_said(ctx: Ctx, shop: Path) -> None:
+def test_unknown_names_are_stored_as_written(ctx: Ctx, shop: Path) -> None:
     ran = ctx("relate", "shop/app.py", "Calls", "Client.conect")
     assert ran.out.endswith("CALLS → " + ran.out.split()[-2] + " Client.conect\n")
     assert ran.err == (
@@ -364,7 +364,7 @@ def test_what_a_text_speaks_of_is_mentioned(ctx: Ctx, shop: Path) -> None:
     }
 
 
-def test_the_code_knows_better_than_a_word_that_was_said(ctx: Ctx, shop: Path) -> None:
+def test_an_item_of_the_code_wins_over_a_known_name(ctx: Ctx, shop: Path) -> None:
     (shop / ".ctx/narrative/decisions").mkdir(exist_ok=True)
     said = "# Use Client\n\n<!-- ctx\nmentions: [Client::connect]\n-->\n"
     (shop / ".ctx/narrative/decisions/0001-use-client.md").write_text(said)

@@ -213,7 +213,7 @@ def on_a_terminal(answers: str, **variables: str) -> str:
     return shown.decode()
 
 
-def test_a_person_is_asked_one_by_one(merged: Merged, ctx: Ctx, tmp_path: Path) -> None:
+def test_a_terminal_asks_for_each_decision(merged: Merged, ctx: Ctx, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\necho "Deploys run twice a day" > "$1"\n')
     editor.chmod(0o700)

@@ -92,7 +92,7 @@ def test_a_word_that_sqlite_uses_itself(ctx: Ctx, add: Add, folder: Path) -> Non
         }
 
 
-def test_what_a_server_keeps_of_prompts_is_told(
+def test_prompts_kept_by_a_server_are_reported(
     ctx: Ctx, add: Add, folder: Path, file: Path
 ) -> None:
     states = file.parent / "llm"
@@ -194,7 +194,9 @@ def test_backups_and_what_was_put_aside(ctx: Ctx, add: Add, folder: Path, file: 
     assert "The [scrubbed] host." in ctx("list").out
 
 
-def test_what_people_wrote_is_told_and_left(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+def test_user_files_are_reported_and_not_changed(
+    ctx: Ctx, add: Add, folder: Path, file: Path
+) -> None:
     add("--type=fact", f"The {WORD} host.")
     settings = file.with_name("config.toml")
     settings.write_text(f'[capture]\nignore_projects = ["{WORD}"]\n')
@@ -205,7 +207,7 @@ def test_what_people_wrote_is_told_and_left(ctx: Ctx, add: Add, folder: Path, fi
     assert settings.read_bytes() == before
 
 
-def test_a_projection_is_told(ctx: Ctx, add: Add, repo: Path) -> None:
+def test_a_projection_is_reported(ctx: Ctx, add: Add, repo: Path) -> None:
     add("--type=fact", f"Ours: {WORD}", "--tag=tier:pinned", "--tag=project:app")
     assert ctx("install", "--projection").code == 0
     assert WORD in (repo / "AGENTS.md").read_text()
@@ -238,7 +240,7 @@ def test_a_store_that_was_named(ctx: Ctx, add: Add, folder: Path, tmp_path: Path
     assert "There: [scrubbed]" in ctx("list", "--db", other).out
 
 
-def test_what_git_holds_is_told_without_the_word(ctx: Ctx, add: Add, project: Path) -> None:
+def test_git_history_is_reported_without_the_word(ctx: Ctx, add: Add, project: Path) -> None:
     add("--type=fact", f"Ours: {WORD}")
     assert ctx("add", "decision", f"Take {WORD}").code == 0
     assert ctx("commit", "-m", "x").code == 0

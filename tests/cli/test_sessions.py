@@ -133,7 +133,7 @@ def test_show(ctx: Ctx, worked: Client) -> None:
     assert found["forgotten"] is False
 
 
-def test_show_without_a_summary_tells_what_was_asked_for(ctx: Ctx, worked: Client) -> None:
+def test_show_without_a_summary_shows_the_request(ctx: Ctx, worked: Client) -> None:
     out = ctx("sessions", "show", "5dd6").out
     assert "Request\n  The sum of an order is wrong: total gives 0. Please fix it.\n" in out
 
@@ -156,7 +156,7 @@ def test_replay(ctx: Ctx, worked: Client) -> None:
     assert len(ctx("sessions", "replay", "5dd6", "--format", "json").json["steps"]) == 6
 
 
-def test_steps_that_are_not_kept_any_more_are_told(ctx: Ctx, worked: Client) -> None:
+def test_expired_steps_are_reported(ctx: Ctx, worked: Client) -> None:
     with worked.memory() as memory, transaction(memory.user.connection):
         memory.user.connection.execute("DELETE FROM events WHERE at < ?", ("2026-11-02T09:00:05Z",))
     assert "Its first steps have expired" in ctx("sessions", "show", "5dd6").out
@@ -229,7 +229,7 @@ def test_a_session_that_goes_on_is_not_deleted(ctx: Ctx, worked: Client) -> None
     assert (ran.code, "is still active" in ran.err) == (2, True)
 
 
-def test_sessions_that_nobody_knows(ctx: Ctx, worked: Client) -> None:
+def test_unknown_sessions(ctx: Ctx, worked: Client) -> None:
     for word in ("show", "replay", "delete"):
         assert "too short" in ctx("sessions", word, "5dd").err
         assert "ctx sessions list --all" in ctx("sessions", word, "nobody").err
@@ -309,7 +309,7 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
     assert "src/total.py" in shown
 
 
-def test_synthesise_where_nobody_answers(ctx: Ctx, worked: Client) -> None:
+def test_synthesise_without_an_answer(ctx: Ctx, worked: Client) -> None:
     for name, value in {"backend": "openai", "server_url": serving.closed_url()}.items():
         assert ctx("config", "set", f"llm.{name}", value).code == 0
     ran = ctx("sessions", "synthesise", "5dd6")

@@ -95,7 +95,7 @@ def test_a_session_is_joined_until_it_is_compacted(project: Path, ctx: Ctx) -> N
     assert said(ctx("stage")).out == "Current session: cli.\nNothing staged.\n"
 
 
-def test_what_is_said_with_it_is_the_message(project: Path, ctx: Ctx) -> None:
+def test_the_message_option_is_the_commit_message(project: Path, ctx: Ctx) -> None:
     said(ctx("stage", "start", "Retry"))
     said(ctx("stage", "compact", "-m", "Retries are in"))
     assert messages(ctx) == ["Retries are in"]
@@ -467,7 +467,7 @@ def test_an_old_session_can_still_be_aborted(project: Path, ctx: Ctx, local: Pat
     assert facts(ctx) == []
 
 
-def test_what_cannot_be_compacted_stops_nobody(project: Path, ctx: Ctx, local: Path) -> None:
+def test_a_failed_compaction_stops_nothing(project: Path, ctx: Ctx, local: Path) -> None:
     said(ctx("add", "--type=fact", "One", "--session", "left"))
     (local / "refs" / "work" / "left").write_text("0" * 64 + "\n")
     age(local, "left", 8 * DAY_S)
