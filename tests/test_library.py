@@ -170,7 +170,7 @@ def test_what_cannot_be_kept_is_told(shop: Path) -> None:
         assert project.observe_file_read("picture.bin") == NotKept("picture.bin", "it is binary")
         refused = project.observe_file_read("keys.py")
         assert refused is not None
-        assert refused.reason.startswith("it holds a secret: ")
+        assert refused.reason.startswith("it contains a secret: ")
         written = project.observe_file_write("new.py", f"KEY = '{SECRET}'\n")
         assert written is not None
         assert written.what == "new.py"
@@ -183,7 +183,7 @@ def test_what_cannot_be_kept_is_told(shop: Path) -> None:
         project.observe_note(f"The key is {SECRET}")
         kept = project.flush_step()
     assert kept.not_kept == (
-        NotKept("nothing here CALLS src/payments.py", "'nothing here' names nothing here."),
+        NotKept("nothing here CALLS src/payments.py", "'nothing here' is not known here."),
     )
     assert len(kept.nodes) == len(kept.redacted) == 1
     objects = b"".join(p.read_bytes() for p in (shop / ".git" / "ctx").rglob("*") if p.is_file())
@@ -207,7 +207,7 @@ def test_what_makes_no_sense_is_refused_at_once(shop: Path) -> None:
                 project.observe_relations([edge])  # type: ignore[list-item]
         with pytest.raises(UsageError) as refused:
             project.compact_session(" ")
-        assert refused.value.hint == "Without any, one is made of what was done."
+        assert refused.value.hint == "Leave it out, and ctx generates one."
         for path in ("a\0b", "\udcff.py", "x\ny"):
             with contextlib.suppress(PathRefused):
                 assert project.observe_file_write(path, "") is not None

@@ -1,7 +1,4 @@
-"""Names that nobody can grep stay out of the packages that are done.
-
-To add a package, put it into `DONE`; what the tests then find is what is left to rename.
-"""
+"""Names can be found with grep: no vague words, and no name that two things share."""
 
 import ast
 from collections import Counter, defaultdict
@@ -12,33 +9,6 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parent.parent / "src" / "ctx"
-
-DONE = (
-    "agent_commands",
-    "capture",
-    "context",
-    "synthesis",
-    "agents",
-    "hosts",
-    "cli",
-    "code",
-    "codebase",
-    "config",
-    "exchange",
-    "hook_files",
-    "llm",
-    "memory",
-    "operations",
-    "packs",
-    "project",
-    "search",
-    "server",
-    "sqlite",
-    "worker",
-)
-
-# Modules of these packages that still have such names.
-LEFT = frozenset({"agents/claude_code/transcript_events.py"})
 
 BANNED = frozenset("told said found each of asked given heard seen sought led".split())
 
@@ -78,12 +48,7 @@ class Name(NamedTuple):
 
 
 def modules() -> list[Path]:
-    return sorted(
-        path
-        for path in ROOT.rglob("*.py")
-        if path.relative_to(ROOT).with_suffix("").parts[0] in DONE
-        and path.relative_to(ROOT).as_posix() not in LEFT
-    )
+    return sorted(ROOT.rglob("*.py"))
 
 
 def names(path: Path) -> Iterator[Name]:
@@ -114,10 +79,6 @@ def names(path: Path) -> Iterator[Name]:
 NAMES = [name for path in modules() for name in names(path)]
 
 
-def test_the_packages_exist() -> None:
-    assert all((ROOT / name).exists() or (ROOT / f"{name}.py").exists() for name in DONE)
-
-
 def test_no_banned_names() -> None:
     banned = {
         (each.path, each.owner, each.name)
@@ -134,7 +95,10 @@ def test_public_classes_have_names_of_their_own() -> None:
     for each in NAMES:
         if each.kind == "class" and not each.name.startswith("_"):
             places[each.name].append(each.path)
-    assert {name: where for name, where in places.items() if len(where) > 1}.keys() <= {"Options"}
+    shared = {name: where for name, where in places.items() if len(where) > 1}
+    # The library calls a project `Project`, as its users do; inside, that is the layout's class.
+    assert shared.pop("Project") == ["layout.py", "library.py"]
+    assert shared.keys() <= {"Options"}
 
 
 def test_modules_have_names_of_their_own() -> None:

@@ -42,7 +42,7 @@ prints them.
 
 EXIT_CODES = {
     0: "done; what the command changes is stored",
-    1: "failed, or you said no to a question",
+    1: "failed, or you answered no",
     2: "invalid arguments",
     130: "interrupted by Ctrl-C (SIGINT) before anything was stored",
     143: "ended by SIGTERM before anything was stored",

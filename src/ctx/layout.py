@@ -280,8 +280,8 @@ def code_at(start: str, user_store: UserStore) -> CodePlace:
     root = checkout.top if checkout and checkout.top not in too_much else here
     if root in too_much:
         raise PathRefused(
-            f"{root} is no project: everything that somebody has lies in it.",
-            hint="Go to the folder of a project, or name it with `-C DIR`.",
+            f"{root} is not a project: it contains all of somebody's files.",
+            hint="Run this in the folder of a project, or name it with `-C DIR`.",
         )
     return user_store.code_of(root)
 

@@ -176,14 +176,14 @@ class Project:
         """A command was run. What compilers and tests reported is read out of its output."""
         with self._open():
             if not _storable(cmd).strip():
-                raise UsageError("The command has no name.", hint="Say what was run.")
+                raise UsageError("The command has no name.", hint="Name the command that ran.")
             self._observed.append(ObservedCommand(cmd, _bytes(output), exit_code))
 
     def observe_note(self, text: str) -> None:
         """Something to be kept in mind."""
         with self._open():
             if not _storable(text).strip():
-                raise UsageError("A note without words says nothing.")
+                raise UsageError("The note is empty.")
             self._observed.append(ObservedNote(text))
 
     def observe_response(self, text: str, *, task: str = "", model: str = "") -> None:
@@ -191,7 +191,7 @@ class Project:
         items of the code that are there."""
         with self._open():
             if not _storable(text).strip():
-                raise UsageError("An answer without words says nothing.")
+                raise UsageError("The answer is empty.")
             self._observed.append(ModelResponse(text, _storable(task), _storable(model)))
 
     def observe_relations(self, edges: Iterable[Relation | tuple[str, str, str]]) -> None:
@@ -227,7 +227,7 @@ class Project:
 
         if message is not None and not message.strip():
             raise UsageError(
-                "A commit needs a message.", hint="Without any, one is made of what was done."
+                "A commit needs a message.", hint="Leave it out, and ctx generates one."
             )
         with self._project() as project:
             self.flush_step()
@@ -285,15 +285,14 @@ class Project:
 def _relation(said: Relation | tuple[str, str, str]) -> Relation:
     if not isinstance(said, Relation):
         if len(said) != len(_ENDS_AND_LABEL):
-            raise UsageError(
-                "A relation is told in three words.", hint=f"({', '.join(_ENDS_AND_LABEL)})"
-            )
+            raise UsageError("A relation has three parts.", hint=f"({', '.join(_ENDS_AND_LABEL)})")
         said = Relation(*said)
     for text in said:
         _storable(text)
     if said.confidence not in CONFIDENCE:
         raise UsageError(
-            f"{said.confidence[:40]!r} is no confidence.", hint=f"Say {', '.join(CONFIDENCE)}."
+            f"{said.confidence[:40]!r} is not a confidence.",
+            hint=f"Use one of: {', '.join(CONFIDENCE)}.",
         )
     return said
 
@@ -303,9 +302,9 @@ def _storable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ContentRefused("A text has characters in it that are not Unicode.") from None
+        raise ContentRefused("A text contains characters that are not valid Unicode.") from None
     if "\0" in text:
-        raise ContentRefused("A text has a NUL in it.")
+        raise ContentRefused("A text contains a NUL character.")
     return text
 
 

@@ -302,11 +302,9 @@ TIERS = "There are: tier:pinned, tier:working, tier:reference, tier:off-context.
 ONE_TIER = "Give one of tier:working, tier:reference, tier:off-context; `ctx pin` pins it."
 TAG = "A tag is namespace:value or a word, without spaces, commas and quotes."
 ATTRIBUTES_OF_REMEMBER = "`type`, `tags`, `tier`, `scope`, `summary`, `rationale`, `supersedes`"
-QUOTE = (
-    "`query` goes on behind the quote that ends it; a quote inside of a value is written `&quot;`."
-)
+QUOTE = "`query` continues after its closing quote; write a quote inside a value as `&quot;`."
 UNCLOSED = "`remember` is not closed by `</ctx:remember>`."
-UNENDED = "The `>` is missing that ends it."
+UNENDED = "The closing `>` is missing."
 ALL = "`remember`, `recall`, `summarize`, `link`, `status`, `task`, `expand`, `supersede`"
 
 
@@ -376,7 +374,7 @@ ALL = "`remember`, `recall`, `summarize`, `link`, `status`, `task`, `expand`, `s
             '<ctx:summarize nodes="ID,ID" archive="true">What they say.</ctx:summarize>',
         ),
         ("<ctx:recall/>", "`recall` needs a value for `query`.", RECALL),
-        ("<ctx:expand node='[fact:]'/>", "`[fact:]` names no node.", '<ctx:expand node="ID"/>'),
+        ("<ctx:expand node='[fact:]'/>", "`[fact:]` is not a node.", '<ctx:expand node="ID"/>'),
         (
             "<ctx:task name='a' action='begin'/>",
             "`begin` is neither `start` nor `end`.",

@@ -99,7 +99,7 @@ def test_what_becomes_of_each_sample() -> None:
 
 # What is said
 
-NOTHING = "it says nothing, or nothing that is not private"
+NOTHING = "it is empty or private"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ NOTHING = "it says nothing, or nothing that is not private"
         (None, NOTHING),
         ("/compact keep names", "it is a command of the client"),
         ("<task-notification>\n<task-id>b</task-id>", "the client wrote it"),
-        ("<!-- ctx: 1 node, 9 tokens -->\n\nx\n\n<!-- ctx:end -->\n", "ctx itself gave it"),
+        ("<!-- ctx: 1 node, 9 tokens -->\n\nx\n\n<!-- ctx:end -->\n", "ctx injected it"),
         (
             "<system-reminder>SessionStart hook …</system-reminder>\nGo on.",
             {"kind": "prompt", "text": "Go on."},
@@ -147,8 +147,11 @@ def test_long_texts_keep_their_ends() -> None:
             ),
             {"kind": "say", "text": "A."},
         ),
-        (event("Stop", last_assistant_message="<ctx:status/>"), "nothing of it is new"),
-        (event("Stop"), "it says nothing"),
+        (
+            event("Stop", last_assistant_message="<ctx:status/>"),
+            "it contains only injected or private text",
+        ),
+        (event("Stop"), "it is empty"),
         (
             event("SubagentStop", agent_id="a1", agent_type="x", last_assistant_message="Found."),
             {"kind": "say", "agent": "a1", "text": "Found."},
@@ -163,7 +166,7 @@ def test_long_texts_keep_their_ends() -> None:
         (event("PreCompact", trigger="auto"), {"kind": "mark", "text": "compacted"}),
         (event("UserInterrupt"), {"kind": "mark", "text": "interrupted"}),
         (event("StopFailure", error="x"), {"kind": "mark", "text": "failed"}),
-        (event("Notification", message="x"), "nothing is made of such events"),
+        (event("Notification", message="x"), "events of this kind are not captured"),
     ],
 )
 def test_what_is_said_and_marked(said: Event, expected: object) -> None:
@@ -252,9 +255,9 @@ def test_tests_that_fail_although_the_command_does_not() -> None:
             {"text": "x", "ok": False, "exit_code": 1, "output": "a"},
         ),
         (failed("rm -rf /", "Permission to use Bash has been denied."), "it was not run"),
-        (ran("ctx recall retries | head -5"), "ctx itself was asked"),
-        (ran("cd /x && ctx add note 'x'"), "ctx itself was asked"),
-        (ran("python -m ctx status"), "ctx itself was asked"),
+        (ran("ctx recall retries | head -5"), "it calls ctx itself"),
+        (ran("cd /x && ctx add note 'x'"), "it calls ctx itself"),
+        (ran("python -m ctx status"), "it calls ctx itself"),
         (
             ran("make test && ctx add note 'all of it'", {"stdout": "1 passed"}),
             {"text": "make test", "exit_code": 0},
@@ -267,7 +270,7 @@ def test_tests_that_fail_although_the_command_does_not() -> None:
                 "message": "ctx; ctx now",
             },
         ),
-        (ran(""), "it says nothing"),
+        (ran(""), "it is empty"),
         (
             failed("cat .env", "Exit code 1\nKEY=1"),
             {"text": "cat .env", "ok": False, "exit_code": 1},
@@ -427,8 +430,8 @@ def test_a_new_file() -> None:
             used("Write", {}, file_path=PATH, content="a\n<private>b\n</private>c"),
             {"path": "src/shop.py", "added": 2, "excerpt": "+a\n+c"},
         ),
-        (used("Edit", {}, file_path=PATH, old_string="a", new_string="a"), "nothing has changed"),
-        (used("Edit", {}, file_path=PATH), "it does not say what was written"),
+        (used("Edit", {}, file_path=PATH, old_string="a", new_string="a"), "it changes nothing"),
+        (used("Edit", {}, file_path=PATH), "it does not contain what was written"),
         (used("Write", {}, file_path=f"{ROOT}/.ctx/x.md", content="a"), "it belongs to ctx itself"),
     ],
 )
@@ -447,7 +450,7 @@ def test_a_file_that_is_read() -> None:
     assert made(said) == {"kind": "read", "path": "src/shop.py", "text": "lines 10-14"}
     # Older clients gave the text alone.
     assert made(used("Read", BEFORE, file_path=PATH)) == {"kind": "read", "path": "src/shop.py"}
-    assert made(failed("", "File does not exist.", tool="Read")) == "it was not done"
+    assert made(failed("", "File does not exist.", tool="Read")) == "the call failed"
 
 
 # Other tools
@@ -485,12 +488,12 @@ def test_a_file_that_is_read() -> None:
             {"kind": "search", "text": "https://x.org/a"},
         ),
         (used("Skill", {}, skill="demo", args="abc"), {"kind": "plan", "text": "skill demo abc"}),
-        (used("Skill", {}, skill="ctx"), "ctx itself was asked"),
-        (used("mcp__ctx__recall", [], query="x"), "ctx itself was asked"),
+        (used("Skill", {}, skill="ctx"), "it calls ctx itself"),
+        (used("mcp__ctx__recall", [], query="x"), "it calls ctx itself"),
         (used("mcp__demo__find", [], query="q1"), {"kind": "search", "text": "find: q1"}),
-        (used("Grep", {}, pattern="x"), "the tool is left out"),
-        (used("TaskOutput", {}, task_id="x"), "the tool is left out"),
-        (used("SomethingNew", {}, x=1), "nothing is made of this tool"),
+        (used("Grep", {}, pattern="x"), "the tool is excluded"),
+        (used("TaskOutput", {}, task_id="x"), "the tool is excluded"),
+        (used("SomethingNew", {}, x=1), "calls of this tool are not captured"),
     ],
 )
 def test_other_tools(said: Event, expected: object) -> None:
@@ -515,19 +518,19 @@ def test_what_is_left_out(tmp_path: Any) -> None:
     assert [step(each, plain) for each in every] == ["taken"] * 3
     named = rules(tmp=root, ignoring="secret/\n*.log\n!keep/a.log\n[\n")
     assert [step(each, named) for each in every] == [
-        "the path is left out",
+        "the path is excluded",
         "taken",
-        "the path is left out",
+        "the path is excluded",
     ]
     # What a person leaves out, a project's file cannot bring back.
     both = rules('capture.ignore_paths=["*.log"]', tmp=root)
-    assert step(read, both) == "the path is left out"
+    assert step(read, both) == "the path is excluded"
     assert step(read, rules("capture.ignore_projects=sh*", tmp=root)).startswith("the project is")
     assert step(read, rules("capture.ignore_projects=shopping", tmp=root)) == "taken"
     assert step(read, rules(f"capture.ignore_projects={root}", tmp=root)).startswith("the project")
     assert step(read, rules("capture.enabled=false", tmp=root)) == "capture.enabled is false"
     assert step(used("mcp__x__y", []), rules('capture.ignore_tools=["mcp__*"]', tmp=root)) == (
-        "the tool is left out"
+        "the tool is excluded"
     )
 
 
@@ -567,7 +570,7 @@ def test_commands_that_name_what_is_left_out(tmp_path: Any, command: str) -> Non
     (tmp_path / "link").symlink_to(tmp_path / "secret")
     named = rules(tmp=str(tmp_path), ignoring="secret/\nsub/hidden.txt\n")
     said = failed(command, "Exit code 1\nnot to be kept")._replace(folder=str(tmp_path))
-    assert capture.step_of(said, named, str(tmp_path)) == DroppedEvent("the path is left out")
+    assert capture.step_of(said, named, str(tmp_path)) == DroppedEvent("the path is excluded")
 
 
 def test_a_project_that_is_left_out_is_so_from_everywhere(tmp_path: Any) -> None:
@@ -580,7 +583,7 @@ def test_a_project_that_is_left_out_is_so_from_everywhere(tmp_path: Any) -> None
         used("Read", {}, file_path="../other/a.py"),
     ):
         step = capture.step_of(said._replace(folder=root), found, root)
-        assert step == DroppedEvent("the path is left out")
+        assert step == DroppedEvent("the path is excluded")
 
 
 def test_where_a_test_of_go_failed(tmp_path: Any) -> None:

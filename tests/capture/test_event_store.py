@@ -85,7 +85,7 @@ def test_each_kind_is_read_under_its_own_name(word: str) -> None:
     without = {key: value for key, value in SAID.items() if key != "hook_event_name"}
     assert read(json.dumps(without).encode(), word).name == name
     for other in {"PreToolUse", *spool.EVENTS.values()} - {name}:
-        with pytest.raises(ContentRefused, match=f"another event than {name}"):
+        with pytest.raises(ContentRefused, match=f"a different event than {name}"):
             read(said(hook_event_name=other), word)
 
 
@@ -97,8 +97,8 @@ def test_each_kind_is_read_under_its_own_name(word: str) -> None:
         (b"\xff\xfe", "It is not JSON."),
         (b'{"session_id": "a"', "It is not JSON."),
         (b"[" * 100_000, "It is not JSON."),
-        (b"[]", "It is no event that ctx knows."),
-        (b"7", "It is no event that ctx knows."),
+        (b"[]", "ctx does not know this event."),
+        (b"7", "ctx does not know this event."),
         (b"{}", "It names no session."),
         (said(session_id=""), "It names no session."),
         (said(session_id=7), "It names no session."),
@@ -113,7 +113,7 @@ def test_what_is_no_event_is_refused_with_a_reason(data: bytes, reason: str) -> 
 
 
 def test_a_kind_that_nobody_knows() -> None:
-    with pytest.raises(ContentRefused, match="no event that ctx knows"):
+    with pytest.raises(ContentRefused, match="ctx does not know this event"):
         read(said(), "notification")
 
 

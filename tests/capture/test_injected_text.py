@@ -19,6 +19,11 @@ from tests.conftest import Ctx
         ("<system-reminder>\nx\n</system-reminder>\nGo on.", "\nGo on."),
         ("A.\n\n## Recall Results\n\nQuery: `x`\n\n- [fact:01] y\n\n---\n\nB.", "A.\n\n\n\nB."),
         ("## Memory status\n\n```\nnodes 3\n```\nB.", "\nB."),
+        ("A.\n\n## A memory command failed\n\n```\nx\n```\n\nIt was wrong.", "A.\n\n"),
+        # As older versions wrote it.
+        ("A.\n\n## A memory command was not done\n\n```\nx\n```\n\nIt was wrong.", "A.\n\n"),
+        ("## A secret was not stored\n\nRemoved: x.\n\nB.", "B."),
+        ("## A secret was not kept\n\nMemory holds none.\n\nB.", "B."),
         ("# Context for `fix it`\n\nConfidence 71 %.", ""),
         ('Well. <ctx:recall query="x"/> B', "Well.  B"),
         ("Well. <ctx:remember type='fact'>\nx\n</ctx:remember> B", "Well.  B"),

@@ -110,7 +110,7 @@ def test_a_session_from_its_beginning_to_its_end(heard: Heard) -> None:
         ("say", "", "Done."),
         ("mark", "", "ended"),
     ]
-    assert heard.reasons() == [("dropped", "the tool is left out")]
+    assert heard.reasons() == [("dropped", "the tool is excluded")]
     session = session_state.get(heard.connection, SESSION)
     assert (session.project, session.status, session.request) == (
         "app",
@@ -264,7 +264,7 @@ def test_what_is_left_out_is_never_written_down(heard: Heard, client: Client) ->
     assert heard.take() == CaptureCounts(0, 4, 0, ())
     reasons = [reason for _, reason in heard.reasons()]
     assert sorted(reasons) == [
-        *["the path is left out"] * 3,
+        *["the path is excluded"] * 3,
         "the project is left out by capture.ignore_projects",
     ]
 

@@ -112,7 +112,7 @@ TOOL_RESULT = {
 }
 BLOCKS = [{"type": "tool_result", "content": [{"type": "text", "text": PIN}]}]
 OWN = {"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": PIN}]}}
-REPORT = f"## A memory command was not done\n\n```\n{PIN}\n```\n\nIt was wrong.\n\n"
+REPORT = f"## A memory command failed\n\n```\n{PIN}\n```\n\nIt was wrong.\n\n"
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_content_from_stdin(ctx: Ctx, monkeypatch: pytest.MonkeyPatch, words: li
         (b"", "error E023: There is no content."),
         (b" \n\t ", "error E023: There is no content."),
         (b"a\0b", "error E023: The content has NUL bytes in it, so it is not text."),
-        (b"ab\xff", "error E023: What comes on stdin is not UTF-8: byte 0xff at 2."),
+        (b"ab\xff", "error E023: The text on stdin is not UTF-8: byte 0xff at 2."),
     ],
 )
 def test_what_is_no_text_is_refused(
@@ -132,7 +132,7 @@ def test_mistakes_come_with_the_next_step(
     assert hint in ran.err
 
 
-def test_a_secret_is_not_written_down_and_that_is_said(ctx: Ctx, surroundings: Path) -> None:
+def test_a_secret_is_removed_and_reported(ctx: Ctx, surroundings: Path) -> None:
     ran = ctx("add", "--type=fact", f"The key is {SECRET}", f"--meta=password={SECRET}")
     assert ran.code == 0
     assert "2 secrets removed: content, line 1" in ran.err
@@ -146,7 +146,7 @@ def test_a_secret_is_not_written_down_and_that_is_said(ctx: Ctx, surroundings: P
 def test_a_tag_that_is_a_secret_is_refused(ctx: Ctx) -> None:
     ran = ctx("add", "--type=fact", f"--tag=key:{SECRET}", "x")
     assert ran.code == 1
-    assert "A tag holds a secret." in ran.err
+    assert "A tag contains a secret." in ran.err
     assert ctx("list").out == "No nodes.\n"
 
 
@@ -158,7 +158,7 @@ def test_ten_megabytes(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ctx("search", "quick").out.startswith(f"  {ran.out.split()[1]}  source")
 
 
-def test_without_a_tier_it_is_said_that_no_context_shows_it(ctx: Ctx) -> None:
+def test_a_node_without_a_tier_gets_a_note(ctx: Ctx) -> None:
     ran = ctx("add", "--type=fact", "Fact")
     short = ran.out.split()[1]
     assert ran.err == (
@@ -179,7 +179,7 @@ def test_a_correction_has_the_type_and_place_of_what_it_corrects(ctx: Ctx, add: 
     assert other.json["node"]["tags"] == ["project:shop", "tier:working"]
 
 
-def test_what_is_said_in_a_project_belongs_to_it(ctx: Ctx, repo: Path) -> None:
+def test_nodes_added_in_a_project_belong_to_it(ctx: Ctx, repo: Path) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:reference", "x").out.endswith(" (project:app)\n")
     assert "project:" not in ctx("add", "--type=fact", "--user", "x").out
     named = ctx("add", "--type=fact", "--tag=project:other", "x", "--format=json").json
@@ -194,7 +194,7 @@ def test_a_node_has_one_tier_beside_the_pin(ctx: Ctx) -> None:
     assert "Did you mean `tier:pinned`?" in ctx("add", "--type=fact", "--tag=Tier:Pinned", "x").err
 
 
-def test_a_secret_in_a_key_is_told_without_it(ctx: Ctx) -> None:
+def test_a_secret_in_a_key_is_reported_without_it(ctx: Ctx) -> None:
     ran = ctx("add", "--type=fact", "--tag=tier:reference", "x", f"--meta={SECRET}=1")
     assert "secret removed" in ran.err
     assert SECRET not in ran.err

@@ -116,7 +116,7 @@ def test_rust_alone(shop: Path, ctx: Ctx) -> None:
     assert ctx("add", "rust", "--files", "shop").out == "No code found.\n"
 
 
-def test_what_is_not_understood_is_said(shop: Path, ctx: Ctx) -> None:
+def test_parse_errors_and_binary_files_are_reported(shop: Path, ctx: Ctx) -> None:
     write(shop, {"shop/broken.py": "def half(:\n", "shop/blob.py": "x\0y"})
     ran = ctx("add", "code", "--files", "shop")
     assert ran.code == 0

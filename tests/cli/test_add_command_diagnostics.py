@@ -269,7 +269,7 @@ def test_nothing_says_where_the_project_lies(
     assert [node["content"] for node in files] == ["tool.py"]
 
 
-def test_what_was_said_to_programs_is_told_to_people(ctx: Ctx, rust: Path, piped: Piped) -> None:
+def test_diagnostics_in_json_are_printed_as_text(ctx: Ctx, rust: Path, piped: Piped) -> None:
     golden = Path(__file__).parent.parent / "golden" / "diagnostics"
     kept = add(ctx, piped, (golden / "cargo-json.txt").read_text())
     assert kept["node"]["content"] == (

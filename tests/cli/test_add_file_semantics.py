@@ -136,7 +136,7 @@ def test_only_what_differs_from_what_was_committed(shop: Path, ctx: Ctx) -> None
     assert added(ctx, "shop")["semantics"]["files"] == []
 
 
-def test_what_changed_since_it_was_staged_is_told(shop: Path, ctx: Ctx) -> None:
+def test_changed_items_are_marked(shop: Path, ctx: Ctx) -> None:
     assert set(states(added(ctx, "shop/client.py")).values()) == {"new"}
     changed = CLIENT.replace("os.getcwd()", "Backoff().pause()") + "\n\ndef new():\n    pass\n"
     (shop / "shop/client.py").write_text(changed)
@@ -153,7 +153,7 @@ def test_what_changed_since_it_was_staged_is_told(shop: Path, ctx: Ctx) -> None:
     assert edges(shop, found["semantics"]["batch"]) == WHOLE
 
 
-def test_modules_that_a_file_declares_are_told(shop: Path, ctx: Ctx) -> None:
+def test_declared_modules_are_listed(shop: Path, ctx: Ctx) -> None:
     (shop / "src").mkdir()
     (shop / "Cargo.toml").write_text('[package]\nname = "core"\nversion = "0.1.0"\n')
     (shop / "src/lib.rs").write_text("pub mod net;\n")

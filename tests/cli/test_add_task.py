@@ -131,7 +131,7 @@ def test_titles(ctx: Ctx, project: Path, title: str, name: str, content: str) ->
 @pytest.mark.slow
 def test_what_is_refused_leaves_nothing(ctx: Ctx, project: Path) -> None:
     long = ctx("add", "task", "x" * 10_000)
-    assert long.err.startswith("error E023: The title has 10,000 characters, and 300 are the most.")
+    assert long.err.startswith("error E023: The title has 10,000 characters; the limit is 300.")
     assert ctx("add", "task", "x", "--body", "y" * 5_000_000).err.startswith("error E023: ")
     assert ctx("add", "task", "x", "--stream=work").code == 2
     assert ctx("add", "task", "x", "--mention=").err.startswith("error E023: ")

@@ -171,7 +171,7 @@ def test_cycles(shop: Path, ctx: Ctx) -> None:
     assert ctx("code", "cycles").out == "No cycles.\n"
 
 
-def test_a_name_that_nobody_has(shop: Path, ctx: Ctx) -> None:
+def test_an_unknown_name(shop: Path, ctx: Ctx) -> None:
     ran = ctx("code", "callers", "conect")
     assert (ran.code, ran.out) == (1, "")
     assert "No item in the code is named 'conect'." in ran.err
@@ -235,7 +235,7 @@ def test_what_is_not_known_yet_is_not_denied(
             "No item in the code index so far is named 'later'.",
         ),
         (("code", "outline", "later.py"), "'later.py' is not in the code index so far."),
-        (("debug", "graph", "--around", "later"), "'later' names nothing known so far."),
+        (("debug", "graph", "--around", "later"), "'later' is not known yet."),
     )
     with locks.hold(f"{index}.lock", "somebody", 0):
         for words, said in asked:
@@ -389,11 +389,11 @@ def test_a_folder_without_git_and_one_inside(
     assert not (folder / ".ctx").exists()
 
 
-def test_nobody_means_all_that_is_in_a_home(surroundings: Path, ctx: Ctx) -> None:
+def test_a_home_folder_is_not_a_project(surroundings: Path, ctx: Ctx) -> None:
     for words in ((), ("-C", "/")):
         ran = ctx(*words, "code", "status")
         assert ran.code == 1
-        assert "is no project: everything that somebody has lies in it." in ran.err
+        assert "is not a project: it contains all of somebody's files." in ran.err
         assert "or name it with `-C DIR`." in ran.err
 
 
@@ -472,7 +472,7 @@ def test_line_ends_are_no_change(shop: Path, ctx: Ctx) -> None:
     assert ctx("code", "changed").out == "No item differs from HEAD.\n"
 
 
-def test_what_git_is_told_to_forget_is_still_compared(shop: Path, ctx: Ctx) -> None:
+def test_files_removed_from_the_index_are_still_compared(shop: Path, ctx: Ctx) -> None:
     git("rm", "-q", "--cached", "shop/app.py")
     assert ctx("code", "changed").out == "No item differs from HEAD.\n"
 

@@ -60,7 +60,7 @@ def test_what_is_committed_later_is_there(shop: Path, ctx: Ctx) -> None:
 def test_a_file_that_git_never_had(shop: Path, ctx: Ctx) -> None:
     failed = ctx("code", "history", "other.py")
     assert (failed.code, failed.out) == (1, "")
-    assert "E015: 'other.py' is not there, and no commit has touched such a file." in failed.err
+    assert ("E015: 'other.py' does not exist, and no commit has changed such a file.") in failed.err
     (shop / "other.py").write_text("")
     assert ctx("code", "history", "other.py").out == "No commit touched other.py yet.\n"
 

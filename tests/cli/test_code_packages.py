@@ -83,13 +83,13 @@ def test_a_package_with_what_it_needs_and_who_needs_it(
     assert ctx("code", "packages", "core").out == expected
 
 
-def test_a_package_from_elsewhere_and_one_that_nobody_has(shop: Path, ctx: Ctx) -> None:
+def test_an_external_package_and_an_unknown_one(shop: Path, ctx: Ctx) -> None:
     assert ctx("code", "packages", "vue").out == (
         "vue is not part of this project. Needed by\n  web  normal  ^3    web/package.json\n"
     )
     ran = ctx("code", "packages", "netcor")
     assert (ran.code, ran.out) == (1, "")
-    assert "No package is called 'netcor'." in ran.err
+    assert "There is no package 'netcor'." in ran.err
     assert "Did you mean `netcore`" in ran.err
 
 

@@ -122,9 +122,7 @@ def test_the_surroundings_decide(folder: Path) -> None:
     assert seen_by_a_terminal("frobnicate", TERM="dumb") == bare
 
 
-def test_a_terminal_is_given_the_headings_of_a_table(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_has_headings_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CTX_WORKER_AUTOSTART")
     words = ("config", "list", "--changed", "--set", "gc.keep_days=9")
     assert seen_by_a_terminal(*words, NO_COLOR="1") == (

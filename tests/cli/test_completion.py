@@ -324,7 +324,7 @@ def test_a_store_that_cannot_be_read(
     assert not beside or state == "older"
 
 
-def test_a_store_that_somebody_holds(offered: Offered, memory: Store) -> None:
+def test_a_locked_store(offered: Offered, memory: Store) -> None:
     memory.node("01M7ESYZ00AB", "here")
     with closing(sqlite3.connect(memory.path, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -25,7 +25,7 @@ def client(repo: Path, surroundings: Path, add: Add) -> Client:
     return client
 
 
-def test_exactly_what_a_session_is_given(client: Client, ctx: Ctx) -> None:
+def test_the_same_context_as_a_session(client: Client, ctx: Ctx) -> None:
     shown = ctx("context")
     assert (shown.code, shown.err) == (0, "")
     assert shown.out == context_of(client.talk().start())

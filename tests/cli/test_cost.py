@@ -34,7 +34,7 @@ def used(surroundings: Path) -> Path:
     return path
 
 
-def test_no_model_was_ever_asked(ctx: Ctx, surroundings: Path) -> None:
+def test_without_any_request(ctx: Ctx, surroundings: Path) -> None:
     assert ctx("cost").out == (
         "No requests yet.\n"
         "To configure a model: `ctx config set llm.backend llama_cpp`. Others: `openai`,\n"
@@ -58,27 +58,27 @@ def test_by_model(ctx: Ctx, used: Path) -> None:
   all    4  4,400  800  400  7,200  not known
 
 Today (UTC): 7,200 of 200,000 tokens used; lost in 1 call (2,000 tokens).
-1 call failed or reported no usage: the most it can use counts.
+1 call failed or reported no usage: counted with the most tokens it could use.
 To set prices in dollars per million tokens, in and out: \
 `ctx config set llm.prices '["NAME=1.00/5.00"]'`
 """
     )
 
 
-def test_while_a_model_is_asked(ctx: Ctx, used: Path) -> None:
+def test_during_a_request(ctx: Ctx, used: Path) -> None:
     with Ledger(str(used)) as ledger:
         ledger.meter(Purpose("llm"), THERE, Caps(10**6), prices([])).reserve(3_000, 500)
         during = ctx("cost").out.splitlines()
     today = "Today (UTC): 10,200 of 200,000 tokens used; "
-    failed = "failed or reported no usage: the most"
+    failed = "failed or reported no usage: counted with the most tokens"
     assert during[4] == (
         f"{today}reserved for 1 call (3,000 tokens); lost in 1 call (2,000 tokens)."
     )
-    assert during[5].startswith(f"1 call {failed} it can use counts.")
+    assert during[5].startswith(f"1 call {failed} it could use.")
     # Nobody has said what became of it, and nobody waits for it.
     over = ctx("cost").out.splitlines()
     assert over[4] == f"{today}lost in 2 calls (5,000 tokens)."
-    assert over[5].startswith(f"2 calls {failed} they can use counts.")
+    assert over[5].startswith(f"2 calls {failed} they could use.")
 
 
 def test_with_prices(ctx: Ctx, used: Path) -> None:
@@ -149,9 +149,7 @@ def test_as_json(ctx: Ctx, used: Path) -> None:
     }
 
 
-def test_a_time_in_which_nothing_was_asked(
-    ctx: Ctx, used: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_period_without_requests(ctx: Ctx, used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now_ms", lambda: NOON + 90 * 86_400_000)
     assert ctx("cost", "--since", "2d").out == (
         "No requests since 2027-02-11.\n\nToday (UTC): 0 of 200,000 tokens used.\n"
@@ -179,11 +177,12 @@ def test_an_estimate_that_is_too_low(ctx: Ctx, surroundings: Path) -> None:
             meter.reserve(1_000, 100).settle(Usage(127, 1), "small")
             said.append(ctx("cost", "--calibrate").out.splitlines()[-1])
     assert said[1] == (
-        "small: requests were mostly 1.27 times as large as the estimate, but 2 calls say little."
+        "small: requests were mostly 1.27 times as large as the estimate, but 2 calls"
+        " are too few to be sure."
     )
     assert said[9] == (
-        "small: the estimate is too low: requests are mostly 1.27 times as large. Lower the budgets"
-        " of packs by as much. What may be spent is not estimated: it holds."
+        "small: the estimate is too low: requests are mostly 1.27 times as large. Lower the"
+        " budgets of packs accordingly. Caps still hold: they do not use the estimate."
     )
 
 
@@ -213,7 +212,7 @@ def test_a_ledger_that_cannot_be_read(
         ran = ctx(*words)
         assert (ran.code, ran.out) == (1, "")
         assert said in ran.err
-        assert "no model is asked without it" in ran.err
+        assert "without it, ctx sends no requests" in ran.err
         assert "Traceback" not in ran.err
 
 
@@ -230,7 +229,7 @@ def test_a_project_that_is_not_to_be_named_any_more(ctx: Ctx, used: Path) -> Non
     assert [each for each in ran["left"] if each["where"] == "ledger.db"] == [
         {
             "where": "ledger.db",
-            "why": "in what ctx itself calls things: the name of a session, a type, a key",
+            "why": "in a name that ctx uses itself: of a session, a type or a key",
         }
     ]
     assert ctx("cost").code == 0

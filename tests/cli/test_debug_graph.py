@@ -83,9 +83,9 @@ def test_a_limit_says_what_it_left_out(shop: Path, ctx: Ctx) -> None:
     assert [vertex["id"] for vertex in drawn["vertices"]] == ["file:far.py", "file:net.py"]
     assert drawn["left_out"] == 1
     ran = ctx("debug", "graph", "--limit", "2", "--format", "dot")
-    assert "// 1 more for which there was no place (--limit)\n}\n" in ran.out
+    assert "// 1 more left out (--limit)\n}\n" in ran.out
     assert "%% 1 more" in ctx("debug", "graph", "--limit", "2", "--format", "mermaid").out
-    assert "1 more for which" in ctx("debug", "graph", "--limit", "2").out
+    assert "1 more left out" in ctx("debug", "graph", "--limit", "2").out
     for wrong in (("--limit", "0"), ("--depth", "21"), ("--limit", "x")):
         assert ctx("debug", "graph", *wrong).code == 2
 

@@ -37,7 +37,7 @@ def test_a_deleted_node_says_how_to_get_it_back(ctx: Ctx, add: Add) -> None:
     ran = ctx("show", gone[:10])
     assert ran.code == 1
     assert ran.err == (
-        f"error E020: The node {gone} was deleted.\n  `ctx restore {gone}` brings it back.\n"
+        f"error E020: The node {gone} was deleted.\n  `ctx restore {gone}` restores it.\n"
     )
     assert f"{gone}  fact  0 s  No servers" in ageless(ctx("list", "--deleted").out)
     assert ctx("restore", "01ZZZZ").err.startswith("error E020: No deleted node")
@@ -108,7 +108,7 @@ def test_forgetting_by_filters_in_json(ctx: Ctx, add: Add) -> None:
     assert ids(ctx) == set()
 
 
-def test_forgetting_never_does_the_opposite_of_what_was_said(ctx: Ctx, add: Add) -> None:
+def test_forget_respects_not(ctx: Ctx, add: Add) -> None:
     kept = add("--type=fact", "--tag=tier:pinned", "oauth keep me")
     add("--type=fact", "oauth throw away")
     assert ctx("forget", "oauth NOT tag:tier:pinned", "-y").code == 0

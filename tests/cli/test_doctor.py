@@ -58,7 +58,7 @@ def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> 
   problem  hooks  No hook of ctx is registered with Claude Code.
   → `ctx install` registers them.
   ok  PATH  `ctx` is BIN/ctx, of the same version as this one
-  warning  skill  It is not in ~/.claude/skills/ctx: Claude does not know its commands.
+  warning  skill  It is not in ~/.claude/skills/ctx, so Claude does not know the commands.
   → `ctx install` writes it.
   ok  model  off; available, but not configured: claude_cli (Claude Code is on the PATH)
 1 problem and 2 warnings.
@@ -145,7 +145,7 @@ def test_a_model_that_does_not_answer(folder: Path, ctx: Ctx) -> None:
     ((state, seen, advice),) = model(ctx)
     assert state == "problem"
     assert seen.startswith(f"llama_cpp: The llama.cpp server at {away} cannot be reached: ")
-    assert advice == "Start it, or say where it is: `ctx config set llm.server_url URL`."
+    assert advice == "Start it, or set its address: `ctx config set llm.server_url URL`."
     assert model(ctx, "--set", "llm.backend=auto") == [
         (
             "warning",
@@ -179,11 +179,11 @@ def test_a_ledger_that_is_damaged(folder: Path, surroundings: Path, ctx: Ctx) ->
     _, (state, seen, advice) = model(ctx)
     assert (state, advice) == (
         "problem",
-        f"`mv {path} {path}.damaged` begins a new one; what was used today is not known then.",
+        f"`mv {path} {path}.damaged` starts a new one, without the usage of today.",
     )
     assert seen == (
-        f"{path} is not a database, or its beginning is damaged. It is the ledger of models: no"
-        " model is asked without it."
+        f"{path} is not a database, or its beginning is damaged. It is the ledger of model"
+        " usage: without it, ctx sends no requests."
     )
 
 
@@ -203,7 +203,7 @@ sys.exit(code)
 """
 
 
-def test_where_nothing_can_be_written_nobody_is_told_to_install(programs: Path) -> None:
+def test_no_advice_to_install_on_a_read_only_disk(programs: Path) -> None:
     """As another user, because root may write anywhere."""
     with tempfile.TemporaryDirectory() as space:
         home = Path(space, "home")
@@ -226,7 +226,7 @@ def test_where_nothing_can_be_written_nobody_is_told_to_install(programs: Path) 
     assert found["store"] == ("warning", f"It cannot be created: `ls -ld {home}` shows why.")
     assert found["permissions"] == (
         "problem",
-        f"`ls -ld {home}` shows whose it is; CTX_HOME names another.",
+        f"`ls -ld {home}` shows its owner; CTX_HOME sets another folder.",
     )
     assert found["hooks"] == ("problem", f"{first} registers them.")
     assert found["skill"] == ("warning", f"{first} writes it.")

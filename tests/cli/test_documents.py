@@ -70,8 +70,8 @@ def test_what_was_saved_in_between_is_not_written_over(
 
     monkeypatch.setattr(narrative_files, "replace", replace)
     conflict = (
-        f"error E008: The file tasks/{task.name} was saved by somebody just now.\n"
-        "  Nothing was changed; look at it, and run the command again.\n"
+        f"error E008: The file tasks/{task.name} was changed just now.\n"
+        "  Nothing was stored. Check the file, and run the command again.\n"
     )
     ran = ctx("update", "task_0001", "--content", "Mine", "--meta=size=small")
     assert (ran.code, ran.err, task.read_text()) == (1, conflict, saved)
@@ -113,8 +113,8 @@ def test_what_other_branches_have_too_is_left_to_people(ctx: Ctx, task: Path) ->
     short = node(ctx)["id"][:12]
     ran = ctx("update", "task_0001", "--content", "Said by a command")
     assert ran.err == (
-        f".ctx/narrative/tasks/{task.name} is in git and keeps its text; what you said holds until"
-        f" somebody edits it. `ctx edit {short}` edits the file.\n"
+        f".ctx/narrative/tasks/{task.name} is in git and keeps its text; your change holds"
+        f" until somebody edits the file. `ctx edit {short}` edits the file.\n"
     )
     assert (node(ctx)["content"], task.read_text()) == ("Said by a command", before)
     # What a person writes afterwards is the last word, and can be answered again.

@@ -47,7 +47,7 @@ def log(client: Client) -> list[str]:
 
 
 def test_nothing_to_look_after(ctx: Ctx, client: Client) -> None:
-    assert ctx("hook", "apply").out == "0 events and 0 receipts taken in\n"
+    assert ctx("hook", "apply").out == "0 events and 0 receipts processed\n"
     assert ctx("hook", "apply", "--format=json").json == {
         "stops": [],
         "events": 0,
@@ -86,7 +86,7 @@ def test_what_was_done_in_words(ctx: Ctx, client: Client, conversation: Conversa
     assert ran.out == (
         f"{SESSION}: 1 command done, 1 failed\n"
         f"{SESSION}: 0 commands done, 0 failed, 2 done before\n"
-        "1 event and 0 receipts taken in\n"
+        "1 event and 0 receipts processed\n"
     )
 
 
@@ -101,12 +101,12 @@ def test_a_hook_waits_for_the_commands_alone(
     assert client.waiting() == [], "the events are taken in nevertheless"
 
 
-def test_what_is_refused_is_said_where_it_can_be_found(ctx: Ctx, client: Client) -> None:
+def test_refused_events_are_logged(ctx: Ctx, client: Client) -> None:
     spool.put(client.home, "1-2-3", "post-tool-use", b"{")
     ran = ctx("hook", "apply")
     assert ran.code == 0
-    assert ran.err == "warning: post-tool-use 1-2-3 was not kept: It is not JSON.\n"
-    assert log(client) == ["apply post-tool-use 1-2-3 was not kept: It is not JSON."]
+    assert ran.err == "warning: post-tool-use 1-2-3 was not stored: It is not JSON.\n"
+    assert log(client) == ["apply post-tool-use 1-2-3 was not stored: It is not JSON."]
 
 
 def test_another_process_is_at_it(
@@ -118,8 +118,7 @@ def test_another_process_is_at_it(
         assert held
         ran = ctx("hook", "apply")
         assert ran.out == (
-            "0 events and 0 receipts taken in\n"
-            "1 event left: another process is looking after them.\n"
+            "0 events and 0 receipts processed\n1 event left: another process is working on them.\n"
         )
         assert ctx("hook", "apply", "--format=json").json["waiting"] == 1
     assert ctx("hook", "apply", "--format=json").json["stops"][0]["done"] == 1
@@ -262,9 +261,7 @@ def test_it_goes_along_however_often_it_is_cleared(
     assert "## Recall Results" in context_of(after.submit())
 
 
-def test_what_a_cleared_conversation_asked_for_last(
-    client: Client, conversation: Conversation
-) -> None:
+def test_pending_results_after_clear(client: Client, conversation: Conversation) -> None:
     """It is done after the conversation was cleared, and was still asked for in it."""
     client.process = "4242"
     conversation.start()
@@ -277,7 +274,7 @@ def test_what_a_cleared_conversation_asked_for_last(
     assert "## Recall Results" in context_of(after.submit())
 
 
-def test_what_is_asked_for_on_both_sides_comes_in_order(
+def test_pending_results_of_both_sides_come_in_order(
     client: Client, conversation: Conversation
 ) -> None:
     conversation.start()
@@ -311,7 +308,7 @@ def test_it_goes_along_when_a_conversation_is_forked(
     assert "## Recall Results" in context_of(stranger.submit())
 
 
-def test_what_comes_after_a_fork_stays_where_it_was_asked_for(
+def test_results_after_a_fork_stay_in_their_session(
     client: Client, conversation: Conversation
 ) -> None:
     conversation.start()
@@ -375,7 +372,7 @@ def test_a_session_that_ends_otherwise_keeps_it(
     assert "## Recall Results" in context_of(conversation.submit())
 
 
-def test_after_a_day_nobody_comes_back_for_it(
+def test_pending_results_expire_after_a_day(
     ctx: Ctx, client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ctx("task", "start", "OAuth").code == 0
@@ -437,7 +434,7 @@ def test_what_is_too_much_is_cut_between_items(
 # What changed, and where an agent was
 
 
-def test_a_resumed_session_is_given_what_changed(
+def test_a_resumed_session_gets_the_changes(
     client: Client, conversation: Conversation, ctx: Ctx, add: Add
 ) -> None:
     add("--type=fact", "--tag=tier:reference", "Stays.")
@@ -451,7 +448,7 @@ def test_a_resumed_session_is_given_what_changed(
     text = context_of(answer)
     assert "Stays." not in text
     assert f"[fact:{added}] Is new." in text
-    assert f"No longer in it: [node:{gone}]." in text
+    assert f"No longer included: [node:{gone}]." in text
     assert answer["systemMessage"].startswith("ctx: 1 node, ")
     assert conversation.start("resume") == {}
     # A conversation that begins anew has forgotten all of it.
@@ -468,7 +465,7 @@ def receipts_of(client: Client) -> dict[str, dict[str, str]]:
     return {path.name.partition(".")[2]: json.loads(path.read_text()) for path in found}
 
 
-def test_what_is_given_in_parts_is_known_when_it_resumes(
+def test_a_context_in_parts_is_known_on_resume(
     client: Client, conversation: Conversation, ctx: Ctx, add: Add
 ) -> None:
     assert ctx("config", "set", "context.budget", "6000").code == 0
@@ -493,7 +490,7 @@ def test_what_is_given_in_parts_is_known_when_it_resumes(
     assert len(receipts_of(client)["receipt"]) == 50
 
 
-def test_that_nothing_was_given_is_known_too(
+def test_an_empty_context_is_known_too(
     ctx: Ctx, client: Client, conversation: Conversation, add: Add
 ) -> None:
     assert ctx("status").code == 0
@@ -507,7 +504,7 @@ def test_that_nothing_was_given_is_known_too(
     assert "Is new." in context_of(conversation.start("resume"))
 
 
-def test_a_client_that_forgets_what_it_was_given(
+def test_a_client_that_loses_its_context(
     client: Client, conversation: Conversation, add: Add
 ) -> None:
     """Older ones do not write it down; when they resume, they are given everything again."""
@@ -545,14 +542,14 @@ def test_what_it_was_at_comes_first_after_a_compaction(
 
 
 @pytest.mark.parametrize("source", ["startup", "clear", "compact", "fork", "resume"])
-def test_a_session_that_was_given_nothing_yet_is_given_everything(
+def test_a_session_without_a_context_gets_all_of_it(
     conversation: Conversation, add: Add, source: str
 ) -> None:
     add("--type=fact", "--tag=tier:reference", "Stays.")
     assert "Stays." in context_of(conversation.start(source))
 
 
-def test_what_the_user_is_told(
+def test_the_message_for_the_user(
     client: Client, conversation: Conversation, add: Add, ctx: Ctx
 ) -> None:
     assert ctx("status").code == 0

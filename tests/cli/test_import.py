@@ -79,7 +79,7 @@ def test_what_differs_is_refused_as_a_whole(ctx: Ctx, add: Add, tmp_path: Path) 
     before = ctx("export").out
     ran = ctx("import", str(path))
     assert ran.code == 1
-    assert "error E024: 1 thing is here already, and different." in ran.err
+    assert "error E024: 1 item already exists with different content." in ran.err
     node_id = document["nodes"][0]["id"]
     assert f"node {node_id}: content, summary" in ran.err
     assert "With --merge, the newer version wins." in ran.err
@@ -208,7 +208,7 @@ def test_edges_without_an_end_and_ids_that_are_taken(ctx: Ctx, add: Add, tmp_pat
     assert found["edges"] == 1
     assert [item["reason"] for item in found["skipped"]] == [
         f"{DECISION} is not here",
-        "it leads to where it begins",
+        "it links a node to itself",
     ]
     # The same id for another edge: it comes under a new one.
     edges = [{**told, "from_id": two, "to_id": one, "type": "DEPENDS_ON"}]
@@ -401,7 +401,7 @@ def test_what_a_page_says_no_more_is_archived(ctx: Ctx, folder: Path) -> None:
     assert contents(ctx, "--tag=tier:off-context") == []
 
 
-def test_a_secret_is_said_to_stand_where_it_stands(ctx: Ctx, folder: Path) -> None:
+def test_the_position_of_a_secret_is_reported(ctx: Ctx, folder: Path) -> None:
     page = folder / "CLAUDE.md"
     for number, secret in ((1, SECRET), (2, SECRET.swapcase().replace("GHP_", "ghp_"))):
         page.write_text(f"# Host\nexample.org\n\n# Key\n\nUse this:\n{secret}\n")
@@ -538,8 +538,8 @@ def test_lines_are_known_by_the_name_of_the_file_or_by_the_first_of_them(
     (folder / "e.txt").write_text('{"text": "no content"}')
     ran = ctx("import", "e.txt")
     assert ran.code == 1
-    assert "The document has no nodes in it." in ran.err
-    assert "One JSON object a line: --from jsonl." in ran.err
+    assert "The document contains no nodes." in ran.err
+    assert "For one JSON object per line, use --from jsonl." in ran.err
 
 
 def test_lines_of_json(ctx: Ctx, piped: Piped) -> None:
@@ -582,10 +582,10 @@ def test_what_cannot_be_imported(ctx: Ctx, add: Add, folder: Path, surroundings:
     )
     os.mkfifo(folder / "pipe")
     for name, message in {
-        "x.txt": "x.txt is none of the files that can be imported.",
-        "empty.json": "empty.json is none of the files that can be imported.",
+        "x.txt": "x.txt is not a file that ctx can import.",
+        "empty.json": "empty.json is not a file that ctx can import.",
         "bad.json": "This is not JSON: Expecting value in line 2, column 11.",
-        "other.db": "other.db is a database that cannot be imported.",
+        "other.db": "other.db is a database that ctx cannot import.",
         "pipe": "pipe is not a plain file.",
         "missing": "missing does not exist.",
         str(surroundings / ".ctx" / "store.db"): "store.db is a store of ctx itself.",
@@ -609,7 +609,7 @@ def test_secrets_and_characters_that_no_text_may_hold(ctx: Ctx, piped: Piped) ->
         "warning: 2 secrets removed: line 1 content, line 1 (github-token); "
         "line 1 metadata password, line 1 (password).\n"
     ) in ran.err
-    assert "warning: 2 characters that no text may hold: replaced by U+FFFD." in ran.err
+    assert "warning: 2 characters replaced by U+FFFD: not allowed in a text." in ran.err
     whole = ctx("export").out
     assert "a\ufffdb\ufffdc" in whole
     assert SECRET not in whole
@@ -692,7 +692,9 @@ def test_a_store_of_the_go_program_that_was_named_as_ours(
 
 
 @pytest.mark.parametrize("words", [("list",), ("list", "-q"), ("list", "--format=json")])
-def test_taking_over_is_always_said(ctx: Ctx, surroundings: Path, words: tuple[str, ...]) -> None:
+def test_a_conversion_is_always_reported(
+    ctx: Ctx, surroundings: Path, words: tuple[str, ...]
+) -> None:
     path = databases.go_store(surroundings / ".ctx" / "store.db")
     databases.go_node(path, "secret", f"the token {SECRET}")
     for number in range(6):
@@ -711,7 +713,7 @@ def test_taking_over_is_always_said(ctx: Ctx, surroundings: Path, words: tuple[s
     else:
         assert lines[:2] == [f"warning: {each}" for each in said]
     assert "1 secret removed: node " in lines[2]
-    assert f"What was not kept is still in {backup}." in lines[3]
+    assert f"What was not imported is still in {backup}." in lines[3]
     assert len(lines) == 4
     dry = ctx("import", "--from", "ctx", str(backup), "--dry-run")
     assert "node empty-5  it has no content" in dry.out

@@ -74,7 +74,7 @@ def test_another_folder(folder: Path, ctx: Ctx) -> None:
     assert ctx("init", "missing").code == 1
 
 
-def test_force_says_what_would_be_lost_and_does_nothing_unasked(folder: Path, ctx: Ctx) -> None:
+def test_force_names_the_loss_and_needs_confirmation(folder: Path, ctx: Ctx) -> None:
     ctx("init")
     (folder / "a.txt").write_text("a")
     ctx("add", "file", "a.txt", "-m", "A")

@@ -110,11 +110,11 @@ def test_in_and_out_again(ctx: Ctx, home: Path, binaries: Path) -> None:
         "Tried 8 hooks: all work.\n"
     )
     assert ran.err == (
-        "Start a new conversation to use it. To check: `ctx doctor`. To remove: `ctx uninstall`\n"
-        "From then on it is remembered what you ask and agents answer, which files they read, what "
-        "they change and which commands they run: on this machine alone, and without secrets. "
-        "`ctx sessions list` shows it, `ctx pause` stops it, <private>…</private> keeps a part of "
-        "a prompt out.\n"
+        "Start a new conversation to use it. To check: `ctx doctor`. To remove: `ctx"
+        " uninstall`\nFrom then on, ctx records your prompts, the answers of agents, the"
+        " files they read and change, and the commands they run. It stays on this machine,"
+        " and secrets are removed. `ctx sessions list` shows it, `ctx pause` stops it, and"
+        " <private>…</private> excludes a part of a prompt.\n"
     )
     assert hooks_of(settings) == {
         "SessionStart": [entry("session-start")],
@@ -263,7 +263,7 @@ def test_a_large_context_is_registered_in_parts(ctx: Ctx, home: Path) -> None:
 
 
 TAKE_OUT_BY_HAND = (
-    "take the hooks out by hand: their commands have `ctx hook` or `claude_code/entry.py` in them"
+    "remove the hooks by hand: their commands contain `ctx hook` or `claude_code/entry.py`"
 )
 
 
@@ -285,8 +285,8 @@ def test_settings_that_cannot_be_read_are_left_alone(
         1,
         "",
         (
-            f"error E027: {settings}, line 2, column 12: this is no JSON value.\n"
-            f"  Mend it, or {by_hand}.\n"
+            f"error E027: {settings}, line 2, column 12: this is not a JSON value.\n"
+            f"  Fix it, or {by_hand}.\n"
         ),
     )
     assert tree(home) == before
@@ -297,8 +297,8 @@ def test_a_file_that_the_client_does_not_load(ctx: Ctx, home: Path) -> None:
     settings.parent.mkdir()
     settings.write_text('{\n  // mine\n  "model": "opus"\n}\n')
     assert ctx("install", "--dry-run").err == (
-        f"warning: {settings}, line 2, column 3: a comment that plain JSON does not have; Claude "
-        "Code loads nothing of a file with such a thing in it.\n"
+        f"warning: {settings}, line 2, column 3: a comment that plain JSON does not have;"
+        " Claude Code ignores a file that contains this.\n"
     )
 
 
@@ -345,13 +345,14 @@ def test_hooks_of_ours_in_another_form_are_left_alone_and_named(ctx: Ctx, home: 
 
     def told(line: int, advice: str, command: str) -> str:
         return (
-            f"warning: {settings}, line {line}, column 11: this hook for Stop runs ctx, is not as "
-            f"`ctx install` writes it, and was left alone. {advice} It is: {command}\n"
+            f"warning: {settings}, line {line}, column 11: this hook for Stop runs ctx,"
+            f" differs from what `ctx install` writes, and was not changed. {advice} It is:"
+            f" {command}\n"
         )
 
     for words in (("install", "--dry-run"), ("install", "--quiet")):
         ran = ctx(*words)
-        advice = "Take it out: beside ours, it runs as well."
+        advice = "Remove it, or both run."
         assert ran.err == "".join(
             [
                 told(7, advice, lines[0]),
@@ -380,8 +381,8 @@ def test_a_matcher_that_its_owner_has_changed_stays_and_is_named(ctx: Ctx, home:
     write_hooks(settings, old, event="SessionStart", matcher="resume")
     ran = ctx("install", "--quiet")
     assert ran.err == (
-        f"warning: {settings} runs SessionStart only for `resume`, as you have it: nothing else "
-        'reaches memory. The matcher "" is for all.\n'
+        f"warning: {settings} runs SessionStart only for `resume`, as you set it: ctx does not see "
+        'other calls. The matcher "" matches all.\n'
     )
     assert json.loads(settings.read_text())["hooks"]["SessionStart"] == [
         {"matcher": "resume", "hooks": [entry("session-start")]}
@@ -412,9 +413,9 @@ def test_what_the_client_must_be_started_with(
     monkeypatch.setenv("CTX_DB", str(tmp_path / "my.db"))
     monkeypatch.setenv("CTX_OFF", "1")
     told = (
-        "warning: CTX_HOME is set here, and must be where Claude Code is started: without it, "
+        "warning: CTX_HOME is set here. Set it where you start Claude Code too; otherwise "
         f"hooks use {home}/.ctx/store.db.\n"
-        "warning: CTX_DB is set here, and must be where Claude Code is started: without it, "
+        "warning: CTX_DB is set here. Set it where you start Claude Code too; otherwise "
         f"hooks use {home}/.ctx/store.db.\n"
         "warning: CTX_OFF is set: hooks do nothing.\n"
     )
@@ -444,7 +445,8 @@ def test_a_store_of_the_command_line_is_none_of_the_hooks(ctx: Ctx, home: Path) 
 def test_a_client_that_does_not_answer(ctx: Ctx, home: Path, binaries: Path) -> None:
     program(binaries / "claude", "exit 1")
     assert ctx("install", "--dry-run").err == (
-        f"warning: {binaries}/claude did not say its version: it gets what every client knows.\n"
+        f"warning: The version of {binaries}/claude is unknown: it gets only the hooks "
+        "that all versions support.\n"
     )
 
 
@@ -460,7 +462,7 @@ def test_taking_out_begins_with_the_hooks(ctx: Ctx, home: Path) -> None:
         "",
         (
             f"error E014: File exists while changing {settings} ({home}/.ctx/backups).\n"
-            f"  T{TAKE_OUT_BY_HAND[1:]}.\n"
+            f"  R{TAKE_OUT_BY_HAND[1:]}.\n"
         ),
     )
     assert tree(home / ".claude") == before
@@ -476,8 +478,8 @@ def test_a_file_in_the_place_of_the_skill(ctx: Ctx, home: Path) -> None:
             1,
             "",
             (
-                f"error E015: {place} is no folder, and the skill would lie there.\n"
-                "  Move it away, or leave the skill out with --no-skill.\n"
+                f"error E015: {place} is not a folder, so the skill cannot be written"
+                " there.\n  Move it away, or leave the skill out with --no-skill.\n"
             ),
         )
     assert tree(home) == before
@@ -538,8 +540,8 @@ def test_a_home_is_no_project(ctx: Ctx, surroundings: Path) -> None:
         2,
         "",
         (
-            f"error E011: {surroundings}/.claude is no project's: your own settings are there.\n"
-            "  Leave --project out, or go to the project.\n"
+            f"error E011: {surroundings}/.claude is not a project: it contains your own"
+            " settings.\n  Leave out --project, or run this in the project.\n"
         ),
     )
 
@@ -606,7 +608,9 @@ def test_a_plugin(ctx: Ctx, folder: Path) -> None:
     for words in ((), ("--dry-run",)):
         refused = ctx("install", "--plugin", "mine", *words)
         assert (refused.code, refused.out) == (1, "")
-        assert refused.err.startswith(f"error E015: {folder}/mine is not empty, and what is in it")
+        assert refused.err.startswith(
+            f"error E015: {folder}/mine is not empty and does not contain"
+        )
 
 
 def test_a_projection(ctx: Ctx, repo: Path) -> None:
@@ -641,9 +645,8 @@ def test_a_home_has_no_projection(ctx: Ctx, surroundings: Path) -> None:
             2,
             "",
             (
-                "error E011: Your home folder is no project, so nobody would look for AGENTS.md "
-                "there.\n"
-                "  Go to the project, or name the file: --projection FILE.\n"
+                "error E011: Your home folder is not a project, so no agent reads AGENTS.md"
+                " there.\n  Run this in the project, or name the file: --projection FILE.\n"
             ),
         )
     assert not (surroundings / "AGENTS.md").exists()
@@ -654,7 +657,7 @@ def test_a_projection_makes_no_folders(ctx: Ctx, repo: Path) -> None:
     assert ctx("install", "--projection", "dcos/AGENTS.md") == (
         1,
         "",
-        (f"error E015: {repo}/dcos is no folder.\n  Make it first, or name another file.\n"),
+        (f"error E015: {repo}/dcos is not a folder.\n  Create it first, or name another file.\n"),
     )
     assert os.listdir(repo) == [".git"]
 

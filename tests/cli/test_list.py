@@ -41,7 +41,7 @@ def test_filters_and_the_limit(ctx: Ctx, add: Add) -> None:
     assert len(ctx("list", "--since=1h").out.splitlines()) == 6
 
 
-def test_what_is_superseded_is_listed_only_when_asked_for(ctx: Ctx, add: Add) -> None:
+def test_superseded_nodes_are_listed_only_on_request(ctx: Ctx, add: Add) -> None:
     old = add("--type=fact", "Deploys run on Fridays")
     new = add("--type=fact", f"--supersedes={old}", "Deploys run on Mondays")
     assert [n["id"][:12] for n in ctx("list", "--format=json").json["nodes"]] == [new]

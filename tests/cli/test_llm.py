@@ -148,16 +148,16 @@ def test_a_pack_in_a_file(ctx: Ctx, project: Path, server: Server) -> None:
     [
         (["--query", " "], "There is no task."),
         (["--pack", "p", "--query", "x"], "not allowed with argument"),
-        (["--budget", "100"], "--budget is about a pack that is built."),
+        (["--budget", "100"], "--budget needs --query."),
         (["--query", "x", "--temperature", "3"], "must be from 0 to 2"),
         (["--query", "x", "--temperature", "warm"], "'warm' is not a number"),
-        (["--query", "x", "--max-tokens", "0"], "An answer of no tokens says nothing."),
-        (["--query", "x", "--backend", "scripted"], "'scripted' is none of"),
-        (["--query", "x", "--server", " "], "--server names no address."),
-        (["--query", "x", "--model", ""], "--model names no model."),
+        (["--query", "x", "--max-tokens", "0"], "--max-tokens must be at least 1."),
+        (["--query", "x", "--backend", "scripted"], "'scripted' is not one of"),
+        (["--query", "x", "--server", " "], "--server needs an address."),
+        (["--query", "x", "--model", ""], "--model needs a name."),
     ],
 )
-def test_what_cannot_be_asked(
+def test_invalid_requests(
     ctx: Ctx, shop: Path, server: Server, words: list[str], problem: str
 ) -> None:
     ran = ctx("llm", "--backend", "openai", "--server", server.url, *words)
@@ -193,11 +193,11 @@ def test_the_model_that_the_settings_name(ctx: Ctx, shop: Path, server: Server) 
     assert told(ran.err).splitlines()[1:] == [
         "error E031: The model's server at URL refused (404): no model big-1.",
         "It has scripted-1.",
-        "  `ctx config set llm.model NAME`, or --model NAME, says which is asked.",
+        "  `ctx config set llm.model NAME`, or --model NAME, sets the model.",
     ]
 
 
-def test_a_server_is_asked_what_it_speaks(ctx: Ctx, shop: Path, server: Server) -> None:
+def test_the_api_of_a_server_is_detected(ctx: Ctx, shop: Path, server: Server) -> None:
     ran = ctx("llm", "--query", TASK, "--server", server.url)
     assert ran.out == f"{ANSWER}\n"
     assert server.questions[0].path == "/completion"
@@ -214,9 +214,9 @@ def test_what_was_not_read_again(ctx: Ctx, shop: Path, server: Server) -> None:
         server.plan(Body(json.dumps(last).encode()))
         return told(ctx("llm", "--query", TASK, "--server", server.url).err).splitlines()[1]
 
-    assert said(390) == "N tokens in (390 not read again), 1 out, N s, the prompt was kept."
+    assert said(390) == "N tokens in (390 cached), 1 out, N s, the prompt was kept."
     # What holds for every question is known, and little else.
-    assert said(37) == "N tokens in (37 not read again), 1 out, N s."
+    assert said(37) == "N tokens in (37 cached), 1 out, N s."
 
 
 def test_a_server_that_is_away(ctx: Ctx, project: Path) -> None:
@@ -290,7 +290,7 @@ def test_an_answer_is_committed(ctx: Ctx, project: Path, server: Server) -> None
     assert ctx("query", "tag:answer", "--format=json").json["total"] == 1
 
 
-def test_a_model_is_not_given_its_own_answers(
+def test_a_model_does_not_get_its_own_answers(
     ctx: Ctx, project: Path, server: Server, piped: Piped
 ) -> None:
     assert ctx("add", "note", "Begin").code == 0
@@ -486,7 +486,9 @@ def test_an_answer_appears_in_a_pipe_as_it_comes(project: Path, server: Server) 
     assert running.returncode == 130
 
 
-def test_an_answer_that_nobody_reads_is_kept(ctx: Ctx, project: Path, server: Server) -> None:
+def test_an_answer_is_stored_when_the_pipe_is_closed(
+    ctx: Ctx, project: Path, server: Server
+) -> None:
     words = [sys.executable, "-m", "ctx", "llm", "--query", TASK, *openai(server)]
     read, write = os.pipe()
     os.close(read)

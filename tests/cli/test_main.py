@@ -57,9 +57,9 @@ def test_help_of_a_command_whose_first_word_may_be_left_out(ctx: Ctx) -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        (["store", "nonsense"], "'nonsense' is none of: ", "`ctx store --help` lists them"),
+        (["store", "nonsense"], "'nonsense' is not one of: ", "`ctx store --help` lists them"),
         (["help", "store", "zzz"], "There is no command 'ctx store zzz'.", "`ctx store --help`"),
-        (["list", "--format", "zzz"], "'zzz' is none of: text,", "`ctx list --help` lists them"),
+        (["list", "--format", "zzz"], "'zzz' is not one of: text,", "`ctx list --help` lists them"),
         (["get", "01"], "There is no command 'get'.", "Did you mean `ctx show`?"),
         (["rm"], "There is no command 'rm'.", "Did you mean `ctx delete`?"),
         (["find"], "There is no command 'find'.", "Did you mean `ctx search`?"),
@@ -157,8 +157,8 @@ def test_a_home_that_is_no_whole_path(
         2,
         "",
         (
-            "error E011: HOME names no folder, and this user has no other home.\n"
-            "  Set HOME or CTX_HOME to the whole path of a folder.\n"
+            "error E011: HOME is not set to a folder, and this user has no other home.\n"
+            "  Set HOME or CTX_HOME to the absolute path of a folder.\n"
         ),
     )
 
@@ -171,13 +171,13 @@ def test_a_user_store_that_is_no_folder(
         1,
         "",
         (
-            "error E014: /dev/null is not a folder, and the user store would be one.\n"
+            "error E014: /dev/null is not a folder, so it cannot be the user store.\n"
             "  Set CTX_HOME to a folder, or unset it for ~/.ctx.\n"
         ),
     )
 
 
-def test_a_mistake_of_ours_shows_its_traceback_when_asked(
+def test_an_internal_error_shows_its_traceback_with_ctx_debug(
     ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(*_: object) -> None:

@@ -98,9 +98,9 @@ def test_edges_that_would_lead_out_of_the_project(ctx: Ctx, mine: str, add: Add)
         ran = ctx("move", mine, "--project", *more)
         assert (ran.code, ran.out) == (2, "")
         assert ran.err == (
-            "error E011: An edge would lead from the project to what is yours alone.\n"
+            "error E011: An edge would lead from the project to your own store.\n"
             f"  {mine} ── DEPENDS_ON → {other}\n"
-            "  Move the other ends along, or give --drop-edges to go without.\n"
+            "  Move the nodes at the other end too, or drop the edges with --drop-edges.\n"
         )
     assert node(ctx, mine)["scope"] == "user"
     ran = ctx("move", mine, "--project", "--drop-edges")

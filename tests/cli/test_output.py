@@ -217,7 +217,7 @@ def test_no_control_sequence_reaches_a_terminal() -> None:
 
 @settings(deadline=None)
 @given(st.text())
-def test_json_says_what_it_was_given(text: str) -> None:
+def test_json_keeps_the_text(text: str) -> None:
     out = io.StringIO()
     Output(out, io.StringIO(), "json").show({"text": text}, lambda _: [])
     assert json.loads(out.getvalue()) == plain({"text": text})

@@ -181,7 +181,7 @@ def test_into_a_file(shop: Path, ctx: Ctx, tmp_path: Path) -> None:
     missing = ctx("query", TASK, "--output", "no/such/folder.json")
     assert (missing.code, missing.err) == (
         1,
-        (f"error E015: There is no folder {shop}/no/such.\n  Make it, or name another file.\n"),
+        (f"error E015: There is no folder {shop}/no/such.\n  Create it, or name another file.\n"),
     )
 
 
@@ -350,7 +350,7 @@ def test_filters_hold_for_what_is_named(project: Path, ctx: Ctx, add: Add) -> No
     assert titles("type:task task_0001") == ["Task: Ship the walrus"]
 
 
-def test_nothing_is_told_twice(project: Path, ctx: Ctx) -> None:
+def test_a_pack_repeats_nothing(project: Path, ctx: Ctx) -> None:
     assert ctx("task", "start", "Round the walrus").code == 0
     assert ctx("add", "decision", "A walrus has whole tusks").code == 0
     assert ctx("commit", "-m", "About animals").code == 0
@@ -363,7 +363,7 @@ def test_nothing_is_told_twice(project: Path, ctx: Ctx) -> None:
     assert pack["graph_context"]["seed_nodes"] == ["decision_0001", "task_0001"]
 
 
-def test_outside_of_any_project_memory_alone_is_asked(folder: Path, ctx: Ctx, add: Add) -> None:
+def test_outside_of_a_project_only_memory_is_searched(folder: Path, ctx: Ctx, add: Add) -> None:
     (folder / "deploys.py").write_text("def deploys_run():\n    pass\n")
     add("--type=fact", "Deploys run on Fridays")
     pack = ctx("query", "When do deploys run?").json

@@ -24,7 +24,7 @@ def test_words_and_filters(folder: Path, ctx: Ctx, add: Add) -> None:
     assert ctx("recall", "type:task").out == "No matching nodes.\n"
 
 
-def test_the_block_that_an_agent_is_given(folder: Path, ctx: Ctx, add: Add) -> None:
+def test_the_block_for_agents(folder: Path, ctx: Ctx, add: Add) -> None:
     one = add("--type=fact", "--tag=tier:reference", "--tag=project:auth", "The API uses OAuth 2.0")
     two = add("--type=decision", "--meta=rationale=simple", "Tokens live\non the server")
     assert ctx("recall", "type:fact OR type:decision", "--format=markdown").out == (

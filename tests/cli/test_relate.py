@@ -102,7 +102,7 @@ def test_what_names_nothing(ctx: Ctx, code: Path, word: str) -> None:
         "nonsense": "`ctx list` and `ctx search WORDS` show ids",
     }
     assert ran.err.startswith(
-        f"error E020: '{word}' names nothing here.\n"
+        f"error E020: '{word}' is not known here.\n"
         "Looked for:\n"
         "  a task or a decision, such as task_0042\n"
         f"  a file, from this folder and from {code}\n"
@@ -120,9 +120,12 @@ def test_what_names_nothing(ctx: Ctx, code: Path, word: str) -> None:
         (["src/main.rs", "CALLS", "src/../src/main.rs"], "E011: 'src/main.rs' and 'src/../"),
         (["src/main.rs", "CALLS", "src/net/"], "E015: 'src/net/' is a folder."),
         (["src/main.rs", "CALLS", "../home"], "E015: '../home' is outside the project"),
-        (["src/main.rs", "CALLS", ""], "E011: An empty word names nothing."),
+        (["src/main.rs", "CALLS", ""], "E011: The name is empty."),
         (["task_0001", "CALLS", "src/main.rs"], "E020: There is no node 'task_0001'."),
-        (["src/main.rs", "CALLS", "src/lib.rs", "--span=9:3"], "E011: '9:3' is no span of lines."),
+        (
+            ["src/main.rs", "CALLS", "src/lib.rs", "--span=9:3"],
+            "E011: '9:3' is not a span of lines.",
+        ),
         (["src/main.rs", "CALLS", "src/lib.rs", "--confidence=low"], "E011: An edge of low"),
     ],
 )
@@ -234,7 +237,7 @@ def test_a_name_of_several_items_is_refused(ctx: Ctx, shop: Path) -> None:
     assert ends(related(ctx, "shop/app.py", "Calls", "app.helper"))[2] == "shop.app.helper"
 
 
-def test_what_the_code_does_not_have_is_kept_as_it_was_said(ctx: Ctx, shop: Path) -> None:
+def test_unknown_names_are_stored_as_written(ctx: Ctx, shop: Path) -> None:
     ran = ctx("relate", "shop/app.py", "Calls", "Client.conect")
     assert ran.out.endswith("CALLS → " + ran.out.split()[-2] + " Client.conect\n")
     assert ran.err == (
@@ -361,7 +364,7 @@ def test_what_a_text_speaks_of_is_mentioned(ctx: Ctx, shop: Path) -> None:
     }
 
 
-def test_the_code_knows_better_than_a_word_that_was_said(ctx: Ctx, shop: Path) -> None:
+def test_an_item_of_the_code_wins_over_a_known_name(ctx: Ctx, shop: Path) -> None:
     (shop / ".ctx/narrative/decisions").mkdir(exist_ok=True)
     said = "# Use Client\n\n<!-- ctx\nmentions: [Client::connect]\n-->\n"
     (shop / ".ctx/narrative/decisions/0001-use-client.md").write_text(said)

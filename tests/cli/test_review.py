@@ -134,7 +134,7 @@ def test_another_version_can_be_picked(merged: Merged, ctx: Ctx) -> None:
     refused = ctx("review", "--pick", merged.edited, "--version", "2")
     assert (refused.code, refused.err.splitlines()[0]) == (
         2,
-        f"error E011: 2 fields of {merged.edited} are disputed.",
+        f"error E011: 2 fields of {merged.edited} are in conflict.",
     )
     ctx("review", "--pick", merged.edited, "--version=2", "--field=content")
     ctx("review", "--pick", merged.edited, "--version=1", "--field=metadata who")
@@ -213,7 +213,7 @@ def on_a_terminal(answers: str, **variables: str) -> str:
     return shown.decode()
 
 
-def test_a_person_is_asked_one_by_one(merged: Merged, ctx: Ctx, tmp_path: Path) -> None:
+def test_a_terminal_asks_for_each_decision(merged: Merged, ctx: Ctx, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\necho "Deploys run twice a day" > "$1"\n')
     editor.chmod(0o700)

@@ -49,7 +49,7 @@ def test_lists_say_what_is_not_simply_the_projects(nodes: Nodes, ctx: Ctx) -> No
     [("list",), ("search", "deploys"), ("query", "type:fact"), ("recall", "deploys")],
     ids=lambda words: words[0],
 )
-def test_one_store_can_be_asked_alone(nodes: Nodes, ctx: Ctx, words: tuple[str, ...]) -> None:
+def test_one_store_can_be_searched_alone(nodes: Nodes, ctx: Ctx, words: tuple[str, ...]) -> None:
     choices = {"user": ["--user"], "project": ["--project"]}
     if words[0] == "recall":
         choices = {scope: ["--scope", scope] for scope in choices}
@@ -149,7 +149,7 @@ def test_no_path_of_this_machine_travels_with_a_project(
     assert ctx("list", "--type=source").out == "No nodes.\n"
 
 
-def test_a_store_that_is_not_there_cannot_be_asked(folder: Path, ctx: Ctx) -> None:
+def test_a_missing_store_is_an_error(folder: Path, ctx: Ctx) -> None:
     for words in (["list", "--project"], ["recall", "x", "--scope=project"]):
         ran = ctx(*words)
         assert (ran.code, ran.err.partition(":")[0]) == (1, "error E012")

@@ -66,8 +66,9 @@ def test_the_name_of_the_project(
     assert ctx("add", "--type=fact", f"We work for {WORD}.").code == 0
     for options in (("--dry-run",), ("--yes",)):
         assert ctx("scrub", WORD, *options).out.endswith(
-            "Folders in which agents work are called so: the next session there brings it back,"
-            " unless you rename them. Memory stays with its project all the same.\n"
+            "Folders in which agents work have it in their names: the next session there"
+            " stores it again, unless you rename them. Memory still belongs to its project"
+            " after that.\n"
             f"  {tmp_path}/scrubbed\n"
         )
     # It is still known here, also when it was written down where the repository lies.
@@ -87,11 +88,11 @@ def test_a_word_that_sqlite_uses_itself(ctx: Ctx, add: Add, folder: Path) -> Non
     for _ in range(2):
         told = ctx("scrub", "integer", "--yes", "--format=json").json
         assert {each["why"] for each in told["left"]} == {
-            "in what ctx itself calls things: the name of a session, a type, a key"
+            "in a name that ctx uses itself: of a session, a type or a key"
         }
 
 
-def test_what_a_server_keeps_of_prompts_is_told(
+def test_prompts_kept_by_a_server_are_reported(
     ctx: Ctx, add: Add, folder: Path, file: Path
 ) -> None:
     states = file.parent / "llm"
@@ -105,8 +106,8 @@ def test_what_a_server_keeps_of_prompts_is_told(
     ran = ctx("scrub", WORD, "--yes", "--format=json")
     assert ran.code == 1
     why = (
-        "the llama.cpp server at http://127.0.0.1:8080 keeps a prompt in it, which may hold it:"
-        " delete it in that server's --slot-save-path"
+        "the llama.cpp server at http://127.0.0.1:8080 keeps a prompt in it, which may"
+        " contain it: delete it in that server's --slot-save-path"
     )
     assert ran.json["left"] == [{"where": name, "why": why}]
     assert list(states.iterdir()) == []
@@ -193,24 +194,26 @@ def test_backups_and_what_was_put_aside(ctx: Ctx, add: Add, folder: Path, file: 
     assert "The [scrubbed] host." in ctx("list").out
 
 
-def test_what_people_wrote_is_told_and_left(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+def test_user_files_are_reported_and_not_changed(
+    ctx: Ctx, add: Add, folder: Path, file: Path
+) -> None:
     add("--type=fact", f"The {WORD} host.")
     settings = file.with_name("config.toml")
     settings.write_text(f'[capture]\nignore_projects = ["{WORD}"]\n')
     before = settings.read_bytes()
     ran = ctx("scrub", WORD, "--yes")
     assert ran.code == 1
-    assert ran.out.endswith("Still there:\n  config.toml  it is yours: edit it\n")
+    assert ran.out.endswith("Still there:\n  config.toml  it is your file: edit it\n")
     assert settings.read_bytes() == before
 
 
-def test_a_projection_is_told(ctx: Ctx, add: Add, repo: Path) -> None:
+def test_a_projection_is_reported(ctx: Ctx, add: Add, repo: Path) -> None:
     add("--type=fact", f"Ours: {WORD}", "--tag=tier:pinned", "--tag=project:app")
     assert ctx("install", "--projection").code == 0
     assert WORD in (repo / "AGENTS.md").read_text()
     ran = ctx("scrub", WORD, "--yes")
     assert ran.code == 1
-    told = "`ctx install --projection` writes the block of memory in it anew"
+    told = "`ctx install --projection` rewrites the block of memory in it"
     assert ran.out.endswith(f"Still there:\n  AGENTS.md  {told}\n")
     assert ctx("install", "--projection").code == 0
     assert WORD not in (repo / "AGENTS.md").read_text()
@@ -237,7 +240,7 @@ def test_a_store_that_was_named(ctx: Ctx, add: Add, folder: Path, tmp_path: Path
     assert "There: [scrubbed]" in ctx("list", "--db", other).out
 
 
-def test_what_git_holds_is_told_without_the_word(ctx: Ctx, add: Add, project: Path) -> None:
+def test_git_history_is_reported_without_the_word(ctx: Ctx, add: Add, project: Path) -> None:
     add("--type=fact", f"Ours: {WORD}")
     assert ctx("add", "decision", f"Take {WORD}").code == 0
     assert ctx("commit", "-m", "x").code == 0

@@ -48,7 +48,7 @@ def test_where_nothing_has_the_words_their_beginnings_are_enough(
     node_id = add("--type=fact", "PostgreSQL for the ordering service")
     ran = ctx("search", word)
     assert ran.out.split()[0] == node_id
-    assert ran.err == "No node has any of these words; these have words that begin so.\n"
+    assert ran.err == ("No node has any of these words; these have words that begin with them.\n")
     assert ctx("search", "zebra").out == "No matching nodes.\n"
     assert ctx("forget", word, "-y").out == "Nothing to delete.\n"
     assert ctx("search", "zebra", "--format=json").json["beginnings"] is False

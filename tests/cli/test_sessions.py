@@ -133,7 +133,7 @@ def test_show(ctx: Ctx, worked: Client) -> None:
     assert found["forgotten"] is False
 
 
-def test_show_without_a_summary_tells_what_was_asked_for(ctx: Ctx, worked: Client) -> None:
+def test_show_without_a_summary_shows_the_request(ctx: Ctx, worked: Client) -> None:
     out = ctx("sessions", "show", "5dd6").out
     assert "Request\n  The sum of an order is wrong: total gives 0. Please fix it.\n" in out
 
@@ -156,7 +156,7 @@ def test_replay(ctx: Ctx, worked: Client) -> None:
     assert len(ctx("sessions", "replay", "5dd6", "--format", "json").json["steps"]) == 6
 
 
-def test_steps_that_are_not_kept_any_more_are_told(ctx: Ctx, worked: Client) -> None:
+def test_expired_steps_are_reported(ctx: Ctx, worked: Client) -> None:
     with worked.memory() as memory, transaction(memory.user.connection):
         memory.user.connection.execute("DELETE FROM events WHERE at < ?", ("2026-11-02T09:00:05Z",))
     assert "Its first steps have expired" in ctx("sessions", "show", "5dd6").out
@@ -212,7 +212,7 @@ def test_what_the_log_of_a_project_tells_stays_and_is_named(ctx: Ctx, worked: Cl
     ctx("commit", "-m", "Shared")
     ran = ctx("sessions", "delete", "5dd6", "--yes")
     (page,) = (worked.folder / ".ctx" / "narrative" / "log").iterdir()
-    assert f".ctx/narrative/log/{page.name} still tells of it; `ctx scrub`" in ran.err
+    assert f".ctx/narrative/log/{page.name} still mentions it; `ctx scrub`" in ran.err
 
 
 def test_a_deleted_session_does_not_come_back_out_of_its_transcript(
@@ -234,10 +234,10 @@ def test_a_session_that_goes_on_is_not_deleted(ctx: Ctx, worked: Client) -> None
     worked.process = "1"
     worked.talk(SESSION).start()
     ran = ctx("sessions", "delete", "5dd6", "--yes")
-    assert (ran.code, "is going on" in ran.err) == (2, True)
+    assert (ran.code, "is still active" in ran.err) == (2, True)
 
 
-def test_sessions_that_nobody_knows(ctx: Ctx, worked: Client) -> None:
+def test_unknown_sessions(ctx: Ctx, worked: Client) -> None:
     for word in ("show", "replay", "delete"):
         assert "too short" in ctx("sessions", word, "5dd").err
         assert "ctx sessions list --all" in ctx("sessions", word, "nobody").err
@@ -317,7 +317,7 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
     assert "src/total.py" in shown
 
 
-def test_synthesise_where_nobody_answers(ctx: Ctx, worked: Client) -> None:
+def test_synthesise_without_an_answer(ctx: Ctx, worked: Client) -> None:
     for name, value in {"backend": "openai", "server_url": serving.closed_url()}.items():
         assert ctx("config", "set", f"llm.{name}", value).code == 0
     ran = ctx("sessions", "synthesise", "5dd6")

@@ -95,7 +95,7 @@ def test_a_session_is_joined_until_it_is_compacted(project: Path, ctx: Ctx) -> N
     assert said(ctx("stage")).out == "Current session: cli.\nNothing staged.\n"
 
 
-def test_what_is_said_with_it_is_the_message(project: Path, ctx: Ctx) -> None:
+def test_the_message_option_is_the_commit_message(project: Path, ctx: Ctx) -> None:
     said(ctx("stage", "start", "Retry"))
     said(ctx("stage", "compact", "-m", "Retries are in"))
     assert messages(ctx) == ["Retries are in"]
@@ -122,7 +122,7 @@ def test_which_session_is_joined(
     assert told.code == 0
     assert "does not name a session" in told.err
     assert joined() == "cli"
-    assert "it is left" in said(ctx("stage", "recover")).out
+    assert "it is closed" in said(ctx("stage", "recover")).out
     assert not (local / "STAGE").exists()
 
 
@@ -197,7 +197,7 @@ def test_flushed_documents_survive_git_clean(project: Path, ctx: Ctx) -> None:
     assert said(ctx("stage", "flush", "--format=json")).json["step"] is None
     git("clean", "-fdxq", ".ctx")
     assert not document.exists()
-    assert "Flushed and gone" in said(ctx("stage", "recover")).out
+    assert "Flushed documents that are missing" in said(ctx("stage", "recover")).out
     made = said(ctx("stage", "compact", "--format=json")).json
     assert made["commit"]
     repository = Repository(project_at(str(project)))
@@ -212,7 +212,7 @@ def test_flushed_documents_can_be_had_back(project: Path, ctx: Ctx) -> None:
     document.write_text("# Plan\n")
     said(ctx("stage", "flush"))
     document.unlink()
-    assert "Wrote again: narrative/plan.md" in said(ctx("stage", "recover", "--documents")).out
+    assert "Restored: narrative/plan.md" in said(ctx("stage", "recover", "--documents")).out
     assert document.read_text() == "# Plan\n"
 
 
@@ -467,7 +467,7 @@ def test_an_old_session_can_still_be_aborted(project: Path, ctx: Ctx, local: Pat
     assert facts(ctx) == []
 
 
-def test_what_cannot_be_compacted_stops_nobody(project: Path, ctx: Ctx, local: Path) -> None:
+def test_a_failed_compaction_stops_nothing(project: Path, ctx: Ctx, local: Path) -> None:
     said(ctx("add", "--type=fact", "One", "--session", "left"))
     (local / "refs" / "work" / "left").write_text("0" * 64 + "\n")
     age(local, "left", 8 * DAY_S)

@@ -107,7 +107,7 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
     }
 
 
-def test_what_was_taken_in_and_given(
+def test_captured_events_and_given_tokens(
     repo: Path, ctx: Ctx, add: Add, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add("--type=fact", "One")
@@ -183,10 +183,10 @@ def test_what_models_used(
     ctx("config", "set", "llm.backend", "llama_cpp")
     (line,) = told()
     assert line.startswith("Models: 0 of 200,000 tokens used today; last problem ")
-    assert line.endswith("ledger of models: no model is asked without it.")
+    assert line.endswith("ledger of model usage: without it, ctx sends no requests.")
 
 
-def test_what_was_given_up_is_news_for_a_day(
+def test_a_skipped_event_is_reported_for_a_day(
     repo: Path, ctx: Ctx, add: Add, surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add("--type=fact", "One")
@@ -216,7 +216,7 @@ def test_a_worker_that_hangs(repo: Path, ctx: Ctx, add: Add, surroundings: Path)
         assert "worker running (pid ?)" in ctx("status").out
 
 
-def test_who_takes_nothing_in_is_told(repo: Path, ctx: Ctx, add: Add) -> None:
+def test_a_disabled_capture_is_reported(repo: Path, ctx: Ctx, add: Add) -> None:
     add("--type=fact", "One")
 
     def told() -> list[str]:

@@ -95,7 +95,7 @@ def test_a_wrong_index_of_words_is_found_and_rebuilt(ctx: Ctx, path: Path) -> No
     change_behind_our_back(path, "INSERT INTO nodes_fts(nodes_fts) VALUES ('delete-all')")
     checked = ctx("store", "check")
     assert checked.code == 1
-    assert "it does not find what is there" in checked.out
+    assert "it does not match the nodes" in checked.out
     assert ctx("store", "rebuild").code == 0
     assert ctx("store", "check").code == 0
 
@@ -106,7 +106,7 @@ def test_a_rebuild_does_not_drop_what_has_no_record_without_asking(ctx: Ctx, pat
         "INSERT INTO nodes (id, type, content, token_estimate, created_at, updated_at) VALUES"
         " ('01M7ESYZ1SB40000000000000A', 'fact', 'By hand.', 2, '2026', '2026')",
     )
-    assert "no record speaks of it" in ctx("store", "check").out
+    assert "it has no record" in ctx("store", "check").out
     asked = ctx("store", "rebuild")
     assert asked.code == 1
     assert asked.err.startswith("error E017: ")
@@ -152,7 +152,7 @@ def test_a_backup_is_never_written_over_anything(ctx: Ctx, path: Path, folder: P
         ran = ctx("store", "backup", name)
         assert (ran.code, ran.err.splitlines()[0]) == (
             1,
-            f"error E015: {folder}/{name} is there already.",
+            f"error E015: {folder}/{name} already exists.",
         )
     assert (folder / "mine").read_text() == "a letter"
     assert ctx("store", "backup", "missing/folder/file").err.startswith("error E014: ")
@@ -256,9 +256,10 @@ def test_a_damaged_store_is_recovered(
     assert ctx("store", "recover").out == (
         "Recovered 3 nodes, 1 edge, 1 tag and 1 view: 6 records.\n"
         f"  1. readable rows: 6 records, {nodes} nodes.\n"
-        "  2. newest backup: there is none that helps.\n"
-        "  3. records and spool since: 0 events wait to be taken in.\n"
-        f"Nothing was lost.\nThe damaged file is kept: {kept}\n"
+        "  2. newest backup: no backup helps.\n"
+        "  3. records and spool since: 0 events waiting to be processed.\n"
+        "Nothing was lost.\n"
+        f"The damaged file is kept: {kept}\n"
     )
     # But for SQLite's own counters in the header.
     assert Path(kept).read_bytes()[100:] == before[100:]
@@ -295,7 +296,8 @@ def test_where_nothing_can_be_read_the_newest_backup_takes_its_place(ctx: Ctx, p
     assert ran.code == 1
     assert ran.err == (
         f"error E018: Nothing can be read in {path}.\n"
-        "  There is no backup beside it either. Move it away to begin anew.\n"
+        "  There is no backup beside it either. Move it away to start with an empty"
+        " store.\n"
     )
     path.unlink()
     assert ctx("add", "--type=fact", "One.").code == 0

@@ -62,7 +62,7 @@ def test_two_spellings_that_look_the_same_are_one_tag(ctx: Ctx, add: Add) -> Non
     assert ctx("untag", node_id, "cafe\u0301:x").out.startswith("Untagged")
 
 
-def test_what_cannot_be_asked_for_is_no_tag(ctx: Ctx, add: Add) -> None:
+def test_an_invalid_tag(ctx: Ctx, add: Add) -> None:
     node_id = add("--type=fact", "Fact")
     for word in ("*", "a:*", "::", ":x", "x:"):
         assert ctx("tag", node_id, word).code == 2

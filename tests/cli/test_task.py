@@ -275,7 +275,7 @@ def test_mistakes(folder: Path, ctx: Ctx, add: Add) -> None:
     )
     fact = add("--type=fact", "Fact")
     assert ctx("task", "start", fact).err == (
-        f"error E011: The node {fact} is of type fact, and not a task.\n"
+        f"error E011: The node {fact} is of type fact, not a task.\n"
         "  `ctx list --type=task` shows tasks.\n"
     )
     unknown = ctx("task", "start", "01ZZZZZZZZZZ")

@@ -183,8 +183,8 @@ def test_a_list_that_cannot_be_read(surroundings: Path, stranger: Path, ctx: Ctx
     ran = ctx("trust", "--yes")
     assert ran.code == 0
     assert ran.err == (
-        f"warning: {path} could not be read, and is now {path}.broken: what was trusted before is "
-        "not any more.\n"
+        f"warning: {path} could not be read and is now {path}.broken: projects trusted"
+        " before are no longer trusted.\n"
     )
     assert (path.parent / "trusted.json.broken").read_text() == "{ broken"
     assert list(json.loads(path.read_text())) == [f"{stranger}/.git"]

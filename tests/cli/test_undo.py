@@ -141,7 +141,7 @@ def test_the_order_of_redoing_does_not_matter(ctx: Ctx, add: Add) -> None:
     assert content(ctx, node_id) == "C2"
 
 
-def test_undoing_a_deletion_that_was_said_again(ctx: Ctx, add: Add) -> None:
+def test_undo_of_a_repeated_deletion(ctx: Ctx, add: Add) -> None:
     node_id = add("--type=fact", "A")
     ctx("delete", node_id)
     first = change(ctx)
@@ -161,7 +161,7 @@ def test_undoing_an_addition_and_then_its_deletion(ctx: Ctx, add: Add) -> None:
     assert alive(ctx) == []
 
 
-def test_a_node_that_somebody_goes_on_with_stays(ctx: Ctx, add: Add) -> None:
+def test_a_node_that_was_changed_later_stays(ctx: Ctx, add: Add) -> None:
     node_id = add("--type=fact", "A")
     ctx("delete", node_id)
     ctx("restore", node_id)

@@ -53,7 +53,7 @@ def test_the_default_view(folder: Path, ctx: Ctx, add: Add) -> None:
     ran = ctx("view", "delete", "default")
     assert ran.code == 2
     assert ran.err == (
-        "error E011: The view 'default' cannot be deleted: it is what a session begins with.\n"
+        "error E011: The view 'default' cannot be deleted: sessions start with it.\n"
         "  `ctx view update default --query=…` changes it.\n"
     )
     assert ctx("view", "update", "default", "--budget=80000").code == 0
@@ -66,7 +66,7 @@ def test_making_a_view_that_is_there_otherwise(folder: Path, ctx: Ctx) -> None:
         ran = ctx("view", "create", "facts", *words)
         assert (ran.code, ran.out) == (2, "")
         assert ran.err == (
-            "error E011: There is a view 'facts' already, with another query or budget.\n"
+            "error E011: The view 'facts' already exists, with another query or budget.\n"
             "  `ctx view update facts --query=…` changes it.\n"
         )
 

@@ -39,7 +39,7 @@ def test_nothing_yet(client: Client, ctx: Ctx) -> None:
 
 
 @pytest.mark.parametrize("taken_in", [False, True])
-def test_what_an_agent_was_given(client: Client, ctx: Ctx, add: Add, taken_in: bool) -> None:
+def test_the_receipt_of_a_context(client: Client, ctx: Ctx, add: Add, taken_in: bool) -> None:
     pinned = add("--type=fact", "--tag=tier:pinned", "Deploys run\non Fridays")
     decision = add("--type=decision", "--tag=tier:reference", "We use SQLite. " + "word " * 30)
     gone = add("--type=fact", "--tag=tier:reference", "Soon gone")

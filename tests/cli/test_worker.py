@@ -64,7 +64,7 @@ def test_what_it_did(workers: Workers, ctx: Ctx) -> None:
     assert ctx("worker", "logs", "-n", "1").out == f"{told['lines'][-1]}\n"
 
 
-def test_nobody_is_there(ctx: Ctx) -> None:
+def test_no_worker_runs(ctx: Ctx) -> None:
     assert ctx("worker", "status").out.splitlines()[0] == (
         "not running; `worker.autostart` is off, so only `ctx worker start` starts it"
     )
@@ -113,14 +113,14 @@ def test_one_that_could_not_say_who_it_is(workers: Workers, ctx: Ctx) -> None:
     until(lambda: path.read_text().startswith(f"{pid}\n"))
 
 
-def test_what_is_paused_is_said(ctx: Ctx) -> None:
+def test_a_pause_is_reported(ctx: Ctx) -> None:
     ctx("pause")
     told = ctx("worker", "status")
     assert "paused everywhere since " in told.out
     assert [*ctx("worker", "status", "--format=json").json["paused"][0]] == ["why", "advice"]
 
 
-def test_nobody_waits_for_another_to_go(workers: Workers, ctx: Ctx) -> None:
+def test_a_new_worker_does_not_wait_for_the_old_one(workers: Workers, ctx: Ctx) -> None:
     pid = ctx("worker", "start", "--format=json").json["pid"]
     ran = ctx("worker", "run")
     assert (ran.code, ran.err) == (0, f"Already running as process {pid}.\n")

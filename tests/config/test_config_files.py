@@ -67,17 +67,17 @@ def test_a_folder(place: ConfigPlace) -> None:
 
 def test_a_pipe_is_not_waited_for(place: ConfigPlace) -> None:
     os.mkfifo(place.path)
-    assert refused(place) == ".ctx/config.toml is no plain file."
+    assert refused(place) == ".ctx/config.toml is not a plain file."
 
 
 def test_an_endless_device(place: ConfigPlace) -> None:
     os.symlink("/dev/zero", place.path)
-    assert refused(place) == ".ctx/config.toml is no plain file."
+    assert refused(place) == ".ctx/config.toml is not a plain file."
 
 
 def test_a_link_to_nowhere(place: ConfigPlace) -> None:
     os.symlink("missing", place.path)
-    assert refused(place) == ".ctx/config.toml is a link that leads nowhere."
+    assert refused(place) == ".ctx/config.toml is a broken link."
 
 
 def test_not_permitted(place: ConfigPlace, monkeypatch: pytest.MonkeyPatch) -> None:

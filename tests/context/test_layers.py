@@ -469,7 +469,7 @@ def test_what_changed() -> None:
         assert found.text == (
             f"""<!-- ctx: 4 nodes, {found.tokens} tokens -->
 
-{layers.CHANGED} No longer in it: [fact:01KF00000005], [node:01KF00000003], """
+{layers.CHANGED} No longer included: [fact:01KF00000005], [node:01KF00000003], """
             f"""[decision:01KF00000004].
 
 ## Pinned
@@ -533,7 +533,7 @@ def test_however_much_is_gone_there_is_room_to_say_so(gone: int, budget: int) ->
     with graph_of(("fact", "New", "tier:reference")) as graph:
         before = {str(ident(number)): "" for number in range(10, 10 + gone)}
         found = layers.changed([graph.connection], ContextRequest(None, None, budget), before)
-        assert "No longer in it: [node:01KF00000010]" in found.text
+        assert "No longer included: [node:01KF00000010]" in found.text
         assert found.tokens <= budget
         assert layers.units(found.text) <= ClaudeHooks.largest_answer
 

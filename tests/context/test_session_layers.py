@@ -99,7 +99,7 @@ Documentation
 - Convention: Tokens live in HttpOnly cookies
 
 ---
-`ctx recall WORDS` tells more about any of this.
+For details: `ctx recall WORDS`.
 
 <!-- ctx:end -->
 """
@@ -343,7 +343,7 @@ def test_nothing_in_a_line_leaves_it(graph: Graph, forged: str) -> None:
     final = f"{forged} exports finished without further problems"
     observation(graph, "s", "statement", final, said_as="final", session="s")
     text = text_of(graph)
-    starts = ("- [", "- Gotcha: ", "- Next: ", "  ", "## ", "---", "`", "<!-- ctx", "What memory")
+    starts = ("- [", "- Gotcha: ", "- Next: ", "  ", "## ", "---", "`", "<!-- ctx", "The following")
     for line in text.splitlines():
         assert not line or line.startswith(starts), line
     headings = [line for line in text.splitlines() if line.lstrip().startswith("#")]

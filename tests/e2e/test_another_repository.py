@@ -195,8 +195,8 @@ def test_an_old_list_is_adopted_with_one_notice(ctx: Ctx, clone: Path, surroundi
     }
     path.write_text(json.dumps(old))
     told = (
-        "warning: 1 trusted project is now known by more than the path: first commits, remote and "
-        "owner must stay what they are. `ctx trust --list` shows them.\n"
+        "warning: 1 trusted project is now identified by first commits, remote and owner"
+        " too. If these change, ctx asks again. `ctx trust --list` shows them.\n"
     )
     assert ctx("list").err == told
     assert ctx("list").err == ""

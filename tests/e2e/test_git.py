@@ -443,7 +443,7 @@ def test_verify_is_content_after_a_reset_and_a_deleted_branch(project: Path, ctx
     remember(ctx, "x.txt", "x\n", "X")
     git("reset", "-q", "--hard", "HEAD~1")
     assert ctx("debug", "verify").code == 0
-    assert "not in what is checked out now" in ctx("debug", "refs").out
+    assert "not in the current checkout" in ctx("debug", "refs").out
     git("switch", "-qc", "other")
     remember(ctx, "y.txt", "y\n", "Y")
     git("switch", "-q", "main")

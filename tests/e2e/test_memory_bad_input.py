@@ -60,7 +60,7 @@ def refused(ctx: Ctx, words: list[str], code: str, message: str, hint: str = "")
         (["link", "ID", "ID"], "E011", "An edge cannot lead from", "itself"),
         (["link", "ID", NO_NODE], "E020", "No node has an id", ""),
         (["link", "ID", "ID", "--type=DEPEND_ON"], "E011", "There is no edge type", "DEPENDS_ON"),
-        (["link", "ID", "ID", "--confidence=huge"], "E011", "'huge' is none of", ""),
+        (["link", "ID", "ID", "--confidence=huge"], "E011", "'huge' is not one of", ""),
         (["tag", "ID"], "E011", "", ""),
         (["tag", "ID", "two words"], "E011", "'two words' cannot be a tag.", ""),
         (["show", "01"], "E020", "'01' is not the id of a node or its beginning.", "4 characters"),

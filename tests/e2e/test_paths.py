@@ -152,7 +152,7 @@ def test_a_very_deep_file_is_refused(project: Path, ctx: Ctx) -> None:
     (project / "a.txt").write_text("a")
     answer = ctx("add", "file", ".", "--format", "json").json
     assert [item["path"] for item in answer["added"]] == ["a.txt"]
-    assert "folders deep" in answer["refused"][0]["reason"]
+    assert "in too many nested folders" in answer["refused"][0]["reason"]
 
 
 def test_a_link_is_refused_wherever_it_is_met(project: Path, ctx: Ctx) -> None:

@@ -284,7 +284,7 @@ def test_a_model_must_be_named_and_there(server: Server, model: str, message: st
     with pytest.raises(ModelFailure) as raised:
         backend.probe()
     assert message in raised.value.message
-    assert raised.value.hint == "`ctx config set llm.model NAME` says which is asked."
+    assert raised.value.hint == "`ctx config set llm.model NAME` sets the model."
     backend.close()
 
 

@@ -180,7 +180,7 @@ def test_a_key_is_sent_only_to_the_server_that_it_is_for(
         ),
         ("openai", "", settings(server_url="http://:80"), "llm.server_url is not the address"),
         ("claude_cli", "http://127.0.0.1:1", settings(), "claude_cli is a program"),
-        ("gpt", "", settings(), "'gpt' is no backend."),
+        ("gpt", "", settings(), "'gpt' is not a backend."),
         ("anthropic", "", settings(), "ANTHROPIC_API_KEY is not set here."),
         ("openai", "", settings(backend="openai", api_key_env="NONE"), "NONE is not set here"),
         (
@@ -301,7 +301,7 @@ def test_a_survey_of_what_is_not_there(server: Server, home: str) -> None:
     keyless = survey_backends(settings(backend="anthropic"), {}, home)
     assert (keyless.state, keyless.problem) == (
         "silent",
-        "Anthropic wants a key, and ANTHROPIC_API_KEY is not set here.",
+        "Anthropic needs a key, and ANTHROPIC_API_KEY is not set here.",
     )
 
 

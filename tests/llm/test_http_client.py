@@ -40,7 +40,7 @@ PATH = "/v1/chat/completions"
 SOME = Says("Das", " heißt", " so", ".")
 
 DOCTOR = "`ctx doctor` checks the model; `ctx config list` shows the settings."
-ADDRESS = "`ctx config set llm.server_url URL` says where the API is."
+ADDRESS = "`ctx config set llm.server_url URL` sets the address of the API."
 PAGE = (
     "That may be a page for people; an API is at an address such as http://127.0.0.1:8080."
     " `ctx config set llm.server_url URL` changes it."
@@ -129,13 +129,13 @@ BROKEN: list[tuple[str, list[Planned], str, str, list[bool]]] = [
         "wrong model",
         [Status(404, {"error": {"message": 'model "foo" not found'}})],
         'refused (404): model "foo" not found.',
-        "`ctx config set llm.model NAME`, or --model NAME, says which is asked.",
+        "`ctx config set llm.model NAME`, or --model NAME, sets the model.",
         [False],
     ),
     (
         "elsewhere",
         [Status(307, "", {"Location": "http://127.0.0.1:9/v1"})],
-        "sends elsewhere (307): http://127.0.0.1:9/v1.",
+        "redirects elsewhere (307): http://127.0.0.1:9/v1.",
         ADDRESS,
         [False],
     ),
@@ -150,7 +150,7 @@ BROKEN: list[tuple[str, list[Planned], str, str, list[bool]]] = [
         "too many for long",
         [Status(429, "Slow down", {"Retry-After": "3600"})],
         "refused (429): Slow down.",
-        "It asks to be left alone for 3600 s.",
+        "It asks to wait 3600 s.",
         [False],
     ),
     (
@@ -327,7 +327,7 @@ def test_where_nobody_is(server: Server) -> None:
     with pytest.raises(ModelFailure) as raised:
         asked(wire, meter)
     assert raised.value.message.startswith(f"The server at {url} cannot be reached: ")
-    assert raised.value.hint == "Start it, or say where it is: `ctx config set llm.server_url URL`."
+    assert raised.value.hint == "Start it, or set its address: `ctx config set llm.server_url URL`."
     assert [call.is_released for call in meter.calls] == [True], "asked once, and nothing counts"
     wire.close()
 
@@ -371,7 +371,7 @@ def test_a_date_is_waited_for_only_if_it_is_near(server: Server) -> None:
     with pytest.raises(RequestRefused) as raised:
         asked(wire, Metered())
     wire.close()
-    assert "It asks to be left alone for " in str(raised.value.hint)
+    assert "It asks to wait " in str(raised.value.hint)
     assert (raised.value.status, raised.value.reason) == (429, "")
 
 
@@ -615,7 +615,7 @@ def test_what_is_secret_in_an_address_is_not_told_by_its_server(server: Server) 
     wire.close()
     assert told == [
         f"refused (404): no {PATH}?…&v=1 for Basic ….",
-        f"sends elsewhere (301): https://me:…@{place}/?…&v=1.",
+        f"redirects elsewhere (301): https://me:…@{place}/?…&v=1.",
         "refused (400): What is …?.",
     ]
 
@@ -645,7 +645,7 @@ def test_certificates_that_cannot_be_read(
         asked(wire, meter)
     wire.close()
     assert raised.value.message.startswith(
-        "The server at https://model.invalid cannot be asked: the certificates cannot be read: "
+        "The server at https://model.invalid cannot be used: the certificates cannot be read: "
     )
     assert "SSL_CERT_FILE" in (raised.value.hint or "")
     assert [call.is_released for call in meter.calls] == [True]
@@ -659,7 +659,7 @@ def test_a_key_that_is_none_is_not_sent_and_not_told(server: Server, key: str) -
         asked(wire, meter)
     wire.close()
     assert raised.value.message == (
-        f"The server at {server.url} cannot be asked: the key has characters in it that no key has."
+        f"The server at {server.url} cannot be used: the key contains invalid characters."
     )
     assert meter.counted == 0
     assert server.asked == []
@@ -689,7 +689,7 @@ def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, proxy: str
     monkeypatch.setenv("ALL_PROXY", proxy)
     wire = wire_to("http://model.invalid")
     meter = Metered()
-    with pytest.raises(ModelFailure, match=r"http://model\.invalid cannot be asked: "):
+    with pytest.raises(ModelFailure, match=r"http://model\.invalid cannot be used: "):
         asked(wire, meter)
     wire.close()
     assert meter.counted == 0

@@ -64,8 +64,7 @@ def test_what_may_be_used_is_set_aside_and_the_rest_given_back(path: str) -> Non
             " request may take 401."
         )
         assert refused.value.hint == (
-            "`ctx cost` shows what they went into; `ctx config set llm.daily_token_cap N` allows"
-            " more."
+            "`ctx cost` shows the usage; `ctx config set llm.daily_token_cap N` allows more."
         )
         first.settle(Usage(90, 10), "small-2")
         meter.reserve(900, 100).release()
@@ -302,7 +301,7 @@ def _foreign(path: str) -> None:
         (_damaged, "ledger.db is damaged: "),
         (_without_its_table, "ledger.db is damaged: no such table: calls."),
         (_emptied, "ledger.db is empty."),
-        (_newer, "ledger.db has version 99, and this ctx knows only 1."),
+        (_newer, "ledger.db has version 99; this ctx reads up to version 1."),
         (_foreign, "ledger.db is a database of another program; it was not touched."),
     ],
 )
@@ -327,7 +326,7 @@ def test_an_answer_is_not_lost_over_a_ledger_that_cannot_be_written(path: str) -
             other.execute("DROP TABLE calls")
             call.settle(Usage(80, 20), "small")
             call.release()
-        with pytest.raises(CtxError, match="no model is asked without it"):
+        with pytest.raises(CtxError, match="without it, ctx sends no requests"):
             meter.reserve(1, 1)
 
 
@@ -424,7 +423,7 @@ def test_a_disk_that_is_full(path: str) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
         try:
             call.settle(Usage(80, 20), "small")
-            with pytest.raises(CtxError, match="no model is asked without it") as failed:
+            with pytest.raises(CtxError, match="without it, ctx sends no requests") as failed:
                 meter.reserve(300, 100)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -33,7 +33,7 @@ def test_a_few_tokens_cost_a_part_of_a_cent() -> None:
     "setting", ["m", "m=", "m=1", "m=1/2/3", "=1/2", "m=a/b", "m=-1/2", "m=nan/1", "m=1/inf", ""]
 )
 def test_what_is_no_price_is_refused(setting: str) -> None:
-    with pytest.raises(ConfigInvalid, match="is no price"):
+    with pytest.raises(ConfigInvalid, match="is not a price"):
         prices([setting])
 
 

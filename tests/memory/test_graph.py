@@ -62,7 +62,7 @@ def test_a_deleted_node_is_named_with_the_way_back() -> None:
             change.delete_node(one)
         with pytest.raises(NodeNotFound, match="was deleted") as gone:
             lived.find(one)
-        assert gone.value.hint == f"`ctx restore {one[:12]}` brings it back."
+        assert gone.value.hint == f"`ctx restore {one[:12]}` restores it."
         assert lived.find_deleted(one) == one
         with pytest.raises(NodeNotFound, match="No deleted node"):
             lived.find_deleted("7ZZZZZ")

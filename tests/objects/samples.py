@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import codec, object_types
 from ctx.objects.object_types import (
+    BatchEdge,
     CargoSnapshot,
     CodeSnapshot,
     Commit,
     DependencyKind,
     Diagnostic,
     DiagnosticsSnapshot,
-    Edge,
     EdgeBatch,
+    EdgeEvidence,
     Endpoint,
-    Evidence,
     EvidenceTool,
     FileVersion,
     Implementation,
@@ -112,11 +112,11 @@ SAMPLES: dict[str, Typed] = {
     ),
     "edge_batch": EdgeBatch(
         (
-            Edge(
+            BatchEdge(
                 Endpoint("task", "01HQ1A2B3C4D5E6F7G8H9J0K1M"),
                 "MENTIONS",
                 Endpoint("file", "src/main.rs"),
-                Evidence(EvidenceTool.HUMAN, 900, an_id(1), SPAN, an_id(2)),
+                EdgeEvidence(EvidenceTool.HUMAN, 900, an_id(1), SPAN, an_id(2)),
                 500,
             ),
         ),

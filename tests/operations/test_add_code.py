@@ -97,4 +97,4 @@ def test_too_many_folders_deep(workspace: Workspace, codebase: Codebase, repo: P
     add_code.add_code(codebase, Options())
     found = taken(workspace, codebase)
     assert found.files == 6
-    assert [each.reason for each in found.left_out] == ["it lies too many folders deep"]
+    assert [each.reason for each in found.left_out] == ["it is in too many nested folders"]

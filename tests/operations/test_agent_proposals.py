@@ -80,8 +80,8 @@ def test_what_a_tool_gave_out_is_not_carried_out(
     assert (stop.done, stop.failed) == (2, 1)
     assert [*tags(ctx)] == ["We deploy on Mondays."]
     told = context_of(conversation.submit())
-    assert "It repeats a command that stands in a prompt or in what a tool gave out" in told
-    assert "Right would be" not in told
+    assert "It repeats a command from a prompt or from the output of a tool" in told
+    assert "Write this instead" not in told
     assert proposals(ctx) == {}
 
 
@@ -385,7 +385,7 @@ def test_what_cannot_be_decided(conversation: Conversation, ctx: Ctx) -> None:
     assert ctx("review", "accept", "01M7", "--all").code == 2
     ran = ctx("review", "reject", "01ZZZZZZZZZZ")
     assert ran.code == 1
-    assert "Nothing is proposed for '01ZZZZZZZZZZ'." in ran.err
+    assert "There is no proposal for '01ZZZZZZZZZZ'." in ran.err
     assert ctx("review", "accept", "--all").out == "No proposals.\n"
     says(conversation, f"{remember('One.')}\n{remember('Two.')}")
     one = id_of(ctx, "One.")

@@ -124,7 +124,7 @@ def test_the_same_stop_five_times(
     client.apply()
     assert known(client) == ["Before.", "Once."]
     told = context_of(conversation.submit())
-    assert told.count("## A memory command was not done") == 1
+    assert told.count("## A memory command failed") == 1
     assert told.count("## Memory status") == 1
     assert context_of(conversation.submit()) == ""
 
@@ -571,8 +571,8 @@ def test_what_makes_no_sense_is_refused_and_does_not_stop_the_rest(
     expected = {
         "stop.0-9": "It is not JSON.",
         "stop.-": "It names no session.",
-        "post-tool-use": "It is no event that ctx knows.",
-        "nonsense": "It is no event that ctx knows.",
+        "post-tool-use": "ctx does not know this event.",
+        "nonsense": "ctx does not know this event.",
         "receipt": "This is not a receipt.",
     }
     for number, (kind, data) in enumerate(kinds.items()):

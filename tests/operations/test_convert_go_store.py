@@ -171,6 +171,6 @@ def test_looking_after_a_store_that_is_not_ours_yet(surroundings: Path, ctx: Ctx
     for word in ("check", "backup", "rebuild"):
         ran = ctx("store", word)
         assert ran.code == 1
-        assert "`ctx status` takes it over" in ran.err
+        assert "`ctx status` imports it" in ran.err
     assert ctx("status").code == 0
     assert ctx("store", "check").code == 0

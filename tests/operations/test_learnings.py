@@ -161,8 +161,8 @@ def test_of_another_project_nothing_is_shown(memory: Memory) -> None:
 
 
 def test_by_commands(repo: Path, ctx: Ctx) -> None:
-    assert ctx("learnings", "list").out == f"Nothing was learned in {repo.name} yet.\n"
-    assert ctx("learnings", "list", "--all").out == "Nothing was learned yet.\n"
+    assert ctx("learnings", "list").out == f"No learnings in {repo.name} yet.\n"
+    assert ctx("learnings", "list", "--all").out == "No learnings yet.\n"
     words = "Migrations are never edited"
     first = ctx("learnings", "add", words, "--category=gotcha", "--format=json").json
     again = ctx("learnings", "add", words, "--category=gotcha", "--format=json").json
@@ -171,7 +171,7 @@ def test_by_commands(repo: Path, ctx: Ctx) -> None:
     assert (found["category"], found["confidence"], found["origin"]) == ("gotcha", 1.0, "human")
     assert set(found["node"]["tags"]) == {"learning:gotcha", f"project:{repo.name}"}
     assert ctx("learnings", "reject", found["short_id"]).code == 0
-    nothing = "Nothing like that was learned; there is 1"
+    nothing = "No matching learnings; there is 1"
     assert ctx("learnings", "list").out == f"{nothing} rejected.\n"
     assert ctx("learnings", "list", "--rejected").out.split()[1] == "rejected"
     assert ctx("learnings", "confirm", found["short_id"]).out.startswith("Confirmed: ")
@@ -197,6 +197,6 @@ def test_one_for_all_projects_and_one_of_another(repo: Path, ctx: Ctx) -> None:
 def test_what_is_no_learning(ctx: Ctx) -> None:
     node = ctx("add", "--type=fact", "A fact", "--format=json").json["node"]["id"]
     ran = ctx("learnings", "confirm", node)
-    assert (ran.code, "is no learning" in ran.err) == (1, True)
+    assert (ran.code, "is not a learning" in ran.err) == (1, True)
     assert ctx("learnings", "confirm", "01HQ").code == 1
     assert ctx("learnings", "add", "  ").code != 0

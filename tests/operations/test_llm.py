@@ -157,7 +157,7 @@ def test_what_does_not_fit(shop: Path) -> None:
         with pytest.raises(UsageError):
             llm.prepare(memory, small, LlmOptions(PACK, max_tokens=0))
     assert too_large.value.message == (
-        "The question takes about 2,499 tokens and the answer up to 500, and the model takes 1,000"
+        "The question takes about 2,494 tokens and the answer up to 500, and the model takes 1,000"
         " at once."
     )
     assert too_large.value.hint == "Build a smaller pack: `ctx query … --budget 305`."
@@ -213,13 +213,13 @@ def test_what_had_come_when_somebody_interrupts(shop: Path) -> None:
     [
         (
             Answer(" \n", "tiny-1", Usage(1, 0), "end"),
-            "The model tiny-1 at a script answered nothing.",
+            "The model tiny-1 at a script gave no answer.",
         ),
         (
             Answer("", "tiny-1", None, "cut", "It broke off."),
-            "The model tiny-1 at a script answered nothing: It broke off.",
+            "The model tiny-1 at a script gave no answer: It broke off.",
         ),
-        (Answer("", "tiny-1", Usage(1, 0), "refused"), "The model tiny-1 would not answer."),
+        (Answer("", "tiny-1", Usage(1, 0), "refused"), "The model tiny-1 refused to answer."),
     ],
 )
 def test_an_answer_without_words_is_none(shop: Path, answer: Answer, told: str) -> None:

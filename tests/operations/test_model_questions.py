@@ -226,7 +226,7 @@ def test_an_answer_that_cannot_be_mended_leaves_all_as_it_was(
 @pytest.mark.parametrize(
     ("first", "problem"),
     [
-        (Answer("I cannot help.", "m", Usage(9, 3), "refused"), "the model would not answer."),
+        (Answer("I cannot help.", "m", Usage(9, 3), "refused"), "the model refused to answer."),
         (Answer('{"obs', "m", Usage(9, 3), "length"), "it is too long, and was cut off."),
     ],
 )
@@ -329,7 +329,7 @@ def test_the_sessions_cap_is_no_cap_of_the_day(memory: Memory, ledger: Ledger) -
     )
     found = now(memory, asks)
     assert [each.kind for each in found.asked] == ["steps", "summary"]
-    assert "with 9,000 left for its summary" in found.problem
+    assert "because 9,000 are reserved for its summary" in found.problem
 
 
 def test_what_is_scrubbed_meanwhile_does_not_come_back(memory: Memory, ledger: Ledger) -> None:
@@ -463,8 +463,7 @@ def test_a_model_with_a_small_context(memory: Memory, ledger: Ledger) -> None:
     with pytest.raises(ModelFailure) as raised:
         asks.voice()
     assert raised.value.message == (
-        "The model at a script takes 1,024 tokens at once, which is too few to be told what a"
-        " session did."
+        "The model at a script takes 1,024 tokens at once, which is too few to summarise a session."
     )
 
 
@@ -498,7 +497,7 @@ def test_a_long_session_leaves_room_for_its_summary(memory: Memory, ledger: Ledg
     asks = asking(memory, ledger, NOTHING, SUMMED_UP, session_token_cap=27_000)
     found = now(memory, asks)
     assert [each.kind for each in found.asked] == ["steps", "summary"]
-    assert "with 9,000 left for its summary" in found.problem
+    assert "because 9,000 are reserved for its summary" in found.problem
     assert sessions.show(memory, "s1").summary["completed"][0] == MENDED
 
 

@@ -63,7 +63,7 @@ def test_what_went_wrong_before_comes_with_the_thing_that_is_named(
     assert given.text == (
         f"""<!-- ctx: 1 node, {given.tokens} tokens -->
 
-Memory (ctx) knows about this; it has gone wrong before:
+Related memory (ctx); this has failed before:
 
 - [observation:{worked[:12]}] {FIX} {WHY}
 
@@ -99,7 +99,7 @@ def test_words_that_say_most_of_a_node_find_it(memory: Memory, worked: str) -> N
     given = asked(memory, "Which database does the billing ledger use?")
     assert "PostgreSQL" in given.text
     assert "MongoDB" not in given.text
-    assert "Memory (ctx) knows about this:" in given.text
+    assert "Related memory (ctx):" in given.text
 
 
 def test_what_only_repeats_the_prompt_is_no_news(memory: Memory, worked: str) -> None:

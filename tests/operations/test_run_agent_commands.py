@@ -259,7 +259,7 @@ def test_several_answers_wait_for_one_prompt(agent: Agent) -> None:
     agent.writes('<ctx:recall query="type:decision"/> <ctx:nonsense/>')
     headings = re.findall(r"^## .*|^Query: .*", agent.is_told(), re.MULTILINE)
     assert headings == [
-        "## A memory command was not done",
+        "## A memory command failed",
         "## Recall Results",
         "Query: `type:fact`",
         "## Recall Results",
@@ -397,9 +397,7 @@ def test_expand(agent: Agent) -> None:
         "  - Tags: project:app, tier:off-context\n\n"
         for node in (one, two)
     ]
-    assert text == (
-        "## Expanded\n\nWhat the summary was made from, as you asked:\n\n" + "".join(items)
-    )
+    assert text == ("## Expanded\n\nThe nodes that the summary was made from:\n\n" + "".join(items))
     assert agent.is_told() == "", "an expansion is given once"
     assert agent.nodes()["One."].tags == ("project:app", "tier:off-context")
 
@@ -432,8 +430,8 @@ def test_expand_at_the_next_start(agent: Agent) -> None:
     conversation = agent.client.talk()
     text = context_of(conversation.start("resume"))
     expanded = (
-        "\n## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
-        f"- [{agent.label(one)}] (agent) One.\n  - Tags: project:app, tier:off-context\n\n"
+        "\n## Expanded\n\nThe nodes that the summary was made from:\n\n-"
+        f" [{agent.label(one)}] (agent) One.\n  - Tags: project:app, tier:off-context\n\n"
     )
     assert text.endswith(f"<!-- ctx:end -->\n{expanded}")
     assert agent.is_told() == ""
@@ -485,7 +483,7 @@ def test_what_is_wrong_is_told_with_the_right_form(agent: Agent) -> None:
         (
             "alone",
             f'<ctx:expand node="{alone.id}"/>',
-            "The summary has no sources any more.",
+            "The sources of the summary no longer exist.",
             expand,
         ),
         (
@@ -518,9 +516,9 @@ def test_what_is_wrong_is_told_with_the_right_form(agent: Agent) -> None:
         block, mark, rest = rest.partition(f"```\n{right}\n```\n\n")
         assert mark, name
         start, problem_told, end = block.partition("\n```\n\n")
-        assert start == f"## A memory command was not done\n\n```\n{written}", name
+        assert start == f"## A memory command failed\n\n```\n{written}", name
         assert problem_told, name
-        sentence = end.removesuffix("\n\nRight would be, outside of code:\n\n")
+        sentence = end.removesuffix("\n\nWrite this instead, outside of code:\n\n")
         assert problem in sentence, name
     assert rest == ""
     kept = agent.graph.connection.execute("SELECT problem FROM commands ORDER BY rowid").fetchall()
@@ -555,8 +553,8 @@ def test_a_mistake_is_one_sentence_about_what_an_agent_can_do(
     assert agent.writes(command) == CommandOutcome(failed=1)
     name = "recall" if "recall" in command else "remember"
     assert agent.is_told() == (
-        f"## A memory command was not done\n\n```\n{command}\n```\n\n{problem}\n\n"
-        f"Right would be, outside of code:\n\n```\n{grammar.right_form(name)}\n```\n\n"
+        f"## A memory command failed\n\n```\n{command}\n```\n\n{problem}\n\nWrite this"
+        f" instead, outside of code:\n\n```\n{grammar.right_form(name)}\n```\n\n"
     )
 
 
@@ -575,7 +573,7 @@ def test_a_deleted_node_is_said_to_be_deleted(agent: Agent, ctx: Ctx) -> None:
     one = agent.add("One.")
     assert ctx("delete", one.id, "--yes").code == 0
     agent.writes(f'<ctx:supersede old="{one.id}" new="{one.id}"/>')
-    assert f"`ctx restore {one.id[:12]}` brings it back." in agent.is_told()
+    assert f"`ctx restore {one.id[:12]}` restores it." in agent.is_told()
 
 
 def test_a_mistake_cannot_leave_its_place(agent: Agent) -> None:

@@ -90,8 +90,8 @@ def test_a_store_that_was_lost(ctx: Ctx, home: Path, folder: Path) -> None:
         path.unlink()
     (home / "store.db").touch(0o600)
     for _ in range(2):
-        (check,) = [each for each in look(folder) if "the backup of" in each.seen]
-        assert check.seen == f"It is empty, and the backup of {made.at} has 1 node."
+        (check,) = [each for each in look(folder) if "the backup from" in each.seen]
+        assert check.seen == f"It is empty, and the backup from {made.at} has 1 node."
         assert check.advice.startswith("`ctx restore --backup store-")
         # Whoever writes next makes a new one.
         ctx("status")

@@ -206,7 +206,7 @@ def test_a_session_that_cannot_be_told_is_given_up(
         patch.setattr(session_writer, "synthesise", fails)
         for _ in range(5):
             assert round_of(client, tending) == ()
-    assert problems == [f"what is told of {SESSION}: not today"] * 3
+    assert problems == [f"synthesis of {SESSION}: not today"] * 3
     # Something new is something else to tell.
     conversation.start("resume")
     conversation.submit("Go on with it.")

@@ -245,7 +245,7 @@ auth/service.py:
 - Architecture: FastAPI + SQLAlchemy ORM, Alembic migrations
 
 ---
-`ctx recall WORDS` tells more about any of this.
+For details: `ctx recall WORDS`.
 
 <!-- ctx:end -->
 """

@@ -138,7 +138,7 @@ def test_what_makes_no_sense(ask: Ask) -> None:
     assert error(ask("/api/search")) == (400, "E011", "`q` is missing.")
     assert error(ask("/api/nodes?limit=many")) == (
         *(400, "E011"),
-        "`limit` is no whole number: 'many'.",
+        "`limit` is not a whole number: 'many'.",
     )
     assert error(ask("/api/nodes?type=nonsense"))[:2] == (400, "E011")
     assert error(ask("/api/context?project_path=here"))[:2] == (400, "E011")

@@ -304,7 +304,7 @@ def test_a_migration_that_ends_its_transaction_is_a_mistake_of_ours(path: str) -
 def test_a_newer_database_is_refused_and_not_touched(path: str) -> None:
     make_old(path, M1, M2, M3)
     before = content(path)
-    with pytest.raises(NewerFormat, match="has version 3, and this ctx knows only 2"):
+    with pytest.raises(NewerFormat, match="has version 3; this ctx reads up to version 2"):
         open_truth(path, M1, M2)
     assert content(path) == before
     assert beside(path) == ["store.db"]

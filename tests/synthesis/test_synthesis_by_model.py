@@ -381,7 +381,7 @@ def test_a_bug_fix_stays_where_the_model_says_something_else() -> None:
     own = merged.observations[0]
     assert own.key.startswith(f"model:{steps(FIX)[0].id}:")
     assert (own.files, own.symbols) == (("src/auth.py",), ("Session.refresh",))
-    assert own.text == "Told by a model."
+    assert own.text == "Written by a model."
     assert (own.confidence, own.said_by, own.at) == (700, "model", "2026-11-15T00:03:00.000Z")
 
 

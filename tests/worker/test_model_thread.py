@@ -180,7 +180,7 @@ def test_a_server_in_trouble_is_told_once_and_memory_is_complete(
     assert len(server.questions) == 1
     [problem] = failures(talk)
     assert server.url in problem
-    assert worker.log == [f"what a model tells of {SESSION}: {problem}"]
+    assert worker.log == [f"model synthesis of {SESSION}: {problem}"]
     assert rows(talk, "SELECT 1 FROM model_answers") == []
     assert "out of memory" in ctx("status").out
     # The next worker asks again.
@@ -239,7 +239,7 @@ def test_a_ledger_that_is_damaged_lets_nothing_through(
     Path(talk.client.home, "ledger.db").write_bytes(b"This is no database." * 500)
     worked(talk)
     worker.rounds_until(lambda: failures(talk))
-    assert "no model is asked without it" in failures(talk)[0]
+    assert "without it, ctx sends no requests" in failures(talk)[0]
     assert server.questions == []
 
 

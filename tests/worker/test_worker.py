@@ -142,7 +142,7 @@ def test_an_event_that_makes_no_sense_is_put_aside(workers: Workers) -> None:
     report(workers.home)
     until(lambda: events(workers) == 1)
     assert workers.get("/api/health")["failed"] == 1
-    refused = "was not kept: It is no event that ctx knows."
+    refused = "was not stored: ctx does not know this event."
     until(lambda: refused in workers.log()[-1])
 
 

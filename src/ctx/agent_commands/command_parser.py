@@ -160,7 +160,7 @@ def _ids(value: str) -> str:
     words = (word.strip("[]`").rpartition(":")[2] for word in re.split(r"[,\s]+", value))
     found = ",".join(filter(None, words))
     if not found:
-        raise UsageError(f"`{value[:80]}` names no node.")
+        raise UsageError(f"`{value[:80]}` is not a node.")
     return found
 
 

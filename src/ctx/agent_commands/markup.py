@@ -113,12 +113,12 @@ def _why(text: str, at: int, found: list[tuple[str, str | None]]) -> str:
     space = _SPACE.match(text, at)
     at = space.end() if space else at
     if not valued or text[at : at + 1] not in tuple(_QUOTES):
-        return "The `>` is missing that ends it."
+        return "The closing `>` is missing."
     if found[-1] == (valued[-1], ""):
         return f"The quote at `{valued[-1]}` is not closed."
     return (
-        f"`{valued[-1]}` goes on behind the quote that ends it;"
-        " a quote inside of a value is written `&quot;`."
+        f"`{valued[-1]}` continues after its closing quote; write a quote inside a value as"
+        " `&quot;`."
     )
 
 

@@ -103,7 +103,7 @@ def step_of(event: Event, rules: CaptureRules, root: str) -> Step | DroppedEvent
         found = _tool(taking, event.call)
     else:
         take = _EVENTS.get(event.name)
-        found = take(taking) if take else DroppedEvent("nothing is made of such events")
+        found = take(taking) if take else DroppedEvent("events of this kind are not captured")
     return steps.redacted(found) if isinstance(found, Step) else found
 
 
@@ -128,10 +128,10 @@ def _cut(text: str, most: int) -> str:
 def _prompt(taking: _EventReader) -> Step | DroppedEvent:
     without = without_private(taking.event.text or "")
     if not without.strip():
-        return DroppedEvent("it says nothing, or nothing that is not private")
+        return DroppedEvent("it is empty or private")
     text = injected_text.without_injected(without).strip()
     if not text:
-        return DroppedEvent("ctx itself gave it")
+        return DroppedEvent("ctx injected it")
     if taking.event.speaker != "user":
         return DroppedEvent("the client wrote it")
     if taking.event.is_host_command:
@@ -143,10 +143,10 @@ def _agent_message(taking: _EventReader) -> Step | DroppedEvent:
     if taking.event.speaker == "host":
         return DroppedEvent("the client wrote it")
     if taking.event.text is None:
-        return DroppedEvent("it says nothing")
+        return DroppedEvent("it is empty")
     text = _own_words(taking.event.text)
     if not text:
-        return DroppedEvent("nothing of it is new")
+        return DroppedEvent("it contains only injected or private text")
     return taking.step("say", _cut(text, _LONGEST_SAID))
 
 
@@ -183,18 +183,18 @@ _EVENTS: Mapping[str, Callable[[_EventReader], Step | DroppedEvent]] = {
 
 def _tool(taking: _EventReader, call: Call) -> Step | DroppedEvent:
     if isinstance(call, OwnTool):
-        return DroppedEvent("ctx itself was asked")
+        return DroppedEvent("it calls ctx itself")
     if taking.rules.ignores_tool(taking.event.tool or "") or isinstance(call, IgnoredTool):
-        return DroppedEvent("the tool is left out")
+        return DroppedEvent("the tool is excluded")
     path = taking.event.path
     if path and taking.rules.is_own(*taking.placed(path)):
         return DroppedEvent("it belongs to ctx itself")
     if path and taking.ignores(path):
-        return DroppedEvent("the path is left out")
+        return DroppedEvent("the path is excluded")
     if isinstance(call, CommandCall):
         return _command(taking, call)
     if taking.event.name == "PostToolUseFailure":
-        return DroppedEvent("it was not done")
+        return DroppedEvent("the call failed")
     match call:
         case FileRead():
             return _read(taking, call)
@@ -202,16 +202,16 @@ def _tool(taking: _EventReader, call: Call) -> Step | DroppedEvent:
             return _write(taking, call)
         case Search(text):
             text = _line(text)
-            return taking.step("search", text) if text else DroppedEvent("it says nothing")
+            return taking.step("search", text) if text else DroppedEvent("it is empty")
         case ForeignTool(name, texts):
             text = _line(" ".join(texts[:5]))
             return taking.step("search", f"{name}: {text}" if text else name)
         case Delegation(description, prompt):
             text = "\n".join(filter(None, (_line(description), _own_words(prompt))))
             kept = _cut(text, _LONGEST_PLAN // 4)
-            return taking.step("agent", kept) if text else DroppedEvent("it says nothing")
+            return taking.step("agent", kept) if text else DroppedEvent("it is empty")
         case UnknownTool():
-            return DroppedEvent("nothing is made of this tool")
+            return DroppedEvent("calls of this tool are not captured")
         case _:
             return _plan(taking, call)
 
@@ -224,11 +224,11 @@ def _command(taking: _EventReader, call: CommandCall) -> Step | DroppedEvent:
         return DroppedEvent(found)
     folders = list(dict.fromkeys((place.folder, os.path.join(place.folder, found.line.folder))))
     if excluded_text.names_excluded(taking.rules, command, folders, taking.root):
-        return DroppedEvent("the path is left out")
+        return DroppedEvent("the path is excluded")
     is_secret = any(map(secret_files.is_secret_file, found.line.words))
     text = _own_words(found.line.text)
     if not text:
-        return DroppedEvent("ctx itself was asked")
+        return DroppedEvent("it calls ctx itself")
     if is_secret:
         text = text.partition("\n")[0]
     return taking.step("command", text)._replace(
@@ -258,7 +258,7 @@ def _read(taking: _EventReader, call: FileRead) -> Step | DroppedEvent:
 def _write(taking: _EventReader, call: FileWrite) -> Step | DroppedEvent:
     path, found = taking.event.path, call.written
     if not path or found is None:
-        return DroppedEvent("it does not say what was written")
+        return DroppedEvent("it does not contain what was written")
     inside, _ = taking.placed(path)
     step = taking.step("write", "", inside)
     if secret_files.is_secret_file(path):
@@ -268,7 +268,7 @@ def _write(taking: _EventReader, call: FileWrite) -> Step | DroppedEvent:
         after=without_private(found.after),
     )
     if clean.before == clean.after:
-        return DroppedEvent("nothing has changed")
+        return DroppedEvent("it changes nothing")
     lines = written_lines.lines(clean)
     return step._replace(
         changes=symbol_changes.changes(inside, clean, taking.rules.symbols),
@@ -285,7 +285,7 @@ def _plan(
         case Skill(name, arguments):
             name = _line(name)
             if name.removeprefix("/").partition(":")[0] == "ctx" or not name:
-                return DroppedEvent("ctx itself was asked")
+                return DroppedEvent("it calls ctx itself")
             text = f"skill {name} {_line(arguments)}".strip()
         case PlanCall(text):
             text = _cut(_own_words(text), _LONGEST_PLAN)
@@ -300,7 +300,7 @@ def _plan(
                 for question, answer in answers[:10]
             ]
             text = _own_words("\n".join(lines))
-    return taking.step("plan", text) if text else DroppedEvent("it says nothing")
+    return taking.step("plan", text) if text else DroppedEvent("it is empty")
 
 
 def _task(call: TaskCall) -> str:

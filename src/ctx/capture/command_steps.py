@@ -52,9 +52,9 @@ def read(
     """How a command ended, or why it makes no step."""
     line = shell_line.read(command)
     if not line.parts:
-        return "it says nothing"
+        return "it is empty"
     if line.is_own:
-        return "ctx itself was asked"
+        return "it calls ctx itself"
     ok, exit_code, output, was_run = outcome
     if not was_run:
         return "it was not run"

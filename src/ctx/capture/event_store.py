@@ -30,7 +30,7 @@ def read(name: str, data: bytes, hosts: Hosts) -> Event:
     except (ValueError, RecursionError):
         raise ContentRefused("It is not JSON.") from None
     if expected is None or not isinstance(payload, dict):
-        raise ContentRefused("It is no event that ctx knows.")
+        raise ContentRefused("ctx does not know this event.")
     event_id = spool.id_of(name)
     host = hosts.named(spool.host_of(name) or FIRST)
     return host.read(event_id, expected, clock.iso(spool.made_ms(event_id)), payload)

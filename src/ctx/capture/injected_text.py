@@ -22,11 +22,15 @@ _BLOCKS = (
     ("## Recall Results\n\nQuery: ", "\n---"),
     ("## Memory status\n\n```", "\n```"),
     ("## From earlier sessions\n\n- [", "\n\n"),
+    ("## Expanded\n\nThe nodes that the summary was made from", None),
+    ("## A memory command failed\n\n", None),
+    ("## A secret was not stored\n\n", "\n\n"),
+    ("## Proposed to the user\n\n", "\n\n"),
+    ("# Context for `", None),
+    # Older versions; a conversation may still contain them.
     ("## Expanded\n\nWhat the summary was made from", None),
     ("## A memory command was not done\n\n", None),
     ("## A secret was not kept\n\n", "\n\n"),
-    ("## Proposed to the user\n\n", "\n\n"),
-    ("# Context for `", None),
 )
 _HEADING = re.compile(
     "^(?:" + "|".join(re.escape(begins) for begins, _ in _BLOCKS) + ")", re.MULTILINE

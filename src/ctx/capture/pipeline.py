@@ -47,7 +47,7 @@ _FAULTS = (
 _TRIED = "It was tried three times."
 _SEEN = "seen before"
 _PAUSED = "ctx was paused"
-_LEFT_OUT = "the path is left out"
+_LEFT_OUT = "the path is excluded"
 
 
 class CaptureCounts(NamedTuple):

@@ -38,7 +38,10 @@ _LINE_PREFIX = re.compile(
 )
 # The report of an invalid command: it asks the agent to write the command again, corrected.
 _REPORT = re.compile(
-    r"(?:## A memory command was not done|Right would be, outside of code:)\n\n```\n[^\n]*\n```\n"
+    r"(?:## A memory command failed|Write this instead, outside of code:"
+    # As older versions wrote it.
+    r"|## A memory command was not done|Right would be, outside of code:)"
+    r"\n\n```\n[^\n]*\n```\n"
 )
 _ANY_MARK = re.compile(r"<\s*+/?\s*+ctx\s*+:", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*+>")

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         commit.require_message(options.message)
     language = "rust" if options.subcommand == "rust" else None
     wanted = Options(options.files, settings.folder, language)
-    # Before anything is read: without a project store there is no place for a snapshot.
+    # Checked before anything is read: a snapshot needs a project store.
     workspace = opening.open_to_write(settings, output) if options.snapshot else None
     codebase = code.at(settings)
     with output.progress("Reading the code") as tick:

@@ -15,7 +15,7 @@ from ctx.errors import UsageError
 from ctx.operations import commit
 from ctx.operations.add_command import AddCommandResult, Options, add_command
 
-# Behind a pipe, `$?` would be the code of whatever ran before it.
+# After a pipe, `$?` is not the exit code of the command before it.
 _WITH_ITS_CODE = (
     '`make test > out 2>&1; ctx add command --name "make test" --exit-code $? --stdin < out`'
 )

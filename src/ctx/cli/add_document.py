@@ -30,7 +30,7 @@ class _Words(NamedTuple):
     title: str
     body: str
     file: str | None = None
-    """Where the editor left them."""
+    """The file in which the editor left the text."""
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def workspace_to_commit(
     options: argparse.Namespace, settings: Settings, output: Output
 ) -> Workspace | None:
-    """What `--commit` commits. It is looked for before anything is written."""
+    """What `--commit` commits. Checked before anything is written."""
     if options.message is not None:
         commit.require_message(options.message)
     if not options.commit and options.message is None:

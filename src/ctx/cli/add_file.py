@@ -93,7 +93,7 @@ def render(added: AddFileResult) -> list[Block]:
 
 
 def _file_line(file: ExtractedFile) -> str:
-    """The module, and what is new or changed in it, by the names in it."""
+    """The module, and the names of its new or changed items."""
     if file.problem:
         return file.problem
     is_new = all(each.state == "new" for each in file.items)

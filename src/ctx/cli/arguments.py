@@ -11,7 +11,7 @@ from ctx.memory.graph import PROJECT, USER
 from ctx.workspace import Memory
 
 _DIGITS = 15
-"""Of a number that nobody can mean otherwise."""
+"""The digits of a number that are shown in an error."""
 _STDOUT = ("-", "/dev/stdout")
 
 
@@ -31,7 +31,7 @@ def content(parser: argparse.ArgumentParser) -> None:
 
 
 def content_of(options: argparse.Namespace) -> str:
-    """The text that was given, as words or on stdin."""
+    """The text from an argument or from stdin."""
     words = " ".join(options.content)
     if options.stdin or words == "-":
         if options.stdin and words:
@@ -93,12 +93,12 @@ def scope(parser: argparse.ArgumentParser) -> None:
 
 
 def named_scope(parser: argparse.ArgumentParser, told: str) -> None:
-    """The same, where `--project` takes the name of one."""
+    """The same for a command whose `--project` takes a name."""
     parser.add_argument("--scope", choices=(USER, PROJECT), help=told)
 
 
 def within(memory: Memory, options: argparse.Namespace) -> Memory:
-    """The memory as far as it was asked for."""
+    """The memory, limited to the requested store."""
     return memory.only(options.scope) if options.scope else memory
 
 
@@ -133,7 +133,7 @@ def output_file(parser: "argparse._ActionsContainer") -> None:
 
 
 def output_path(options: argparse.Namespace, settings: Settings) -> str | None:
-    """The file that the answer goes to; None for stdout."""
+    """The file to write the answer to; None for stdout."""
     if not options.output or options.output in _STDOUT:
         return None
     return os.path.join(settings.folder, settings.expanded(options.output))

@@ -188,7 +188,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def at(settings: Settings) -> "Codebase":
-    """The code that a command is about."""
+    """The project whose code a command uses."""
     from ctx.codebase import code_index
 
     return code_index.codebase_at(
@@ -203,7 +203,7 @@ def at(settings: Settings) -> "Codebase":
 
 
 def opened(codebase: "Codebase", tick: clock.Tick, *, refresh: bool) -> "OpenIndex":
-    """The index, brought up to date if it is to be."""
+    """The index, updated if wanted."""
     from ctx.codebase import code_index
 
     return (
@@ -214,7 +214,7 @@ def opened(codebase: "Codebase", tick: clock.Tick, *, refresh: bool) -> "OpenInd
 
 
 def tell_age(age: "IndexAge", output: Output) -> None:
-    """Say how old an answer is that was not made now."""
+    """Say how old an answer is if the index is not up to date."""
     if age.state != "fresh":
         when = f"{since(age.refreshed_at)} old" if age.refreshed_at else "not complete yet"
         output.note(f"{_NOT_FRESH[age.state]}The code index is {when}.")

@@ -1,4 +1,4 @@
-"""How what `ctx code` answers looks to people."""
+"""The text output of `ctx code`."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -57,7 +57,8 @@ def calls(found: "CodeCalls") -> list[Block]:
     is_by = found.direction == "callers"
     if not found.calls:
         return [*blocks, Line("No callers." if is_by else "No calls into this project.")]
-    # The other end is told where it is not what was asked for: a method of the class, say.
+    # The other end is shown if it is not the requested item itself, but for example a method of the
+    # class.
     asked = {each.id for each in found.items}
     far = len(asked) > 1 or any(
         (call.callee if is_by else call.caller).id not in asked for call in found.calls
@@ -77,7 +78,7 @@ def calls(found: "CodeCalls") -> list[Block]:
 
 def _call(call: "CodeCall", *, is_by: bool, far: bool) -> list[str]:
     near, other = (call.caller, call.callee) if is_by else (call.callee, call.caller)
-    # Who calls does so in a line; what is called begins in one.
+    # A caller is shown at the line of the call; a callee at its first line.
     where = f"{call.path}:{call.line}" if is_by else f"{near.path}:{near.line}"
     times = f"{call.times} times" if call.times > 1 else ""
     row = [where, "  " * (call.depth - 1) + near.name, call.confidence, times]

@@ -1,7 +1,7 @@
-"""Which colour a thing has on a terminal. Whether there are colours at all, `output.py` decides.
+"""The colours of terminal output. `output.py` decides whether there are colours at all.
 
-Only the eight basic colours are used, so that they are those of the person's own theme. Blue
-and white alone are hard to read on one background or the other, and stand for little.
+Only the eight basic colours are used, so that the user's own theme applies. Blue and white are hard
+to read on one background or the other, and are used little.
 """
 
 KINDS = {
@@ -27,7 +27,7 @@ its column. `type` is a node's type. A column of `field` names what stands besid
 table needs no headings.
 """
 
-# A type keeps its colour for ever: people learn them.
+# A type keeps its colour: people learn them.
 _NODE_TYPES = {
     "fact": "32",
     "decision": "1;35",
@@ -46,6 +46,6 @@ _NODE_TYPES = {
 
 
 def painted(text: str, kind: str) -> str:
-    """The text in the colour of what it is. Text of others must be without control characters."""
+    """The text in the colour of its kind. Foreign text must be without control characters."""
     code = _NODE_TYPES.get(text) if kind == "type" else KINDS[kind]
     return f"\x1b[{code}m{text}\x1b[0m" if code and text else text

@@ -95,13 +95,13 @@ GROUPS = {
         "help": "show help for a command or a topic",
     },
 }
-# What other programs call a command of ours.
+# What other programs call these commands.
 _ELSEWHERE = {
     "find": "`ctx search`",
     "get": "`ctx show`",
     "ls": "`ctx list`",
     "new": "`ctx add`",
-    "redo": "`ctx undo CHANGE`, which also takes back an undoing",
+    "redo": "`ctx undo CHANGE`, which also redoes an undone change",
     "remember": "`ctx add`",
     "remove": "`ctx delete`",
     "rm": "`ctx delete`",
@@ -129,5 +129,5 @@ def refuse_unknown(name: str, also: "Iterable[str]" = ()) -> "NoReturn":
 
 def module_of(name: str) -> ModuleType:
     """The file of a command."""
-    # Python keeps the word `import` for itself.
+    # `import` is a keyword in Python.
     return import_module("ctx.cli.import_" if name == "import" else f"ctx.cli.{name}")

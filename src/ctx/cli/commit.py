@@ -37,12 +37,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     made = commit_for_git(workspace) if options.auto else commit(workspace, wanted)
     output.show(made, render_quietly if options.auto else render)
     say_more(made, output)
-    # A hook that is told so does not go on to `git add`.
+    # A hook with nothing to commit does not run `git add`.
     return 1 if options.auto and made.exposed else 0
 
 
 def say_more(made: CommitResult, output: Output) -> None:
-    """What is worth knowing beside the commit itself."""
+    """Warnings and notes about the commit."""
     for secret in made.secrets:
         output.warn(f"{secret.where}, line {secret.line}: secret removed ({secret.rule}).")
     for path, reason in made.skipped:
@@ -61,7 +61,7 @@ def say_more(made: CommitResult, output: Output) -> None:
 
 
 def render_quietly(made: CommitResult) -> list[Block]:
-    """One line beside what git says of its own commit, and none where there is nothing to say."""
+    """One line beside the output of git; nothing if there is nothing to report."""
     return [_headline(made)] if made.commit else []
 
 

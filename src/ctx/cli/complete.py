@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctx.cli.output import Output
     from ctx.cli.settings import Settings
 
-# What an argument holds that does not say so itself, by its placeholder in the help.
+# What an argument contains, by its placeholder in the help.
 _PLACEHOLDERS: "dict[str, options.Completes]" = {
     "PATH": "file",
     "FILE": "file",
@@ -31,7 +31,7 @@ _REPEATED = (argparse._AppendAction, argparse._CountAction)
 
 
 def run(words: list[str], settings: "Settings", output: "Output") -> int:
-    """Answer the shell. It shows nothing but candidates, so every failure is: there are none."""
+    """Answer the shell. It shows only candidates, so every failure means that there are none."""
     if words[:1] == ["bash"] and len(words) == 3:
         output.result(_for_bash(shell_words.split(words[2], words[1]), settings))
     elif len(words) > 2:
@@ -98,11 +98,11 @@ _Subparsers = argparse._SubParsersAction
 
 
 class CursorPosition(NamedTuple):
-    """Where the words lead that stand before the cursor."""
+    """The state of the parser before the cursor."""
 
     parser: argparse.ArgumentParser
     expected: argparse.Action | None
-    """The argument that comes next. For an option: the cursor stands at its value."""
+    """The argument that comes next, or the option whose value the cursor is at."""
     values: dict[argparse.Action, str]
     only_arguments: bool
     """After `--` nothing is an option."""
@@ -113,7 +113,7 @@ def _reach(
     words: list[str],
     given: dict[argparse.Action, str] | None = None,
 ) -> CursorPosition:
-    """Follow the words as argparse would, and forgive what it would not."""
+    """Follow the words as argparse would, but ignore errors."""
     given = dict(given or {})
     arguments = _arguments(parser)
     option: argparse.Action | None = None
@@ -125,7 +125,7 @@ def _reach(
             option = parser._option_string_actions.get(name)
             if option is not None:
                 given[option] = value
-            # An option without a value, or one that has it already, expects nothing.
+            # An option without a value, or one that already has it, expects nothing.
             if option is not None and (equals or option.nargs == 0):
                 option = None
         elif option is not None:
@@ -146,7 +146,7 @@ def _reach(
 
 
 def _arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Those that are no options, one for each word they take."""
+    """The positional arguments, one for each word they take."""
     found: list[argparse.Action] = []
     for action in parser._actions:
         if not action.option_strings:
@@ -155,8 +155,7 @@ def _arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def _offer_at(reached: CursorPosition, typed: str, settings: "Settings") -> CompletionOffer:
-    # A store or a folder that is named on this line is the one that is meant. The shell has not
-    # yet put the home folder in for `~`.
+    # A store or a folder that is named on this line is used. The shell has not expanded `~` yet.
     settings = settings.with_options(
         argparse.Namespace(
             **{
@@ -194,7 +193,7 @@ def _options(reached: CursorPosition, typed: str) -> CompletionOffer:
         spent = action in reached.values and not isinstance(action, _REPEATED)
         if not action.option_strings or action.help == argparse.SUPPRESS or spent:
             continue
-        # A short name is offered where there is no long one, or to say that it is one.
+        # A short name is offered if there is no long one, or to confirm it.
         long = [name for name in action.option_strings if name.startswith("--")]
         names = [typed] if typed in action.option_strings else long or action.option_strings
         last = action in general or action.dest == "help"

@@ -1,7 +1,7 @@
-"""What a word on the command line could become, by what it holds: ids, tags, settings.
+"""Candidates for a word on the command line: ids, tags, settings.
 
-Stores are only ever read, and where one cannot be read it has nothing to offer. Of a project, the
-index is read as it lies there: nobody who presses a key waits until it is brought up to date.
+Stores are only read, and an unreadable one offers nothing. The index of a project is used as it is:
+completion does not wait for an update.
 """
 
 import os
@@ -25,10 +25,10 @@ MOST = 50
 _BUSY_MS = 100
 _DESCRIPTION = 60
 _GLANCE = 400
-"""Characters of a content that are looked at for its description."""
+"""Characters of a content that are used for its description."""
 _BEHIND_ALL = "\U0010ffff"
-# Of a long history, what is offered comes from its end: a person waits for the answer.
-# What documents say lies behind every clock, and is no change that a command made.
+# For a long history, only recent changes are offered, because the user waits. The stamps of
+# documents are in the far future: they are not changes made by commands.
 _RECENT = (
     "(SELECT * FROM records WHERE stamp > 0 AND stamp < 1 << 62 ORDER BY stamp DESC LIMIT 20000)"
 )
@@ -40,7 +40,7 @@ class CompletionCandidate(NamedTuple):
 
 
 class CompletionOffer(NamedTuple):
-    """What the shell is to offer."""
+    """The answer to the shell."""
 
     candidates: tuple[CompletionCandidate, ...] = ()
     how: str = "words"
@@ -50,7 +50,7 @@ class CompletionOffer(NamedTuple):
 def offer(
     candidates: Iterable[CompletionCandidate], typed: str, how: str = "words"
 ) -> CompletionOffer:
-    """Those that begin with what is typed, in any case, as a shell can show them."""
+    """Those that begin with what is typed, in any case, in a form that a shell can show."""
     beginning = typed.lower()
     return CompletionOffer(
         tuple(
@@ -63,7 +63,7 @@ def offer(
 
 
 def holding(what: "Completes", typed: str, settings: "Settings", node: str = "") -> CompletionOffer:
-    """What an argument that holds such a thing could be, on a line that names a node before."""
+    """Candidates for an argument of a kind, on a line that may name a node before it."""
     match what:
         case "file":
             return CompletionOffer(how="files")
@@ -104,7 +104,7 @@ def holding(what: "Completes", typed: str, settings: "Settings", node: str = "")
 
 
 def _assignments(typed: str) -> CompletionOffer:
-    """`KEY=`, and behind it the values of a setting that has only a few."""
+    """`KEY=`, followed by the values of a setting if they are few."""
     from ctx.config.schema import SETTINGS
 
     key, equals, _ = typed.partition("=")
@@ -119,7 +119,7 @@ def _assignments(typed: str) -> CompletionOffer:
 
 
 def _stored(what: str, typed: str, settings: "Settings") -> list[CompletionCandidate]:
-    """What the project's memory and one's own have to offer, the project's first."""
+    """Candidates from the project store and the user store, the project's first."""
     import sqlite3
 
     queries = {
@@ -149,7 +149,7 @@ def _stored(what: str, typed: str, settings: "Settings") -> list[CompletionCandi
                         found[candidate.value] = candidate
         except (CtxError, OSError, UnicodeError, sqlite3.Error):
             continue
-    # A name that looks like an option would be taken for one.
+    # The shell would take a name that looks like an option for one.
     return [candidate for candidate in found.values() if not candidate.value.startswith("-")]
 
 
@@ -159,14 +159,14 @@ def _user_store(settings: "Settings") -> "Connection | None":
     from ctx.sqlite.truth import application_id_of, read_truth
 
     path = settings.database
-    # Even to read another program's database would leave files beside it.
+    # Even reading another program's database would leave files beside it.
     if application_id_of(path) != APPLICATION_ID:
         return None
     return read_truth(path, application_id=APPLICATION_ID, migrations=MIGRATIONS, busy_ms=_BUSY_MS)
 
 
 def _index(settings: "Settings") -> "Connection | None":
-    """The index of what is checked out, else the one that was used last; it is never made."""
+    """The index of the current heads, else the last used one; none is built."""
     project = _project(settings)
     if project is None:
         return None
@@ -189,7 +189,7 @@ def _project(settings: "Settings") -> "Project | None":
     from ctx.project import trust_list
 
     project = layout.find_project(settings.folder, settings.user_store.home)
-    # Somebody waits for an answer at every key: git is not asked.
+    # The user waits at every key: do not run git.
     if project is None or not trust_list.is_trusted(settings.user_store.home, project):
         return None
     layout.refuse_links(project)
@@ -217,7 +217,7 @@ def _sessions(what: str, settings: "Settings") -> list[CompletionCandidate]:
 
 
 def _commits(what: str, settings: "Settings") -> list[CompletionCandidate]:
-    """Commits that no git commit may hold; those that were given up."""
+    """Commits that no git commit may contain; discarded ones."""
     from ctx.ids import short
     from ctx.objects import untracked_commits
 
@@ -232,7 +232,7 @@ def _commits(what: str, settings: "Settings") -> list[CompletionCandidate]:
 
 
 def _code(typed: str, settings: "Settings") -> list[CompletionCandidate]:
-    """Names in the code, as the last refresh of its index left it."""
+    """Names in the code, as of the last refresh of the index."""
     if not typed or "/" in typed:
         return []
     import sqlite3
@@ -269,7 +269,7 @@ def _nodes(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
 
 
 def _documents(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
-    """Tasks and decisions by number, for whoever has begun to type one."""
+    """Tasks and decisions by number, if the word begins like one."""
     from ctx.memory import documents_by_number
 
     if not typed.isidentifier():
@@ -288,7 +288,7 @@ def _documents(store: "Connection", typed: str) -> Iterator[CompletionCandidate]
 
 
 def _deleted(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
-    """Deleted nodes, the one that was deleted last first."""
+    """Deleted nodes, the last deleted first."""
     from ctx.memory import records, replay
 
     beginning = typed.upper()
@@ -338,7 +338,7 @@ def _own_tags(store: "Connection", node: str) -> Iterator[CompletionCandidate]:
 
 
 def _receipts(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
-    """What agents were given, the last first."""
+    """Receipts, the newest first."""
     for receipt, event, at in store.execute(
         "SELECT id, event, at FROM receipts WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",
         (typed, typed + _BEHIND_ALL, MOST),
@@ -347,7 +347,7 @@ def _receipts(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
 
 
 def _past_sessions(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
-    """Stretches of work, the one that was heard of last first."""
+    """Sessions, the last active first."""
     for session, at, request in store.execute(
         "SELECT id, last_at, request FROM sessions WHERE id >= ? AND id < ?"
         " ORDER BY last_at DESC LIMIT ?",
@@ -373,7 +373,7 @@ def _views(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
 
 
 def _tasks(store: "Connection", typed: str) -> Iterator[CompletionCandidate]:
-    """Names of tasks, the one that was worked on last first."""
+    """Names of tasks, the last used first."""
     beginning = f"task:{typed}"
     for tag, name in store.execute(
         "SELECT tag, (SELECT substr(content, 1, ?) FROM nodes WHERE type = 'task' AND EXISTS"

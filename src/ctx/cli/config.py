@@ -40,7 +40,7 @@ class ConfigList(NamedTuple):
 
 
 class ConfigLayer(NamedTuple):
-    """One layer's word on a setting."""
+    """The value of a setting in one layer."""
 
     layer: Layer
     place: str
@@ -120,14 +120,14 @@ def run(parsed: argparse.Namespace, settings: Settings, output: Output) -> None:
             listed = (each for each in answers if not parsed.changed or each.layer != "default")
             output.show(ConfigList(tuple(listed)), _render_listing)
         case "explain":
-            # A broken configuration is what people ask about, so this one works with it.
+            # Works with a broken configuration, because people use it to find the problem.
             config = resolve.survey(*_sources(settings, output))
             output.show(_explanation(config, schema.named(parsed.key)), _render_explanation)
         case "set" | "unset":
             known = schema.named(parsed.key)
             place = _place(parsed, settings, known, output)
             output.show(_change(parsed, place, known), _render_change)
-            # Read again: another file, a variable or a flag may have the last word.
+            # Read again: another file, a variable or a flag may override it.
             config = resolve.survey(*_sources(settings, output))
             _say_who_wins(config, known, place, output)
     for told in (*(problem.message for problem in config.problems), *config.warnings):
@@ -176,7 +176,7 @@ def _may_hold(layer: str, known: Setting) -> bool:
 def _place(
     parsed: argparse.Namespace, settings: Settings, known: Setting, output: Output
 ) -> ConfigPlace:
-    """The file to change: the one asked for, else the project's if the setting may live there."""
+    """The file to change: the requested one, else the project's if it may have the setting."""
     user = ConfigPlace("user", settings.user_store.config_file)
     if parsed.scope is None:
         project = opening.trusted_project(settings, output)

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     session = parser.add_argument(
         "--session",
-        # Not `session`: that is the one which a command joins.
+        # Not `session`: that is the session that a command joins.
         dest="named",
         metavar="ID",
         default="",
@@ -95,7 +95,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _check_budget(budget: int) -> None:
-    """It may be what the setting may be."""
+    """It has the same limits as the setting."""
     known = schema.named("context.budget")
     if setting.accept(known, budget) is None:
         raise UsageError(f"--budget must be {known.takes}, not {budget}.")

@@ -25,10 +25,10 @@ ctx cost --calibrate            estimated and reported token counts
 
 _SINCE = "30d"
 _ABOUT = 1.1
-"""Requests that are larger than estimated by no more than this need nobody's attention: what a
-server puts around a short one is as much."""
+"""Requests that exceed the estimate by at most this much are fine: a server adds as much to a short
+one."""
 _FEW = 10
-"""Calls by which nobody should go."""
+"""Fewer calls than this show little."""
 _NOBODY = {"session": "(no session)", "project": "(no project)", "model": "(not named)"}
 
 
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if options.calibrate:
         output.show(calibration(store, options.since), render_calibration)
         return
-    # Only a person's own settings name models and what they may use.
+    # Only the user's own settings name models and their limits.
     config = load(store.config_file, None, settings.environment, settings.overrides)
     output.show(cost(store, config, options.since, options.by), render)
 
@@ -94,7 +94,7 @@ def _money(spent: Spending) -> str:
     if not spent.cost_micros:
         return "not known" if spent.unpriced else "none"
     dollars = spent.cost_micros / 1_000_000
-    # What is a part of a cent is not nothing.
+    # A fraction of a cent is not nothing.
     told = f"${dollars:,.{2 if dollars >= 0.01 else 6}f}"
     return f"{told} and more" if spent.unpriced else told
 
@@ -114,7 +114,8 @@ def _remarks(total: Spending, under_way: int) -> list[str]:
     if (lost := total.unsettled - under_way) > 0:
         it = "it" if lost == 1 else "they"
         said.append(
-            f"{count(lost, 'call')} failed or reported no usage: the most {it} can use counts."
+            f"{count(lost, 'call')} failed or reported no usage: counted with"
+            f" the most tokens {it} could use."
         )
     if total.unpriced > total.unsettled:
         said.append(
@@ -164,10 +165,11 @@ def _judged(found: ModelEstimate) -> str:
         return f"{name}: the estimate is about right: requests are mostly {found.median:.2f} of it."
     if found.calls < _FEW:
         return (
-            f"{name}: requests were mostly {found.median:.2f} times as large as the estimate, but"
-            f" {count(found.calls, 'call')} say little."
+            f"{name}: requests were mostly {found.median:.2f} times as large as the"
+            f" estimate, but {count(found.calls, 'call')} are too few to be sure."
         )
     return (
-        f"{name}: the estimate is too low: requests are mostly {found.median:.2f} times as large."
-        " Lower the budgets of packs by as much. What may be spent is not estimated: it holds."
+        f"{name}: the estimate is too low: requests are mostly {found.median:.2f} times as"
+        " large. Lower the budgets of packs accordingly. Caps still hold: they do not use"
+        " the estimate."
     )

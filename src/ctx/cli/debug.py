@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     looked_up = shared.add_subcommand(
         group,
         "index",
-        "ask the index, which is derived from the objects",
+        "query the index, which is derived from the objects",
         "ctx debug index\nctx debug index path:src/app.py\nctx debug index commit:3f2a91c0\n"
         "ctx debug index file:9b1d\nctx debug index name:connect\n"
         "ctx debug index item:core::net::Client\nctx debug index package:netcore",
@@ -79,11 +79,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     looked_up.add_argument(
         "key",
         nargs="?",
-        help="path:PATH, file:ID, commit:ID, narrative:PATH, and of the code name:NAME, "
-        "item:QUALIFIED-NAME or package:NAME; none for a summary",
+        help="path:PATH, file:ID, commit:ID, narrative:PATH, and for the code name:NAME,"
+        " item:QUALIFIED-NAME or package:NAME; without it: a summary",
     )
     graph = shared.add_subcommand(
-        group, "graph", "draw memory and code, as text for a program that draws", _GRAPH
+        group, "graph", "print memory and code as a graph, for programs that draw it", _GRAPH
     )
     around = graph.add_argument(
         "--around", metavar="NAME", help="only what is near a node, a file, or an item of the code"
@@ -97,13 +97,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=arguments.whole_number,
         default=_MOST_DRAWN,
         metavar="N",
-        help=f"nodes of the picture, at most (default: {_MOST_DRAWN})",
+        help=f"the most nodes to draw (default: {_MOST_DRAWN})",
     )
     graph.add_argument(
-        "--no-refresh", action="store_true", help="draw the code as it is known, however old"
+        "--no-refresh", action="store_true", help="use the code index as it is, however old"
     )
     for each in (parser, graph):
-        # Those of the command as a whole stand before the subcommand: `ctx --format dot debug …`.
+        # Options of the whole command come before the subcommand: `ctx --format dot debug …`.
         shared.also_formats(each, *_PICTURES)
 
 
@@ -135,7 +135,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
 
 
 def _verify(settings: Settings, output: Output) -> int:
-    """Whoever is to trust a store may check it first, and is shown nothing of what is in it."""
+    """An untrusted store can be checked before it is trusted; its content is not shown."""
     withheld = None
     if settings.untrusted:
         workspace = open_workspace(settings, output)
@@ -151,7 +151,7 @@ def _verify(settings: Settings, output: Output) -> int:
 
 
 def _without_names(report: verify.Report) -> verify.Report:
-    """How much is damaged, and not where: files may be called anything."""
+    """How much is damaged, but not where: file names are untrusted too."""
     return report._replace(
         damages=tuple(item._replace(where="", message="") for item in report.damages),
         leftovers=tuple("" for _ in report.leftovers),
@@ -171,7 +171,7 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
     }.get(form, graph_pictures.text)
     with opening.reading(settings, output) as memory, ExitStack() as stack:
         opened = None
-        # Where a file of the graph was named, nothing else is read; nor a whole home for its code.
+        # If a node is named, the code is not read, and neither is a whole home folder.
         with suppress(PathRefused):
             if not memory.is_single_store:
                 codebase = code.at(settings)
@@ -237,15 +237,15 @@ class Pointer(NamedTuple):
     name: str
     target: ObjectId | None
     summary: str
-    """The message of a commit; for a session its last step; what is wrong with the pointer."""
+    """The message of a commit, the last step of a session, or the problem of the pointer."""
 
 
 class PointerList(NamedTuple):
     pointers: tuple[Pointer, ...]
 
 
-_PAST = " (overtaken; the next commit clears it away)"
-_AWAY = "made here last; not in what is checked out now"
+_PAST = " (has a newer child; the next commit removes it)"
+_AWAY = "the last commit made here; not in the current checkout"
 
 
 def refs(repository: Repository) -> PointerList:
@@ -300,7 +300,7 @@ class HistoryCommit(NamedTuple):
     message: str
     is_head: bool
     boundaries: tuple[ObjectId, ...]
-    """Parents that are not here."""
+    """Missing parents."""
 
 
 class ObjectHistory(NamedTuple):
@@ -348,7 +348,7 @@ def render_history(found: ObjectHistory) -> list[Block]:
         blocks.append(Line(f"session: {past.session}"))
         blocks += [Line(f"    {line}".rstrip()) for line in past.message.splitlines()]
         blocks += [
-            Line(f"    (history ends here: {short(id)} is not here)") for id in past.boundaries
+            Line(f"    (history ends here: {short(id)} is missing)") for id in past.boundaries
         ]
         blocks.append(Line(""))
     if found.more:
@@ -362,10 +362,10 @@ def _title(commit: Typed) -> str:
 
 
 def verified(repository: Repository, tick: clock.Tick) -> verify.Report:
-    """The whole check: what the objects say, and what is derived from them."""
+    """The whole check: the objects, and what is derived from them."""
     report = verify.verify(repository, tick)
     if report.damages:
-        # Somebody may have been writing, or collecting: look again while nobody can.
+        # Another process may have been writing or collecting: check again under the lock.
         with suppress(DiskFailure, LockConflict), locks.hold(repository.project.lock, "verify", 5):
             report = verify.verify(repository, tick)
     root = repository.project.root
@@ -397,7 +397,9 @@ def render_report(report: verify.Report) -> list[Block]:
         blocks.append(Line(f"{checked}: no damage found."))
     if report.boundaries:
         objects = count(len(report.boundaries), "object")
-        blocks.append(Line(f"History ends before {objects} not in this store, which is no damage."))
+        blocks.append(
+            Line(f"History ends before {objects} that are not in this store. This is not damage.")
+        )
     if report.newer:
         blocks.append(Line(f"{count(report.newer, 'object')} of a newer ctx version, unchanged."))
     if report.leftovers:

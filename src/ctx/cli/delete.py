@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def resting_on(deletion: Deletion) -> str:
-    """What stays although it rests on what goes; nothing where nothing does."""
+    """The nodes that depend on deleted ones; empty if there are none."""
     if not deletion.dependents:
         return ""
     told = ", ".join(deletion.short_ids[node.id] for node in deletion.dependents[:5])
@@ -60,7 +60,7 @@ def resting_on(deletion: Deletion) -> str:
 
 
 def say_what_stays(files: Sequence[str], output: Output) -> None:
-    """A person's file is not deleted with what memory has of it."""
+    """Note that the files of deleted nodes are not deleted."""
     if files:
         told = ", ".join(files[:_FILES_NAMED])
         more = f" and {len(files) - _FILES_NAMED:,} more" if len(files) > _FILES_NAMED else ""

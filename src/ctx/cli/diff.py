@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=STAGED,
         metavar="B",
-        help="the same, or STAGED (default): with what is in no commit yet",
+        help="the same, or STAGED (default): including what is not committed yet",
     )
 
 
@@ -98,7 +98,7 @@ def _field(field: FieldDifference) -> Iterator[Block]:
     yield Line(f"    {field.name}:")
     old_lines, new_lines = (text.splitlines() for text in texts)
     lines = list(difflib.unified_diff(old_lines, new_lines, n=1, lineterm=""))
-    # Before the first hunk stand names of files, and where it begins.
+    # The lines before the first hunk name files and positions.
     for line in lines[3:]:
         yield Line("      …" if line.startswith("@@") else f"      {line[:1]} {line[1:]}".rstrip())
 

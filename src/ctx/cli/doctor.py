@@ -19,11 +19,11 @@ ctx doctor --format json    for scripts; the exit code is 1 if there is a proble
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """It takes nothing but what every command takes."""
+    """No options of its own."""
 
 
 def run(_options: argparse.Namespace, settings: Settings, output: Output) -> int:
-    # The memory is not opened: that would make a store where there is none.
+    # Do not open the memory: that would create a missing store.
     around = Environment(
         settings.folder,
         settings.user_store,
@@ -45,12 +45,12 @@ def _database(settings: Settings) -> str:
     try:
         return settings.database
     except DiskFailure:
-        # What is in its way is said beside everything else.
+        # Problems of the project are reported with everything else.
         return settings.user_store.database
 
 
 def render(diagnosis: Diagnosis, *, home: str) -> list[Block]:
-    """Each check in a line, and below it what to do."""
+    """Each check on a line, and the advice below it."""
     rows: list[tuple[str, str, str]] = []
     for check in diagnosis.checks:
         rows.append((check.state, check.name, check.seen.replace(f"{home}/", "~/")))

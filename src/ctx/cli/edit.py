@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with opening.reading(settings, output) as memory:
         node_id = memory.graph.find(options.id)
         before = memory.graph.node(node_id).content
-    # The editor may be open for hours: nothing is held meanwhile.
+    # The editor may be open for hours: nothing is locked meanwhile.
     file = edited(before, node_id, editor)
     try:
         text = read_back(file)
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.show(updated, render)
         warn_of_redaction(updated.redacted, output)
     finally:
-        # With whatever the editor has left beside the file.
+        # With any files that the editor left beside it.
         shutil.rmtree(os.path.dirname(file), ignore_errors=True)
 
 
@@ -63,13 +63,13 @@ def editor_of(settings: Settings, output: Output) -> str:
 
 
 def edited(text: str, name: str, editor: str) -> str:
-    """Let the person's editor have the text; the file that it lies in then."""
+    """Open the text in the user's editor, and return the file."""
     import subprocess
 
     with disk.explained("writing the text for the editor"):
         folder = tempfile.mkdtemp(prefix="ctx-")
         file = os.path.join(folder, f"{name}.md")
-        # Line ends stay as they are: a text that is only looked at must not change.
+        # Keep line endings: a text that is only viewed must not change.
         with open(file, "w", encoding="utf-8", newline="") as handle:
             handle.write(text + "\n")
     try:
@@ -82,12 +82,12 @@ def edited(text: str, name: str, editor: str) -> str:
     except (OSError, ValueError) as error:
         reason = str(error)
     if not reason and not os.path.isfile(file):
-        reason = "there is no file any more"
+        reason = "it deleted the file"
     if reason:
         shutil.rmtree(folder, ignore_errors=True)
         raise UsageError(
             f"The editor {editor!r} failed: {reason}. Nothing changed.",
-            hint="Set EDITOR to the one you like.",
+            hint="Set EDITOR to another program.",
         )
     return file
 

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             exported = export_to_file(graph, options.query, path, home, force=options.force)
             output.show(exported, render)
         else:
-            # The document is the answer, in whatever format an answer was asked for.
+            # The document is the output, whatever the output format.
             export(graph, options.query, output.result)
 
 

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     query = parse(" ".join(options.query))
     with opening.writing(settings, output) as memory:
         found = find(memory.graph, query, Scope(include_superseded=True), 0)
-        # What has only some of the words is not what was meant.
+        # Partial matches are not deleted.
         node_ids = [] if found.partial else [node.id for node in found.nodes]
         nodes = deletion(memory.graph, node_ids, cascade=False)
         deleted = DeleteResult(nodes.nodes, nodes.short_ids, nodes.dependents, options.dry_run)

@@ -19,7 +19,7 @@ ctx gc --dry-run            what would be deleted
 ctx gc                      delete what nothing has referred to for 7 days
 ctx gc --keep-days 0        regardless of age
 ctx gc --aggressive         also staging that was committed just now
-ctx gc --tracked            also what git tracks, out of reach of every ref for 90 days
+ctx gc --tracked            also what git tracks, if unreachable from every ref for 90 days
 """
 
 
@@ -28,7 +28,7 @@ class GcResult(NamedTuple):
 
     dry_run: bool
     tracked: bool
-    """Whether what git tracks was to be deleted too."""
+    """Whether files that git tracks may be deleted too."""
     scanned: int
     reachable: int
     young: int
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def collect(repository: Repository, limits: gc.Limits, output: Output) -> gc.Collection:
-    with output.progress("Looking at objects") as tick:
+    with output.progress("Checking objects") as tick:
         return gc.collect(repository, limits, tick)
 
 
@@ -138,6 +138,6 @@ def render(found: GcResult) -> list[Block]:
         kept.append(f"{found.held_by_git:,} unused here but tracked by git ({why})")
     blocks.append(Line(f"Kept {', '.join(kept)}."))
     if found.doubted:
-        told = f"{count(found.doubted, 'file')} may be old: nothing was written in the year after."
+        told = f"{count(found.doubted, 'file')} may be older: nothing else was written for a year."
         blocks.append(Line(f"{told} If the clock is right, `ctx gc --keep-days 0` deletes them."))
     return blocks

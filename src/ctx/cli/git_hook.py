@@ -19,7 +19,7 @@ from ctx.operations.git_hook import HookPlace, HookPlan
 def install(
     options: argparse.Namespace, settings: Settings, output: Output
 ) -> tuple[InstalledPart, str]:
-    """What became of the hook, and what changes in its file."""
+    """What happened to the hook, and the changes of its file."""
     project = layout.require_project(settings.folder, settings.user_store.home)
     plan = git_hook.planned(project, _beside_the_interpreter())
     _carried_out(plan, options)
@@ -30,7 +30,7 @@ def install(
 
 def uninstall(options: argparse.Namespace, settings: Settings) -> tuple[InstalledPart, str]:
     home = settings.user_store.home
-    # Whoever has removed the store wants to be rid of the hook too.
+    # The hook can be removed even if the store is gone.
     project = layout.find_project(settings.folder, home)
     checkout = checkouts.find_checkout(os.path.realpath(settings.folder))
     if checkout is None:
@@ -64,11 +64,12 @@ def _warnings(place: HookPlace) -> list[str]:
     warnings = []
     if place.reach == "elsewhere":
         warnings.append(
-            f"core.hooksPath leads out of this repository: {place.path} runs in every one that it "
-            "is set for, and does something only where there is a project store at the same place."
+            f"core.hooksPath is outside of this repository: {place.path} runs in every"
+            " repository that uses it. It does nothing in those without a project store at"
+            " the same path."
         )
     if not _is_on_path(surroundings.variables()) and not _beside_the_interpreter():
-        warnings.append("`ctx` is not on the PATH: the hook says so, and leaves memory out.")
+        warnings.append("`ctx` is not on the PATH: the hook warns, and git commits without memory.")
     return warnings
 
 
@@ -77,6 +78,6 @@ def _is_on_path(variables: Mapping[str, str]) -> bool:
 
 
 def _beside_the_interpreter() -> str:
-    """The program of this installation, for a git that is started without a shell's PATH."""
+    """The program of this installation, for a git that runs without the PATH of a shell."""
     program = os.path.join(os.path.dirname(sys.executable), "ctx")
     return program if os.access(program, os.X_OK) else ""

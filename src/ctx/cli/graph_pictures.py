@@ -1,7 +1,6 @@
-"""A graph as text that other programs draw: Graphviz and Mermaid.
+"""Graphs as text for Graphviz and Mermaid.
 
-Names come from strangers' code. In both languages everything that could mean something else is
-written as an escape.
+Names come from untrusted code. In both languages, everything that could have a meaning is escaped.
 """
 
 from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count
@@ -9,7 +8,7 @@ from ctx.cli.terminal import one_line, visible
 from ctx.operations.debug_graph import GraphPicture, Vertex
 
 _SHAPES = {"file": "note", "item": "box", "package": "folder", "diagnostic": "octagon"}
-# Characters that Mermaid takes for themselves inside quotes.
+# Characters that Mermaid shows as they are inside quotes.
 _PLAIN = frozenset(" _-./,:()=*+")
 
 
@@ -86,16 +85,16 @@ def text(drawn: GraphPicture) -> list[Block]:
     ]
     alone = [(vertex.kind, vertex.label) for vertex in drawn.vertices if vertex.id not in met]
     if alone:
-        blocks += [Line("Without an edge", "heading"), Table(("kind", "name"), alone)]
+        blocks += [Line("Without edges", "heading"), Table(("kind", "name"), alone)]
     return [*blocks, Line(_left_out(drawn), "dim")] if drawn.left_out else blocks
 
 
 def _left_out(drawn: GraphPicture) -> str:
-    return f"{drawn.left_out:,} more for which there was no place (--limit)"
+    return f"{drawn.left_out:,} more left out (--limit)"
 
 
 def _names(drawn: GraphPicture) -> dict[str, str]:
-    """Short names that mean nothing in either language."""
+    """Short names that have no meaning in either language."""
     return {vertex.id: f"n{number}" for number, vertex in enumerate(drawn.vertices)}
 
 

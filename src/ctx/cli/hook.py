@@ -64,7 +64,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         try:
             _apply(settings, output, quick=options.quick)
         except CtxError as error:
-            # Nobody reads what is printed when a hook has started it.
+            # Nobody reads the output if a hook started this.
             hook_log.add(settings.user_store.home, "apply", str(error))
             raise
         return
@@ -107,11 +107,11 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
 def _applied(
     memory: Memory, home: str, output: Output, *, quick: bool
 ) -> tuple[ApplyResult, ApplyResult]:
-    """What agents asked for, and then everything else that is in the spool."""
+    """Run the commands of agents, then process the rest of the spool."""
     timeout_s = worker_round.transcript_timeout_s(memory)
     done = apply.commands(memory, home, timeout_s)
     if quick:
-        # A hook waits for this, and for no more; it may have gone meanwhile.
+        # A hook waits only for this; it may have ended meanwhile.
         with suppress(ReaderGone):
             output.show(done, render)
             output.flush()
@@ -120,7 +120,7 @@ def _applied(
 
 
 class _Guard:
-    """What is wrong with one part is said, and is no harm to the others."""
+    """Report a problem in one part, and continue with the others."""
 
     def __init__(self, told: list[str]) -> None:
         self._told = told
@@ -141,9 +141,9 @@ def render(applied: ApplyResult) -> list[Block]:
         )
         for stop in applied.stops
     ]
-    taken = f"{count(applied.events, 'event')} and {count(applied.receipts, 'receipt')} taken in"
+    taken = f"{count(applied.events, 'event')} and {count(applied.receipts, 'receipt')} processed"
     blocks.append(Line(taken))
     if applied.waiting:
         what = count(applied.waiting, "event")
-        blocks.append(Verbatim(f"{what} left: another process is looking after them.\n"))
+        blocks.append(Verbatim(f"{what} left: another process is working on them.\n"))
     return blocks

@@ -23,8 +23,8 @@ ctx import --merge other.json                where both differ, the newer one wi
 ctx import --from claude-mem --dry-run       what would be imported
 ctx import --from claude-code                CLAUDE.md files, and what Claude Code noted
 ctx import --from claude-code --transcripts  past sessions
-ctx import notes.jsonl --project shop        one JSON object a line
-ctx import notes.jsonl --scope project       into the store of the project you are in
+ctx import notes.jsonl --project shop        one JSON object per line
+ctx import notes.jsonl --scope project       into the store of this project
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
 """
 
@@ -52,22 +52,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     arguments.dry_run(parser)
     project = parser.add_argument(
-        "--project", metavar="NAME", help="only what belongs to it, or the project to give"
+        "--project", metavar="NAME", help="only what belongs to it, or the project to set"
     )
     shared.completing(project, "project")
     arguments.named_scope(
-        parser, "the store that takes it in (default: the project's for what ctx wrote, else yours)"
+        parser, ("the store to import into (default: the project's for exports of ctx, else yours)")
     )
     parser.add_argument(
         "--since", metavar="TIME", help="only what changed since: 1h, 7d, 2w, 2026-01-20"
     )
     parser.add_argument(
-        "--with-prompts", action="store_true", help="also the prompts that claude-mem kept"
+        "--with-prompts", action="store_true", help="also import the prompts that claude-mem stored"
     )
     parser.add_argument(
         "--transcripts",
         action="store_true",
-        help="the sessions that Claude Code has kept, instead of CLAUDE.md files",
+        help="import the past sessions of Claude Code, instead of CLAUDE.md files",
     )
     shared.session_option(parser)
 
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     )
     with ExitStack() as stack:
         if options.dry_run and not os.path.exists(settings.database):
-            # A store is made by being opened, and none is to be left.
+            # Opening creates a store, and a dry run must not leave one.
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
         memory = stack.enter_context(opening.writing(settings, output))
@@ -101,7 +101,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _sources(options: argparse.Namespace, settings: Settings) -> list[ImportSource]:
-    """What to import. This is found out before our own store is opened: the file might be it."""
+    """What to import. Detected before our own store is opened: the file may be that store."""
     paths = [os.path.join(settings.folder, settings.expanded(path)) for path in options.paths]
     if options.paths == ["-"]:
         paths = []
@@ -110,7 +110,7 @@ def _sources(options: argparse.Namespace, settings: Settings) -> list[ImportSour
     if not paths:
         return [_from_stdin(options.program)]
     found = [_source(path, options.program) for path in paths]
-    # A store of the Go program in our own place becomes ours by being opened.
+    # Opening converts a store of the Go program at our own path.
     found = [source for source in found if not _is_our_place(source, settings)]
     pages = [path for source in found if source.kind == "claude-code" for path in source.paths]
     others = [source for source in found if source.kind != "claude-code"]
@@ -219,7 +219,7 @@ def _say_more(imported: ImportResult, output: Output) -> None:
     warn_of_redaction(imported.redacted, output)
     if imported.cleaned:
         characters = count(imported.cleaned, "character")
-        output.warn(f"{characters} that no text may hold: replaced by U+FFFD.")
+        output.warn(f"{characters} replaced by U+FFFD: not allowed in a text.")
     if imported.dry_run:
         output.note("Nothing changed.")
     elif imported.change:

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     )
     with ExitStack() as stack:
         if options.dry_run and not os.path.exists(settings.database):
-            # A store is made by being opened, and none is to be left.
+            # Opening creates a store, and a dry run must not leave one.
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
         memory = stack.enter_context(opening.writing(settings, output))
@@ -51,7 +51,7 @@ def _refuse_others(options: argparse.Namespace) -> None:
 
 
 def _project(said: str | None, settings: Settings) -> str | None:
-    """A name as it is, and a folder by where it lies."""
+    """A name as it is, and a folder as an absolute path."""
     if said and ("/" in said or said.startswith(("~", "."))):
         return os.path.abspath(os.path.join(settings.folder, settings.expanded(said)))
     return said

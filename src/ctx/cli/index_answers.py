@@ -1,4 +1,4 @@
-"""`ctx debug index`: how it is asked, and what it prints."""
+"""The input and output of `ctx debug index`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ def show(key: str | None, settings: Settings, output: Output) -> None:
     try:
         workspace = open_workspace(settings, output)
     except (NotAProject, StoreNotTrusted):
-        # Code is known without a store, too.
+        # The code index works without a store.
         if not debug_index.is_about_code(key):
             raise
     found = debug_index.look_up(workspace, code.at(settings), key)
@@ -50,7 +50,7 @@ def _entry(entry: Mapping[str, Any]) -> Block:
 
 
 def _in_a_line(value: Any) -> str:
-    """One of several values, without the fields of it that say nothing."""
+    """One of several values, without its empty fields."""
     told = plain(value)
     if not isinstance(told, dict):
         return str(value)

@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     folder = os.path.join(settings.folder, options.path or "")
     if not os.path.isdir(folder):
-        raise PathRefused(f"{folder} is not a folder.", hint="Make it first.")
+        raise PathRefused(f"{folder} is not a folder.", hint="Create it first.")
     project = layout.project_at(folder)
     if options.force and os.path.lexists(project.store):
         lost = contents(project)

@@ -45,25 +45,25 @@ _STATES = {"there": "there already", "current": "up to date"}
 
 
 class InstallResult(NamedTuple):
-    """What was set up, or what would be."""
+    """What was installed, or would be."""
 
     dry_run: bool
     parts: tuple[InstalledPart, ...]
     settings: dict[str, Any]
-    """What settings.json says of our hooks."""
+    """The state of our hooks in settings.json."""
     backup: str = ""
-    """Where the settings lie as they were before; empty where there was nothing to keep."""
+    """The backup of the settings; empty if there was nothing to back up."""
     diff: str = ""
-    """What would change in a file, line by line."""
+    """The changes of a file, line by line."""
     without_effect: str = ""
-    """Why the client will not run the hooks, such as a comment in its settings, if it will not."""
+    """Why the client does not run the hooks, such as a comment in its settings."""
     clients: tuple[Client, ...] = ()
     tried: tuple[str, ...] = ()
-    """The hooks that were run, as the client will."""
+    """The hooks that were run as the client runs them."""
 
 
 class _InstallPlan(NamedTuple):
-    """What is to be set up, and where."""
+    """What to install, and where."""
 
     place: InstallTarget
     entries: dict[str, Group]
@@ -74,7 +74,7 @@ class _InstallPlan(NamedTuple):
 
     @property
     def option(self) -> str:
-        """How this place is named to `ctx install` and `ctx uninstall`."""
+        """The option for this place, for `ctx install` and `ctx uninstall`."""
         return " --project" if self.place.level == "project" else ""
 
 
@@ -89,7 +89,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--plugin", metavar="DIR", help="only write a plugin, into a folder"
     )
     shared.completing(plugin, "folder")
-    projection_option(place, "only write what this project knows into AGENTS.md, or another file")
+    projection_option(
+        place, "only write the memory of this project into AGENTS.md, or another file"
+    )
     place.add_argument(
         "--git", action="store_true", help="only add git's pre-commit hook, which commits memory"
     )
@@ -149,21 +151,24 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             f"To remove: `ctx uninstall{asked.option}`"
         )
         if asked.hooks:
-            output.note(f"From then on {CAPTURED}")
+            output.note(f"From then on, {CAPTURED}")
 
 
 def _warnings(asked: _InstallPlan, settings: Settings, change: FileChange | None) -> Iterator[str]:
-    """What keeps the hooks from doing what is expected of them, if there is such a thing."""
+    """What keeps the hooks from working."""
     if change is not None:
         if reason := settings_file.without_effect(change.after or ""):
             yield f"{asked.place.settings}, {reason}."
         yield from _spoiling(asked, change.after or "")
         yield from install.narrowed(change)
-        yield from install.unmanaged(change, "Take it out: beside ours, it runs as well.")
+        yield from install.unmanaged(change, "Remove it, or both run.")
     if asked.hooks and asked.place.level == "user":
         for client in asked.clients:
             if client.version is None:
-                yield f"{client.path} did not say its version: it gets what every client knows."
+                yield (
+                    f"The version of {client.path} is unknown: it gets only the hooks"
+                    " that all versions support."
+                )
     usual = os.path.abspath(settings.expanded("~/.ctx"))
     environment = settings.environment
     chosen = {
@@ -172,7 +177,7 @@ def _warnings(asked: _InstallPlan, settings: Settings, change: FileChange | None
     }
     for name in (name for name, is_chosen in chosen.items() if is_chosen):
         yield (
-            f"{name} is set here, and must be where Claude Code is started: without it, hooks use"
+            f"{name} is set here. Set it where you start Claude Code too; otherwise hooks use"
             f" {os.path.join(usual, 'store.db')}."
         )
     if environment.get("CTX_OFF", "") not in ("", "0"):
@@ -180,14 +185,14 @@ def _warnings(asked: _InstallPlan, settings: Settings, change: FileChange | None
 
 
 def _spoiling(asked: _InstallPlan, text: str) -> Iterator[str]:
-    """Names of events for which an older client drops every hook of the file."""
+    """Events that make an older client ignore every hook of the file."""
     versions = [client.version for client in asked.clients if client.version]
     for event, place in settings_file.named_events(text):
         for version in versions:
             if client_events.spoils_hooks(event, version):
                 yield (
                     f"{asked.place.settings}, {place}: Claude Code {version} does not know"
-                    f" {event}, and so runs no hook of this file."
+                    f" {event}, so it runs no hook of this file."
                 )
 
 
@@ -210,7 +215,7 @@ def _install_plan(
 
 
 def _manual_steps(asked: _InstallPlan) -> InstallResult:
-    """Without a look at the settings: this is for those that cannot be read, too."""
+    """Works without reading the settings, for those that cannot be read."""
     parts = [asked.store]
     if asked.skill:
         parts.append(InstalledPart("skill", asked.place.skill, "written"))
@@ -233,8 +238,8 @@ def _installed(
     asked: _InstallPlan, settings: Settings, variables: dict[str, str], output: Output
 ) -> tuple[InstallResult, FileChange | None]:
     tried: tuple[str, ...] = ()
-    # A skill that has no place, settings that cannot be read, and hooks that do not work, are
-    # found out before anything is written.
+    # A path that cannot hold the skill, unreadable settings and broken hooks are detected before
+    # anything is written.
     if asked.skill:
         install.planned_skill(asked.place)
     if asked.hooks:
@@ -243,7 +248,7 @@ def _installed(
         install.compile_bytecode()
         tried = install.try_hooks(asked.entries, variables)
     with opening.writing(settings, output):
-        # Who opens a store that is not there makes it.
+        # Opening a missing store creates it.
         parts = [asked.store]
     if asked.skill:
         parts.append(_write_skill(asked.place, output))
@@ -252,7 +257,7 @@ def _installed(
 
 
 def _require_ctx(place: InstallTarget, path: str) -> None:
-    """A project's settings travel: they name `ctx` as a shell finds it."""
+    """Project settings are shared, so they call `ctx` by name."""
     if place.level == "project" and not any(program_runs.programs("ctx", path.split(os.pathsep))):
         raise HookFailed(
             "`ctx` is not on the PATH, and project settings call it by name.",
@@ -276,7 +281,7 @@ def _answer(
 
 
 def place_of(options: argparse.Namespace, settings: Settings) -> InstallTarget:
-    """Whose settings are meant: the user's, or those of the project that the command works in."""
+    """The settings to change: the user's, or those of the current project."""
     ctx_home = settings.user_store.home
     if not options.project:
         return install.user_place(settings.claude_folder, ctx_home)
@@ -284,8 +289,8 @@ def place_of(options: argparse.Namespace, settings: Settings) -> InstallTarget:
     place = install.project_place(root, ctx_home)
     if os.path.realpath(place.folder) == os.path.realpath(settings.claude_folder):
         raise UsageError(
-            f"{place.folder} is no project's: your own settings are there.",
-            hint="Leave --project out, or go to the project.",
+            f"{place.folder} is not a project: it contains your own settings.",
+            hint="Leave out --project, or run this in the project.",
         )
     return place
 
@@ -293,7 +298,7 @@ def place_of(options: argparse.Namespace, settings: Settings) -> InstallTarget:
 def _entries(
     place: InstallTarget, found: tuple[Client, ...], settings: Settings, output: Output
 ) -> dict[str, Group]:
-    """The hooks for a place. Nobody knows which clients will read a project's settings."""
+    """The hooks for a place. Any client may read the settings of a project."""
     if place.level == "project":
         return registration.project_entries()
     config = resolve.load(
@@ -335,8 +340,8 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
     home = os.path.realpath(settings.expanded("~"))
     if not options.projection and os.path.realpath(os.path.dirname(path)) == home:
         raise UsageError(
-            "Your home folder is no project, so nobody would look for AGENTS.md there.",
-            hint="Go to the project, or name the file: --projection FILE.",
+            "Your home folder is not a project, so no agent reads AGENTS.md there.",
+            hint="Run this in the project, or name the file: --projection FILE.",
         )
     opening.refuse_untrusted(settings, "--projection")
     carried_out = projection.planned if options.dry_run else projection.write
@@ -352,13 +357,13 @@ def _git(options: argparse.Namespace, settings: Settings, output: Output) -> Ins
 
 
 def diff_of(options: argparse.Namespace, path: str, plan: ProjectionPlan) -> str:
-    """What would change in a file with the block; nothing, where it was changed."""
+    """The change of a file with the block; empty if it was written."""
     texts = [None if data is None else data.decode() for data in (plan.before, plan.after)]
     return FileChange(path, texts[0], texts[1]).diff if options.dry_run else ""
 
 
 def projection_file(options: argparse.Namespace, settings: Settings) -> str:
-    """The file that was named, else the one of the project that agents read."""
+    """The named file, else the project's file that agents read."""
     if options.projection:
         named = settings.expanded(options.projection)
         return os.path.abspath(os.path.join(settings.folder, named))
@@ -384,7 +389,7 @@ def render(installed: InstallResult, *, home: str) -> list[Block]:
 
 
 def dry(dry_run: bool, diff: str) -> list[Block]:
-    """What stands above an answer that says what would be."""
+    """The heading of a dry run."""
     if not dry_run:
         return []
     shown: list[Block] = [Verbatim(diff), Line("")] if diff else []

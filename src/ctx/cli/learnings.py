@@ -73,7 +73,7 @@ def _from_0_to_1(word: str) -> float:
     except ValueError:
         found = -1.0
     if not 0 <= found <= 1:
-        raise argparse.ArgumentTypeError(f"{word!r} is no number from 0 to 1")
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number from 0 to 1")
     return found
 
 
@@ -129,9 +129,9 @@ def render(found: LearningList) -> list[Block]:
 
 def _nothing(found: LearningList) -> str:
     if found.left_out:
-        return f"Nothing like that was learned; there {_are(found.left_out)} {_others(found)}."
+        return f"No matching learnings; there {_are(found.left_out)} {_others(found)}."
     where = f" in {found.project}" if found.project else ""
-    return f"Nothing was learned{where} yet."
+    return f"No learnings{where} yet."
 
 
 def _others(found: LearningList) -> str:

@@ -47,7 +47,7 @@ _NO_MODEL = (
 
 
 class LlmResult(NamedTuple):
-    """What a model answered, what it cost, and what became of it."""
+    """The answer of a model, its cost, and where it is stored."""
 
     answer: str
     task: str
@@ -57,17 +57,17 @@ class LlmResult(NamedTuple):
     stop: Stop
     problem: str
     usage: Usage | None
-    """None where nobody said."""
+    """None if unknown."""
     cost_micros: int | None
-    """Millionths of a dollar; None where nobody knows."""
+    """Millionths of a dollar; None if unknown."""
     cache: Cache | None
     duration_ms: int
     receipt: str | None
-    """Of the pack: `ctx why`."""
+    """The receipt of the pack, for `ctx why`."""
     kept: KeptAnswer | None
-    """None where it could not be kept."""
+    """None if it could not be stored."""
     note: str | None = None
-    """With `--commit`: the file of the log."""
+    """With `--commit`: the log file."""
     commit: CommitResult | None = None
 
 
@@ -105,13 +105,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-m", "--message", help="the commit's message (implies --commit)")
     session_option(parser)
-    # What is asked in a project belongs to it.
+    # A question asked in a project belongs to the project.
     parser.set_defaults(user=False)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     opening.refuse_untrusted(settings, "`ctx llm`")
-    # What `--commit` commits is looked for before anything is spent.
+    # Check what `--commit` commits before spending anything.
     committing = workspace_to_commit(options, settings, output)
     if options.model is not None:
         settings = _with_model(settings, options.model.strip())
@@ -131,7 +131,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     try:
         answered = _keep(answered, question, committing, options, settings, output)
     except (CtxError, KeyboardInterrupt) as error:
-        # It has cost something, and is all that there is of it.
+        # It has cost something, and there is no other copy.
         _show(answered, output)
         if isinstance(error, CtxError):
             error.message += " The answer was not stored."
@@ -142,7 +142,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         appearing.check()
         _show(answered, output)
     except CtxError as error:
-        # Nobody needs to pay for it once more.
+        # Do not make the user pay for it again.
         if answered.kept:
             error.hint = _kept_summary(answered.kept)
         raise
@@ -150,7 +150,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
 
 
 class _StreamedAnswer:
-    """An answer that is printed as it comes. What goes wrong with that waits until it is kept."""
+    """An answer that is printed as it arrives. Errors are raised after it is stored."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -168,12 +168,12 @@ class _StreamedAnswer:
             raise self._problem
 
 
-# What is asked
+# Input
 
 
 def _with_model(settings: Settings, model: str) -> Settings:
     if not model:
-        raise UsageError("--model names no model.", hint="Leave it out for `llm.model`.")
+        raise UsageError("--model needs a name.", hint="Leave it out for `llm.model`.")
     return settings._replace(overrides=(*settings.overrides, f"llm.model={model}"))
 
 
@@ -185,12 +185,12 @@ def _llm_options(options: argparse.Namespace, settings: Settings) -> LlmOptions:
             raise UsageError("There is no task.", hint=_WAYS)
         return wanted._replace(query=task, budget=options.budget)
     if options.budget is not None:
-        raise UsageError("--budget is about a pack that is built.", hint=_WAYS)
+        raise UsageError("--budget needs --query.", hint=_WAYS)
     return wanted._replace(pack=prompt.parse_pack(_pack_bytes(options, settings)))
 
 
 def _pack_bytes(options: argparse.Namespace, settings: Settings) -> bytes:
-    """The bytes of a pack: those of a file, also a pipe, or what comes on stdin."""
+    """The bytes of a pack, from a file, a pipe or stdin."""
     if options.pack not in (None, "-"):
         path = os.path.join(settings.folder, settings.expanded(options.pack))
         try:
@@ -216,7 +216,7 @@ def _backend(config: Config, options: argparse.Namespace, settings: Settings) ->
     place = surroundings.variables(), settings.user_store.home
     if options.backend or options.server:
         if options.server is not None and not options.server.strip():
-            raise UsageError("--server names no address.", hint=_NO_MODEL)
+            raise UsageError("--server needs an address.", hint=_NO_MODEL)
         return backends.named_backend(options.backend or "", options.server or "", config, *place)
     found = backends.configured_backend(config, *place)
     if found is None:
@@ -243,7 +243,7 @@ def _request_summary(backend: Backend, question: LlmQuestion) -> str:
     )
 
 
-# What becomes of it
+# Output
 
 
 def _answered(backend: Backend, question: LlmQuestion, answer: Answer) -> LlmResult:
@@ -272,7 +272,7 @@ def _keep(
     settings: Settings,
     output: Output,
 ) -> LlmResult:
-    """Keep the answer; one that is whole is also noted and committed, where that is asked for."""
+    """Store the answer; with `--commit`, also log and commit a complete one."""
     response = ModelResponse(
         answered.answer,
         question.task,
@@ -287,7 +287,7 @@ def _keep(
     note = None
     with opening.writing(settings, output) as memory:
         kept = keep_answer.keep_answer(memory, response)
-        # What was kept before and not committed has no note yet.
+        # An answer that was stored earlier without a commit has no note yet.
         if is_to_commit and (kept.new or kept.node.staged):
             note = keep_answer.write_to_log(memory, kept)
     answered = answered._replace(kept=kept, note=note)
@@ -339,7 +339,7 @@ def _figures(answered: LlmResult) -> str:
     """`1,364 tokens in (1,280 known), 96 out, 3.2 s, $0.0012.`"""
     told = []
     if usage := answered.usage:
-        known = f" ({usage.cached_tokens:,} not read again)" if usage.cached_tokens else ""
+        known = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
         told += [f"{usage.input_tokens:,} tokens in{known}", f"{usage.output_tokens:,} out"]
     else:
         told.append("token usage unknown")
@@ -347,7 +347,7 @@ def _figures(answered: LlmResult) -> str:
     if answered.cost_micros is not None:
         told.append(f"${answered.cost_micros / _MICROS:.4f}")
     cache = answered.cache
-    # Another question begins with the same words, which are few.
+    # Another question has a short common beginning.
     if cache and cache.state != "fresh" and usage and usage.cached_tokens * 2 > usage.input_tokens:
         told.append(f"the prompt was {cache.state}")
     line = ", ".join(told)

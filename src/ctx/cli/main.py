@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         import gc
 
-        # Most commands end before there is anything worth collecting.
+        # Most commands end before a collection is worth its time.
         gc.set_threshold(_RARELY)
         if words[:1] == ["hook"]:
             _run_hook(words[1:])
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     settings = Settings.from_environment()
     output = Output.for_words(words, settings.screen)
-    # Everything that a signal may interrupt stands inside.
+    # Everything that a signal may interrupt is inside.
     try:
         interrupts.begin()
         code = _run_and_report(words, settings, output)
@@ -49,13 +49,13 @@ def main(arguments: list[str] | None = None) -> int:
         output.close()
         return interrupts.end(code)
     except SystemExit:
-        # The worker has handlers of its own, and was told to go.
+        # The worker has its own handlers, and was asked to stop.
         output.close()
         return interrupts.end(0)
 
 
 def _run_and_report(words: list[str], settings: "Settings", output: "Output") -> int:
-    """Run a command; whatever goes wrong becomes a message and an exit code."""
+    """Run a command; every error becomes a message and an exit code."""
     from ctx.cli.output import Declined, ReaderGone
 
     try:
@@ -64,7 +64,7 @@ def _run_and_report(words: list[str], settings: "Settings", output: "Output") ->
         output.note("Nothing changed.")
         return 1
     except ReaderGone:
-        # Whoever read our output has seen enough, as with `| head`.
+        # The reader has closed the pipe, as with `| head`.
         return 0
     except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
         # SQLite and others report an interruption as an error of theirs.
@@ -73,7 +73,7 @@ def _run_and_report(words: list[str], settings: "Settings", output: "Output") ->
             case CtxError():
                 told = error
             case UnicodeEncodeError():
-                # A path may be any bytes; everything else that is kept is text.
+                # A path may be any bytes; everything else that is stored is text.
                 hint = "Convert it first, for example with `iconv -t utf-8`."
                 told = UsageError("An argument is not valid UTF-8.", hint=hint)
             case RecursionError():
@@ -86,7 +86,7 @@ def _run_and_report(words: list[str], settings: "Settings", output: "Output") ->
 
 
 def _run_hook(words: list[str]) -> None:
-    """Run a hook without the machinery of the other commands, unless it is asked about."""
+    """Run a hook without loading the other commands, unless its help is requested."""
     from ctx.agents.claude_code.claude_hooks import ClaudeHooks
     from ctx.agents.runtime import hook
     from ctx.hook_files import spool
@@ -96,9 +96,9 @@ def _run_hook(words: list[str]) -> None:
 
 
 def _print_version() -> bool:
-    """Without the machinery of the other commands: agents ask this to see whether ctx is there.
+    """Print the version without loading the other commands: agents use it to detect ctx.
 
-    Whether it worked. Where it did not, the ordinary way says why.
+    Returns whether it worked. If not, the normal path reports the problem.
     """
     try:
         if sys.stdout is not None:
@@ -131,7 +131,7 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
             output.configure(parsed)
             raise options.HelpRequested(_help(parsed.words))
         command, parser = commands.command_named(name)
-        # A command whose first word may be left out puts it back.
+        # Add a first word that may be left out.
         words = command.prepare(rest) if hasattr(command, "prepare") else rest
         parsed = options.parse(parser, leading, words)
     except options.HelpRequested as request:

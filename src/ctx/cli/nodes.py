@@ -1,4 +1,4 @@
-"""How nodes and edges are shown, whichever command shows them."""
+"""Output of nodes and edges, for all commands."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -54,14 +54,14 @@ def table(
 
 
 def place(node: Node, scopes: Sequence[str]) -> str:
-    """Where a node is, if it is not in a commit of the project that one is in."""
+    """Where a node is, if it is not in a commit of this project."""
     if node.staged is not None:
         return "staged"
     return USER if node.scope == USER and PROJECT in scopes else ""
 
 
 def preview(node: Node) -> str:
-    """A node in one line: its summary where it has one, else the beginning of its content."""
+    """A node in one line: its summary, else the beginning of its content."""
     text = node.summary or node.content
     line = " ".join(text[: PREVIEW * 4].split())
     short = line if len(line) <= PREVIEW else f"{line[: PREVIEW - 1].rstrip()}…"
@@ -74,7 +74,7 @@ def edge_rows(
     others: Mapping[NodeId, Node],
     short: Mapping[NodeId, str],
 ) -> Table:
-    """The edges of a node as seen from there."""
+    """The edges of a node, from its point of view."""
     rows = []
     for edge in edges:
         outward = edge.from_id == node_id
@@ -87,7 +87,7 @@ def edge_rows(
 
 
 def evidence(edge: Edge) -> str:
-    """What an edge rests on, in a few words; nothing where it is a plain, certain statement."""
+    """The evidence of an edge in a few words; empty for a plain, certain statement."""
     told = []
     confidence = edge.metadata.get("confidence", 1000)
     if confidence != 1000:
@@ -98,7 +98,7 @@ def evidence(edge: Edge) -> str:
 
 
 def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
-    """Say what was not written down. The secret itself is shown nowhere."""
+    """Say what was removed. The secret itself is not shown."""
     if not redacted:
         return
     told_places = (f"{each.where}, line {each.line} ({each.rule})" for each in redacted)
@@ -108,14 +108,14 @@ def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
 
 
 def note_unknown(unknown: "Sequence[UnknownName]", output: Output) -> None:
-    """Say which names the code does not have, and what may have been meant."""
+    """Say which names are not in the code, and suggest similar ones."""
     for name, near in unknown:
         meant = f" Did you mean {_either(near)}?" if near else ""
         output.note(f"The code here has no `{short_name(name)}`: stored as written.{meant}")
 
 
 def note_unclear(unclear: "Sequence[UnknownName]", output: Output) -> None:
-    """Say which names are those of several things."""
+    """Say which names are ambiguous."""
     for name, several in unclear:
         meant = f" It may be {_either(several)}." if several else ""
         output.note(f"`{short_name(name)}` names several things: stored as written.{meant}")

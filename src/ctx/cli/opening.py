@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
-    """The memory, for a command that only looks at it."""
+    """The memory, for a command that only reads it."""
     return _opened(settings, output, writing=False)
 
 
 def trusted_project(settings: Settings, output: Output) -> Project | None:
-    """The project here, if its store is trusted or a person at a terminal wants to see it."""
+    """The project here, if its store is trusted or shown with `--untrusted` on a terminal."""
     home = settings.user_store.home
     project = layout.find_project(settings.folder, home)
     if project is None or settings.untrusted:
@@ -50,7 +50,7 @@ def trusted_project(settings: Settings, output: Output) -> Project | None:
 
 
 def refuse_untrusted(settings: Settings, what: str) -> None:
-    """Say no to `--untrusted` where an answer goes further than to the terminal."""
+    """Refuse `--untrusted` for output that does not go to the terminal."""
     if settings.untrusted:
         raise UsageError(
             f"--untrusted cannot be used with {what}: it shows a store on the terminal only.",
@@ -61,13 +61,13 @@ def refuse_untrusted(settings: Settings, what: str) -> None:
 def writing(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
     """The memory, for a command that changes it.
 
-    What is staged for too long, or has become too much, is compacted on the way.
+    Staging that is too old or too large is compacted first.
     """
     return _opened(settings, output, writing=True)
 
 
 def staging(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
-    """The memory, for a command about what is staged: nothing is compacted under its hands."""
+    """The memory, for a command about staging: nothing is compacted automatically."""
     return _opened(settings, output, writing=True, compacting=False)
 
 
@@ -89,7 +89,7 @@ def _opened(
         try:
             yield memory
         finally:
-            # Also where the command fails: what it did not find may be what is damaged.
+            # Also if the command fails: the damage may be the reason.
             _warn_of_damage(memory, output)
         if writing and compacting and memory.project_memory and memory.project_memory.stepped:
             _compact_due(memory, output)
@@ -99,14 +99,14 @@ def _opened(
 
 @contextmanager
 def _withholding(withheld: "Verdict", output: Output) -> Iterator[None]:
-    """Answer without the project's store, and say so once."""
+    """Continue without the project's store, and warn once."""
     output.withhold()
     try:
         yield
     except StoreNotTrusted:
         raise
     except (NodeNotFound, ViewNotFound) as error:
-        # It may be in the store that was not looked at.
+        # It may be in the store that was not read.
         error.hint = withheld.sentence
         raise
     except CtxError:
@@ -140,7 +140,7 @@ def _compact_due(memory: Memory, output: Output) -> None:
 
 
 def tell(compacted: "CompactResult", output: Output) -> None:
-    """Say that a session was compacted without being asked for it."""
+    """Say that a session was compacted automatically."""
     if compacted.problem:
         output.warn(f"{compacted.summary} See `ctx stage status`.")
     else:
@@ -148,7 +148,7 @@ def tell(compacted: "CompactResult", output: Output) -> None:
 
 
 def _mention_stale(memory: Memory, output: Output) -> None:
-    """Remind a person of sessions that wait. Programs are not told: they cannot do anything."""
+    """Remind people of stale sessions. Programs cannot act on it."""
     if memory.project_memory is None or not output.has_reader:
         return
     found = [each for each in _waiting(memory) if not each.is_old]
@@ -178,7 +178,7 @@ def _waiting(memory: Memory) -> "Sequence[StaleSession]":
 def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: bool) -> Memory:
     environment = _environment(settings, output)
     if writing:
-        # It only shows: whoever changes a store has trusted it.
+        # Reading only: commands that change a store need trust.
         environment = environment._replace(untrusted=False)
     try:
         memory = stack.enter_context(open_memory(environment, writing=writing))
@@ -192,26 +192,26 @@ def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: boo
 
 
 def tell_adopted(settings: Settings, output: Output) -> None:
-    """Say once that projects which were trusted by their paths are now known by more."""
+    """Say once that trusted projects are now identified by more than their paths."""
     from ctx.project import trust_check
 
     if adopted := trust_check.take_notice(settings.user_store.home):
         output.warn(
-            f"{count(adopted, 'trusted project is', 'trusted projects are')} now known by more "
-            "than the path: first commits, remote and owner must stay what they are. "
-            "`ctx trust --list` shows them."
+            f"{count(adopted, 'trusted project is', 'trusted projects are')} now identified"
+            " by first commits, remote and owner too. If these change, ctx asks again. `ctx"
+            " trust --list` shows them."
         )
 
 
 def _warn_of_settings(memory: Memory, output: Output) -> None:
-    """Say what is wrong with the settings, if the command has looked at any."""
+    """Warn about the settings, if the command has read any."""
     if "config" in vars(memory):
         for warning in memory.config.warnings:
             output.warn(warning)
 
 
 def _took_over(settings: Settings, output: Output) -> bool:
-    """Make a store of ours out of one that the Go program left at our place, if it is one."""
+    """Convert a store that the Go program left at our path, if there is one."""
     from ctx.exchange.foreign import go_ctx
 
     path = settings.database
@@ -224,15 +224,15 @@ def _took_over(settings: Settings, output: Output) -> bool:
         command = shlex.join(["ctx", "--db", ours, "import", "--from", "ctx", path])
         raise DatabaseFailure(
             f"{path} is a store of the Go program `ctx`; it was not touched.",
-            hint=f"`{command}` makes a store of ours out of it; name that one from then on.",
+            hint=f"`{command}` converts a copy of it; use that copy from then on.",
         )
     from ctx.cli.nodes import warn_of_redaction
     from ctx.operations.convert_go_store import convert_go_store
 
-    with output.progress("Taking over") as tick:
+    with output.progress("Converting") as tick:
         adopted = convert_go_store(path, tick)
     if adopted is not None:
-        # It happens once and unasked, so it is said to whoever reads: also beside JSON.
+        # It happens once and unasked, so it is reported even beside JSON.
         output.warn(
             f"Imported {count(adopted.nodes, 'node')} and {count(adopted.edges, 'edge')} from the "
             f"Go program's store, which is now {adopted.backup}."
@@ -247,14 +247,14 @@ def _took_over(settings: Settings, output: Output) -> bool:
             )
         if adopted.redacted:
             warn_of_redaction(adopted.redacted, output)
-            output.warn(f"What was not kept is still in {adopted.backup}.")
+            output.warn(f"What was not imported is still in {adopted.backup}.")
     return True
 
 
 def open_workspace(settings: Settings, output: Output) -> Workspace:
-    """The project that the command works on; what its configuration ignores is said once.
+    """The project that the command uses; its ignored settings are reported once.
 
-    E032 where its store is not trusted.
+    E032 if its store is not trusted.
     """
     workspace = open_to_mend(settings, output)
     _warn_of_thrown_away(workspace.project, output)
@@ -262,7 +262,7 @@ def open_workspace(settings: Settings, output: Output) -> Workspace:
 
 
 def open_to_mend(settings: Settings, output: Output) -> Workspace:
-    """The same, for the command that gets back what the warning is about."""
+    """The same, for the command that restores what the warning is about."""
     workspace = open_project(_environment(settings, output))
     tell_adopted(settings, output)
     for warning in workspace.config.warnings:
@@ -271,7 +271,7 @@ def open_to_mend(settings: Settings, output: Output) -> Workspace:
 
 
 def open_to_write(settings: Settings, output: Output) -> Workspace:
-    """The project for a command that only puts something in: also where it is not trusted."""
+    """The project for a command that only adds something: also if it is not trusted."""
     environment = _environment(settings, output)._replace(untrusted=False)
     workspace = open_project(environment, reading=False)
     tell_adopted(settings, output)
@@ -286,7 +286,7 @@ def open_to_write(settings: Settings, output: Output) -> Workspace:
 
 
 def _warn_of_thrown_away(project: Project, output: Output) -> None:
-    """Name commits that git removed before it had them."""
+    """Report commits that git removed before they were in a git commit."""
     from ctx.objects import untracked_commits
 
     if not untracked_commits.ids(project):
@@ -304,7 +304,7 @@ def _warn_of_thrown_away(project: Project, output: Output) -> None:
 
 
 def load_hosts() -> "Hosts":
-    """The hosts that ctx knows. Most commands take in nothing of an agent and need none."""
+    """The hosts that ctx supports. Most commands need none."""
     from ctx.agents.known_hosts import HOSTS
 
     return HOSTS
@@ -313,7 +313,7 @@ def load_hosts() -> "Hosts":
 def _environment(settings: Settings, output: Output) -> Environment:
     session, problem = settings.joining
     if problem:
-        output.warn(f"{problem} Session {session} is joined; `ctx stage recover` removes it.")
+        output.warn(f"{problem} Session {session} is used instead; `ctx stage recover` fixes it.")
     return Environment(
         settings.folder,
         settings.user_store,

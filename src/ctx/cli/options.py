@@ -10,8 +10,7 @@ from typing import Any, Literal, NoReturn
 
 from ctx.errors import UsageError
 
-# Ours is English. argparse would look for translations of its words in the file system, at every
-# start.
+# The output is English. argparse would search the file system for translations at every start.
 setattr(argparse, "_", str)  # noqa: B010
 
 FORMATS = ("text", "json", "markdown")
@@ -58,22 +57,22 @@ behind the command, so options that choose a folder, a store or a setting must s
 checked against this list.
 """
 
-# The options that take a value, so that the command's name can be told from it.
+# The options that take a value, to find the name of the command.
 _WITH_VALUE = {"--format", "-C", "--set", "--db"}
 EVERYWHERE = "everywhere"
 _ANYWHERE = (*_WITH_VALUE, "--untrusted", "-q", "--quiet", "-h", "--help", "-V", "--version")
 
 
 class HelpRequested(Exception):
-    """Somebody wants to read the help, which is its text."""
+    """The help was requested; it is the message."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong as one of our errors, and hands its help on; the main function prints."""
+    """Raises our own errors, and passes help to the main function, which prints it."""
 
     def __init__(self, **described: Any) -> None:
         super().__init__(**described)
-        # From 3.14 on Python would colour the help, also where `output.py` prints it.
+        # From 3.14 on, Python would colour the help, even where `output.py` prints it.
         self.color = False
 
     def error(self, message: str) -> NoReturn:
@@ -81,7 +80,7 @@ class Parser(argparse.ArgumentParser):
         if found:
             known = [word.strip(" '") for word in found[2].split(",")]
             raise UsageError(
-                f"{found[1]!r} is none of: {', '.join(known)}.",
+                f"{found[1]!r} is not one of: {', '.join(known)}.",
                 hint=nearest(found[1], known, self.prog),
             )
         raise UsageError(
@@ -96,8 +95,8 @@ class Help(argparse.RawDescriptionHelpFormatter):
     """Help that looks the same under every Python version: `-m, --message MESSAGE`."""
 
     def __init__(self, prog: str) -> None:
-        # argparse makes one of these for each argument it is told of, and would load a module
-        # to ask for the width of the terminal each time.
+        # argparse creates one of these for each argument, and would import a module to get the
+        # width of the terminal each time.
         super().__init__(prog, width=_width())
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
@@ -177,7 +176,7 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
 
 
 class _Misplaced(argparse.Action):
-    """An option that must stand before the command."""
+    """An option that must come before the command."""
 
     def __call__(
         self,
@@ -199,7 +198,7 @@ class _Misplaced(argparse.Action):
 def parse(
     parser: argparse.ArgumentParser, leading: list[str], words: list[str]
 ) -> argparse.Namespace:
-    """What stands before a command and behind it, as one."""
+    """The options before and after a command, combined."""
     if parser.prog.removeprefix("ctx ") not in READ_ONLY:
         return parser.parse_args(leading + words)
     before = Parser(
@@ -253,7 +252,7 @@ def command_parser(name: str, summary: str, module: ModuleType) -> argparse.Argu
         allow_abbrev=False,
     )
     module.configure(parser)
-    # What is the command's own stands above what every command takes.
+    # A command's own options come before those of every command.
     parser._action_groups.sort(key=lambda group: group.title == EVERYWHERE)
     return parser
 
@@ -294,7 +293,7 @@ def subcommands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Argume
 
 
 def completing(action: argparse.Action, what: Completes) -> argparse.Action:
-    """Say what an argument holds, so that the shell can offer it; `cli/complete.py` reads it."""
+    """Mark what an argument contains, for completion; `cli/complete.py` reads it."""
     action.completes = what  # type: ignore[attr-defined]
     return action
 
@@ -318,7 +317,7 @@ def examples(lines: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str], program: str = "ctx") -> str:
-    """`Did you mean …?` where something is near enough, else whose help to read."""
+    """`Did you mean …?` if there is a similar word, else which help to read."""
     import difflib
 
     found = difflib.get_close_matches(word, list(known), n=1)

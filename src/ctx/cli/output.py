@@ -59,7 +59,7 @@ class Verbatim(NamedTuple):
 
 
 class Markdown(NamedTuple):
-    """Text that is markdown already, as an agent is given it."""
+    """Text that is already markdown, as an agent gets it."""
 
     text: str
 
@@ -78,18 +78,18 @@ _SKEW_MS = 60_000
 def listing(
     headings: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[str] = ()
 ) -> list[Block]:
-    """A table that says how many rows it leaves out, rather than filling the screen."""
+    """A table that says how many rows it leaves out, instead of filling the screen."""
     more = len(rows) - MOST_ROWS
     left_out: list[Block] = [Line(f"  … and {more:,} more", "dim")] if more > 0 else []
     return [Table(headings, rows[:MOST_ROWS], kinds), *left_out]
 
 
 class ReaderGone(Exception):
-    """Nobody reads our output any more."""
+    """The reader has closed our output."""
 
 
 class Declined(Exception):
-    """The person was asked, and said no."""
+    """The user answered no."""
 
 
 class Output:
@@ -112,7 +112,7 @@ class Output:
 
     @classmethod
     def for_words(cls, words: list[str], screen: Screen) -> "Output":
-        """Know the format before the options are parsed: an error in them has one too."""
+        """Detect the format before the options are parsed: errors in them use it too."""
         given = words[: words.index("--")] if "--" in words else words
         wants_json = "--format=json" in given or ("--format", "json") in pairwise(given)
         return cls(sys.stdout, sys.stderr, "json" if wants_json else "text", screen)
@@ -128,7 +128,7 @@ class Output:
                 self._chosen += f"{name} {shlex.quote(given)} "
 
     def show(self, value: Any, render: Callable[[Any], list[Block]]) -> None:
-        """Print a command's answer in the format that was asked for."""
+        """Print the answer of a command in the chosen format."""
         if self._form in _FOR_PROGRAMS:
             self.result(self._data(value, self._form))
             return
@@ -137,14 +137,14 @@ class Output:
         self._write(_laid_out(blocks, self._form, screen))
 
     def file_text(self, value: Any, render: Callable[[Any], list[Block]]) -> str:
-        """An answer as a file holds it: JSON unless a format was given."""
+        """An answer for a file: JSON unless a format was given."""
         form = self._form if self._is_form_given else "json"
         if form in _FOR_PROGRAMS:
             return _text(self._data(value, form))
         return _text(_laid_out([self._shown(block) for block in render(value)], form, None))
 
     def prefer(self, form: str) -> None:
-        """Answer so, if nobody said how."""
+        """The format if none was given."""
         if not self._is_form_given:
             self._form = form
 
@@ -162,28 +162,28 @@ class Output:
         self.show({"help": text}, lambda _: [Verbatim(text)])
 
     def preview(self, blocks: list[Block]) -> None:
-        """Show what a question is about, before it is asked."""
+        """Show what a confirmation is about before asking."""
         if self._form != "json":
             screen = self._screen if self._stderr.isatty() else None
             told = "".join(_as_text(self._shown(block), screen) for block in blocks)
             self._say(told.rstrip("\n"))
 
     def result(self, text: str) -> None:
-        """Print an answer that is text already."""
+        """Print an answer that is already text."""
         self._write(visible_lines(text) if self._stdout.isatty() else text)
 
     @property
     def appears(self) -> bool:
-        """Whether a long answer is printed as it comes. Other forms are printed whole."""
+        """Whether a long answer is printed as it arrives. Other formats are printed at once."""
         return self._form == "text"
 
     def appear(self, piece: str) -> None:
-        """Print a piece of such an answer. A screen is shown no line ends of typewriters."""
+        """Print a part of such an answer. Carriage returns are not sent to a terminal."""
         is_screen = self._stdout.isatty()
         self._write(visible_lines(piece.replace("\r", "")) if is_screen else piece)
 
     def _shown(self, block: Block) -> Block:
-        """A block without control characters: a stranger's text could steer the terminal."""
+        """A block without control characters: foreign text could control the terminal."""
         match block:
             case Line(text, kind):
                 return Line(visible(text), kind)
@@ -207,13 +207,13 @@ class Output:
     def _json(self, value: Any, indent: int | None = None) -> str:
         import json
 
-        # Where the stream cannot carry every character, JSON's own escapes can.
+        # If the stream cannot encode every character, JSON escapes are used.
         encoding = getattr(self._stdout, "encoding", None) or "utf-8"
         escaped = encoding.lower().replace("-", "") != "utf8"
         return visible_json(json.dumps(plain(value), ensure_ascii=escaped, indent=indent)) + "\n"
 
     def _write(self, text: str) -> None:
-        """Write a piece of the answer. It leaves the process at once."""
+        """Write a part of the answer and flush it."""
         with self._printing():
             self._stdout.write(_text(text))
             self._stdout.flush()
@@ -224,7 +224,7 @@ class Output:
 
     @contextmanager
     def _printing(self) -> Iterator[None]:
-        """What goes wrong with the answer is said in one way, and is not met again at exit."""
+        """Errors in writing the answer are reported once, and not again at exit."""
         try:
             with interrupts.Printing():
                 yield
@@ -238,21 +238,21 @@ class Output:
             raise DiskFailure(f"Cannot print the answer: {reason}.", hint=hint) from error
 
     def withhold(self) -> None:
-        """Tell programs that the project's store, which is not trusted, is not in the answer."""
+        """Tell programs that an untrusted project store is not part of the answer."""
         self._withholds = True
 
     def note(self, text: str) -> None:
-        """Something worth knowing beside the result; for people, so not beside JSON."""
+        """A note for people, not printed beside JSON."""
         if not self._quiet and self._form != "json":
             self._say(visible(self._typed(text)))
 
     def interrupted(self, text: str) -> None:
-        """What became of a command that was interrupted, below the `^C` of a terminal."""
+        """The message about an interruption, below the `^C` of a terminal."""
         if text and not self._quiet and self._form != "json":
             self._say(f"\n{text}" if self._stderr.isatty() else text)
 
     def warn(self, text: str) -> None:
-        """Something that should not be so; once, however many parts of a command find it."""
+        """A warning; printed once, even if several parts of a command report it."""
         text = self._typed(text)
         if text in self._warned:
             return
@@ -279,15 +279,15 @@ class Output:
             self._say(f"  {visible(hint)}")
 
     def _typed(self, text: str) -> str:
-        """A hint whose commands can be typed as they stand: about the store that was chosen."""
+        """A hint whose commands can be typed as they are, for the chosen store."""
         if not self._chosen:
             return text
-        # One that names a store already means another one.
+        # A command that names a store already means another one.
         typed = text.replace("`ctx ", f"`ctx {self._chosen}")
         return typed.replace(f"`ctx {self._chosen}--db ", "`ctx --db ")
 
     def unexpected(self, error: Exception, *, debugging: bool) -> None:
-        """A mistake of ours: say so, and how to see more, without a screen of traceback."""
+        """An internal error: report it, and say how to see the traceback."""
         import traceback
 
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -301,31 +301,31 @@ class Output:
 
     @property
     def is_on_a_terminal(self) -> bool:
-        """Whether the answer goes to a screen, rather than to a file or a program."""
+        """Whether the answer goes to a terminal."""
         return self._stdout.isatty()
 
     @property
     def is_for_people(self) -> bool:
-        """Whether the answer is for somebody who reads it, and not for a program."""
+        """Whether the answer is read by a person, not by a program."""
         return self._form == "text"
 
     @property
     def is_interactive(self) -> bool:
-        """Whether a program that we start has a person before it."""
+        """Whether a program that we start can use the terminal."""
         return settings.stdin_is_terminal() and self._stdout.isatty()
 
     @property
     def has_reader(self) -> bool:
-        """Whether a person reads what is said beside the answer."""
+        """Whether a person reads the messages beside the answer."""
         return self._stderr.isatty() and self._form != "json" and not self._quiet
 
     def ask(self, question: str) -> str:
-        """What the person before the terminal says; nothing at the end of the input."""
+        """The input of the user; empty at the end of the input."""
         self._say(visible(question), end=" ")
         return sys.stdin.readline().strip()
 
     def confirm(self, question: str, *, yes: bool) -> None:
-        """Go on only if the user agrees; without a terminal only with `--yes`."""
+        """Continue only if the user agrees; without a terminal only with `--yes`."""
         if yes:
             return
         if not settings.stdin_is_terminal():
@@ -336,7 +336,7 @@ class Output:
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[clock.Tick]:
-        """Show how far long work is, on a terminal and only if it really takes long."""
+        """Show the progress of long work, on a terminal, and only if it takes long."""
         if self._quiet or not self._stderr.isatty():
             yield clock.no_tick
             return
@@ -349,7 +349,7 @@ class Output:
                 shown_at = clock.monotonic() + 0.1
                 share = 20 * done // max(total, 1)
                 line = f"{visible(doing)} [{'#' * share:<20}] {done:,}/{total:,}"
-                # A line that wraps could not be wiped.
+                # A line that wraps could not be cleared.
                 line = line[: self._screen.columns - 1]
                 self._say(f"\r{line:<{longest}}", end="")
                 longest = len(line)
@@ -361,7 +361,7 @@ class Output:
                 self._say(f"\r{'':<{longest}}\r", end="")
 
     def close(self) -> None:
-        """Before the process ends: what cannot be written now would be an error of Python's."""
+        """Flush before the process ends; later, Python would report the error."""
         for stream in (self._stdout, self._stderr):
             try:
                 stream.flush()
@@ -372,7 +372,7 @@ class Output:
         return painted(text, kind) if self._screen.colours and self._stderr.isatty() else text
 
     def _say(self, text: str, end: str = "\n") -> None:
-        """Say something beside the answer. That must not decide over its success."""
+        """Print a message beside the answer. A failure must not affect the result."""
         try:
             self._stderr.write(_text(text + end))
             self._stderr.flush()
@@ -381,24 +381,24 @@ class Output:
 
 
 def _lenient(stream: "TextIO | None") -> "TextIO":
-    """A stream that takes any character; one that takes everything where there is none."""
+    """A stream that accepts any character; one that discards everything if there is none."""
     if stream is None:
         return io.StringIO()
     if isinstance(stream, io.TextIOWrapper):
-        # This flushes the stream first. What cannot be written is met again by the next write.
+        # This flushes the stream first. The next write reports what could not be written.
         with suppress(OSError):
             stream.reconfigure(errors="backslashreplace")
     return stream
 
 
 def _abandon(stream: "TextIO") -> None:
-    """Keep the interpreter from complaining about a closed pipe when it exits."""
+    """Keep the interpreter from reporting a closed pipe at exit."""
     with suppress(OSError, io.UnsupportedOperation):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _text(text: str) -> str:
-    """Text that any stream of ours takes: bytes of a name that are not UTF-8 as escapes."""
+    """Text that all our streams accept: invalid UTF-8 in names becomes escapes."""
     if text.isascii():
         return str(text)
     try:
@@ -498,17 +498,18 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """A cell that stays in its place, whatever is in it."""
+    """A cell that stays in its column, whatever it contains."""
     for special in "\\|<":
         text = text.replace(special, f"\\{special}")
-    # Some readers let code reach over the end of a cell: only pairs of backticks are code.
+    # Some renderers let code extend over the end of a cell: only paired backticks are code.
     if "``" in text or text.count("`") % 2:
         text = text.replace("`", "\\`")
     return text
 
 
 def since(text: str, now_ms: int | None = None) -> str:
-    """How long ago an ISO time was: `2 h`; the date where that is more than 60 days, or ahead."""
+    """How long ago an ISO time was: `2 h`; the date if that is more than 60 days, or in the
+    future."""
     ms = clock.parse_iso(text)
     if ms is None:
         return text

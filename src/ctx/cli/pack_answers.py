@@ -1,7 +1,7 @@
-"""What `ctx query` prints of a pack.
+"""The output of `ctx query` for a pack.
 
-For people it is an overview: where to look, and how each place begins. An agent reads the whole of
-it as markdown; programs take the value itself.
+People see an overview: where to look, and how each place begins. Agents get all of it as markdown,
+programs get JSON.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from ctx.packs.pack_text import as_markdown
 from ctx.packs.prompt_pack import Chunk, PromptPack, Signal
 
 _LINES = 4
-"""Lines of a chunk in the overview: enough to know it again."""
+"""Lines of a chunk in the overview: enough to recognise it."""
 _LINE = 120
 _MOST_FILES = 10
 _MOST_LEFT_OUT = 20
@@ -63,7 +63,7 @@ def render_explained(pack: PromptPack) -> list[Block]:
 
 
 def left_out_rows(rows: Sequence[tuple[str, str, str, str]], more: int = 0) -> list[Block]:
-    """What was found and is not in the pack; `ctx why` shows it so too."""
+    """What was found but is not in the pack; `ctx why` uses it too."""
     headings = ("left out", "tokens", "score", "reason")
     more += max(0, len(rows) - _MOST_LEFT_OUT)
     blocks: list[Block] = [Line(""), Line("Left out", "heading")]
@@ -78,7 +78,7 @@ def _recently(pack: PromptPack) -> list[Block]:
 
 
 def lately(cost: int) -> str:
-    """That what happened lately was given too."""
+    """Whether the recent log is included."""
     return f"Recent log: {cost:,} tokens."
 
 
@@ -87,12 +87,12 @@ def percent(share: float) -> str:
 
 
 def sums(signals: Sequence[Signal] | Sequence[tuple[str, float]]) -> str:
-    """A score as the sum that it is: `text 0.61 + path 0.20`."""
+    """A score as a sum: `text 0.61 + path 0.20`."""
     return " + ".join(f"{name} {value:.2f}" for name, value in signals)
 
 
 def way(via: Sequence[str]) -> str:
-    """A path through the graph, names and edges in turn; `<CALLS` was gone backwards."""
+    """A path through the graph, names and edges in turn; `<CALLS` is followed backwards."""
     return "".join(
         each
         if not number % 2
@@ -118,7 +118,7 @@ def render_markdown_explained(pack: PromptPack) -> list[Block]:
 def _head(pack: PromptPack) -> str:
     if not pack.retrieved:
         return "Nothing found."
-    # Without a file there is nothing that it says.
+    # Without files the confidence means nothing.
     return f"{_amount(pack)}." + (f" Confidence {percent(pack.confidence)}." if pack.files else "")
 
 
@@ -136,7 +136,7 @@ def _warnings(pack: PromptPack) -> list[Block]:
 
 
 def state(index: IndexState) -> str:
-    """What is to be said about the code that was looked at, where it is not as it is now."""
+    """A note if the code index is not up to date."""
     match index.state:
         case "scanned":
             return (
@@ -172,7 +172,7 @@ def _expansion(pack: PromptPack) -> list[Block]:
 
 
 def _place(chunk: Chunk) -> str:
-    """Where a chunk is, as a click or an editor takes it."""
+    """The position of a chunk, as editors and terminals recognise it."""
     if chunk.path is None or chunk.first_line is None:
         return chunk.title
     place = f"{chunk.path}:{chunk.first_line}"
@@ -190,7 +190,7 @@ def _reason(chunk: Chunk) -> str:
 
 
 def _beginning(snippet: str) -> str:
-    """The first lines of a chunk, without what only opens it."""
+    """The first lines of a chunk, without opening braces."""
     lines = [line for line in snippet.split("\n") if line.strip()]
     shown = [f"    {_shortened(line.rstrip())}" for line in lines[:_LINES]]
     more = len(lines) - len(shown)

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _until(text: str) -> int:
-    """The end of a pause: so long from now, or a date."""
+    """The end of a pause: a duration from now, or a date."""
     now_ms = clock.now_ms()
     told_ms = time_filters.moment(text, now_ms)
     if told_ms > now_ms:
@@ -60,7 +60,7 @@ def render(paused: PauseResult) -> list[Block]:
 
 
 def table(pauses: tuple[Pause, ...]) -> list[Block]:
-    """What holds now."""
+    """The current state."""
     if not pauses:
         return []
     rows = [

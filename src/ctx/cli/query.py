@@ -70,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--limit",
         type=arguments.whole_number,
         metavar="N",
-        help=f"at most so many nodes (default: {_NODES}; 0: all), or chunks (default: what fits)",
+        help=f"at most N nodes (default: {_NODES}; 0: all), or chunks (default: what fits)",
     )
     arguments.superseded(parser)
     arguments.scope(parser)
@@ -126,7 +126,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _about_packs(options: argparse.Namespace) -> list[str]:
-    """The options that were given and say something about a pack alone."""
+    """The given options that apply only to packs."""
     given = {
         "--budget": options.budget is not None,
         "--depth": bool(options.depth),
@@ -185,7 +185,7 @@ def _pack(query: Query, options: argparse.Namespace, settings: Settings, output:
 
 
 def _next_step(query: Query, *, is_in_project: bool) -> str:
-    """What to do where nothing was found."""
+    """What to do if nothing was found."""
     if query.tree is not None:
         filters = [each for each in tokens(query.text) if each.kind == "filter"]
         told = ", ".join(f"`{query.text[each.start : each.end]}`" for each in filters[:3])
@@ -200,7 +200,7 @@ def _receipt(built: "PromptPack") -> str:
 
 
 def answer(query: Query, options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    """Show what matches; `ctx search` answers so too."""
+    """Show the matches; `ctx search` uses this too."""
     with opening.reading(settings, output) as memory:
         graph = arguments.within(memory, options).graph
         scope = Scope(include_superseded=options.include_superseded)
@@ -213,7 +213,7 @@ def answer(query: Query, options: argparse.Namespace, settings: Settings, output
 def _note_superseded(
     graph: Graphs, found: QueryResult, query: Query, scope: Scope, output: Output
 ) -> None:
-    """Where nothing is found, say whether something was once so."""
+    """If nothing is found, say whether superseded nodes match."""
     if not found.nodes and not scope.include_superseded:
         hidden = find(graph, query, Scope(include_superseded=True), 1)
         if hidden.nodes and not hidden.partial:
@@ -223,7 +223,7 @@ def _note_superseded(
 
 def _note_partial(found: QueryResult, output: Output) -> None:
     if found.partial and found.nodes:
-        which = "words that begin so" if found.beginnings else "some"
+        which = "words that begin with them" if found.beginnings else "some"
         none = "any" if found.beginnings else "all"
         output.note(f"No node has {none} of these words; these have {which}.")
 

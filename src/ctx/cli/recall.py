@@ -75,7 +75,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _without_nodes(found: RecallResult) -> RecallResult:
-    """What else speaks of it, alone."""
+    """Other results, without nodes."""
     without = found._replace(nodes=(), short_ids={}, authors={}, scores={}, signals={})
     return without._replace(
         total=0,
@@ -87,7 +87,7 @@ def _without_nodes(found: RecallResult) -> RecallResult:
 
 
 def _fitting(found: RecallResult, budget: int) -> Iterator[Passage]:
-    """As many of the passages as fit behind the nodes."""
+    """As many passages as fit after the nodes."""
     left = budget - tokens.estimate(as_markdown(found))
     for passage in found.beside:
         left -= tokens.estimate(f"{_as_item(passage)}\n\n")
@@ -101,7 +101,7 @@ def render_markdown(found: RecallResult) -> list[Block]:
 
 
 def _as_item(passage: Passage) -> str:
-    """What is no node, as an agent sees it."""
+    """Passages that are not nodes, as an agent sees them."""
     said = [passage.text] if passage.kind == "file" else [passage.title, passage.text]
     first, *more = contained("\n\n".join(part.strip() for part in said if part.strip()))
     return "\n".join([f"- [{passage.kind}] {code(_where(passage))} {first}".rstrip(), *more])
@@ -145,7 +145,7 @@ def _nodes(found: RecallResult) -> list[Block]:
 
 
 def _beside(passages: Sequence[Passage]) -> list[Block]:
-    """Everything else, by its kind."""
+    """Everything else, by kind."""
     blocks: list[Block] = []
     for kind, heading in _HEADINGS.items():
         rows = [

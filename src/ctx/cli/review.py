@@ -22,21 +22,21 @@ EXAMPLES = """
 ctx review                                  proposals of agents, and conflicting changes
 ctx review accept 01M7ESYZ1SB4              pin a node as the agent asked
 ctx review reject --all                     reject every proposal
-ctx review --pick 01M7ESYZ1SB4 --version=2  of two versions, take the other
+ctx review --pick 01M7ESYZ1SB4 --version=2  take the other of two versions
 ctx review --format json                    for scripts
 """
 
 LIST_EXAMPLES = """
-ctx review                                  asks on a terminal which version holds
-ctx review --accept 01M7ESYZ1SB4            keep the version that holds
-ctx review --pick 01M7ESYZ1SB4 --version=2  let the other one hold
+ctx review                                  on a terminal, ask which version to keep
+ctx review --accept 01M7ESYZ1SB4            keep the current version
+ctx review --pick 01M7ESYZ1SB4 --version=2  take the other one
 """
 
 ACCEPT_EXAMPLES = """
 ctx review accept 01M7ESYZ1SB4              do what the agent proposes; keep a pin that it made
 ctx review accept 01M7ESYZ1SB4 01M7ESYZ2AA0
 ctx review accept --all
-ctx undo                                    take the last of it back
+ctx undo                                    undo the last decision
 """
 
 REJECT_EXAMPLES = """
@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("reject", "reject proposals", REJECT_EXAMPLES),
     ):
         deciding = shared.add_subcommand(group, name, help_text, examples)
-        named = deciding.add_argument("ids", nargs="*", metavar="ID", help="of the proposals")
+        named = deciding.add_argument("ids", nargs="*", metavar="ID", help="ids of proposals")
         shared.completing(named, "node")
         deciding.add_argument("--all", action="store_true", help="all proposals")
         shared.session_option(deciding)
@@ -69,14 +69,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _configure_list(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    kept = what.add_argument("--accept", metavar="ID", help="keep what holds, of this node")
-    picked = what.add_argument(
-        "--pick", metavar="ID", help="let another version hold, of this node"
-    )
+    kept = what.add_argument("--accept", metavar="ID", help="keep the current version of this node")
+    picked = what.add_argument("--pick", metavar="ID", help="take another version of this node")
     shared.completing(kept, "node")
     shared.completing(picked, "node")
     parser.add_argument(
-        "--version", type=int, metavar="N", help="the version to pick, as it is numbered"
+        "--version", type=int, metavar="N", help="the number of the version to take"
     )
     parser.add_argument(
         "--field", metavar="NAME", help="only this field (default: all of the node)"
@@ -132,7 +130,7 @@ def _show(done: Review, output: Output) -> None:
 
 
 def _ask(found: Review, settings: Settings, output: Output) -> None:
-    """Go through what is open, one by one, until the person has had enough."""
+    """Go through the open decisions one by one, until the user stops."""
     for each in found.open:
         output.preview(list(_dispute(each)))
         answer = _answer(each, output)
@@ -140,7 +138,7 @@ def _ask(found: Review, settings: Settings, output: Output) -> None:
             return
         if answer == "s":
             continue
-        # The editor may be open for hours: nothing is held meanwhile.
+        # The editor may be open for hours: nothing is locked meanwhile.
         text = _edited(each, settings, output) if answer == "e" else None
         with opening.writing(settings, output) as memory:
             _show(_settled(memory, each, answer, text), output)

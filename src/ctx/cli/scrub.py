@@ -26,8 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "pattern",
         nargs="?",
         metavar="PATTERN",
-        help="a word or a text; - reads it from stdin, so that no history of a shell keeps it"
-        " (default: every secret that the rules of redaction find)",
+        help="a word or a text; - reads it from stdin, which keeps it out of the shell"
+        " history (default: every secret that the redaction rules find)",
     )
     parser.add_argument("--regex", action="store_true", help="PATTERN is a regular expression")
     arguments.scope(parser)
@@ -66,7 +66,7 @@ def _needle(options: argparse.Namespace) -> Needle:
 
 
 def _scope(options: argparse.Namespace, settings: Settings, output: Output) -> ScrubScope:
-    """Both stores, unless one was asked for; with `--db`, that file alone."""
+    """Both stores, unless one was chosen; with `--db`, only that file."""
     home = settings.user_store.home
     is_alone = settings.database != settings.user_store.database
     asked = options.scope
@@ -108,8 +108,9 @@ def render(found: ScrubResult) -> list[Block]:
     if found.folders:
         blocks.append(
             Line(
-                "Folders in which agents work are called so: the next session there brings it "
-                "back, unless you rename them. Memory stays with its project all the same."
+                "Folders in which agents work have it in their names: the next session"
+                " there stores it again, unless you rename them. Memory still belongs to"
+                " its project after that."
             )
         )
         blocks += [Line(f"  {path}") for path in found.folders]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 ctx sessions synthesise 5dd6 --dry-run    show the requests and their largest cost
-ctx sessions synthesise 5dd6              ask the model about new steps
-ctx sessions synthesise 5dd6 --again      ask about all steps again
+ctx sessions synthesise 5dd6              send new steps to the model
+ctx sessions synthesise 5dd6 --again      send all steps again
 """
 
 
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     from ctx.operations.session_synthesis import plan_synthesis, synthesise_now
 
     with opening.writing(settings, output) as memory:
-        # A project has no say in it.
+        # Project settings do not apply.
         file = settings.user_store.config_file
         config = survey(file, None, settings.environment, settings.overrides)
         with model_questions.configured(config, variables(), settings.user_store) as asking:
@@ -54,7 +54,7 @@ def _no_model(backend: str) -> ModelFailure:
 
 def render(found: "SynthesisResult") -> list[Block]:
     if not found.asked:
-        # Why some of it was not asked is told beside.
+        # Why some steps were not sent is reported separately.
         return [] if found.problem else [Line("Nothing to ask about this session.")]
     questions = count(len(found.asked), "question")
     would = "Would ask" if found.dry_run else "Asked"

@@ -25,15 +25,15 @@ _LIST = """
 ctx sessions list                             this project, newest first
 ctx sessions list --all --since 7d            all projects, last week
 ctx sessions list --status active             active sessions
-ctx sessions list --project shop --limit 0    every one of a project
+ctx sessions list --project shop --limit 0    all sessions of a project
 """
 _SHOW = """
 ctx sessions show 5dd6                  by the first four characters of its id, or more
-ctx sessions show 5dd6 --format json    all that is known
+ctx sessions show 5dd6 --format json    everything stored
 """
 _REPLAY = """
 ctx sessions replay 5dd6           a line or two for each step
-ctx sessions replay 5dd6 --full    all that was kept of each
+ctx sessions replay 5dd6 --full    everything stored of each
 """
 _DELETE = """
 ctx sessions delete 5dd6 --dry-run    show what would be deleted
@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _session(parser: argparse.ArgumentParser) -> None:
-    # Not `session`: that is the one which a command joins, and whose changes it makes.
+    # Not `session`: that is the session that a command joins.
     added = parser.add_argument("named", metavar="ID", help="the beginning of its id")
     shared.completing(added, "past-session")
 
@@ -124,8 +124,8 @@ def _delete(options: argparse.Namespace, settings: Settings, output: Output) -> 
             found = sessions.delete(memory, found.session, dry_run=False)
     output.show(found, render_deleted)
     if found.logs:
-        tell = "tells" if len(found.logs) == 1 else "tell"
-        output.warn(f"{', '.join(found.logs)} still {tell} of it; `ctx scrub` takes words out.")
+        mention = "mentions" if len(found.logs) == 1 else "mention"
+        output.warn(f"{', '.join(found.logs)} still {mention} it; `ctx scrub` removes words.")
     if found.change:
         output.note(f"To restore the nodes, and nothing else: `ctx undo {found.change}`")
 
@@ -259,7 +259,7 @@ def _replayed(found: SessionReplay, lines: list[str]) -> list[Block]:
 
 
 def in_words(step: Step) -> list[str]:
-    """What was done, and in a second line how it ended if it did not end well."""
+    """What was done, and on a second line how it failed."""
     who = f"[{step.agent}] " if step.agent else ""
     head = f"{step.at[11:19]}  {who}"
     behind = " " * 10
@@ -283,13 +283,13 @@ def in_words(step: Step) -> list[str]:
         case "plan":
             return [f"{head}planned: {_cut(step.text)}"]
         case "agent":
-            return [f"{head}let a subagent work: {_cut(step.text)}"]
+            return [f"{head}ran a subagent: {_cut(step.text)}"]
         case "mark":
             return [f"{head}— {_cut(step.text)} —"]
 
 
 def in_full(step: Step) -> list[str]:
-    """All that was kept of a step."""
+    """Everything stored of a step."""
     first = in_words(step)[0]
     behind = " " * 10
     said = step.text if len(_one_line(step.text)) > _GLANCE or "\n" in step.text else ""
@@ -324,14 +324,14 @@ def _where(finding: StepFinding) -> str:
 
 
 def _test(finding: StepFinding) -> str:
-    """Its name within the file that is named already."""
+    """Its name within its file."""
     return finding.test.removeprefix(finding.path).lstrip(":")
 
 
 def render_deleted(found: DeleteSessionResult) -> list[Block]:
     verb = "Would delete" if found.dry_run else "Deleted"
     blocks: list[Block] = [
-        Line(f"{verb} the session {found.session}: {found.what or 'nothing said'}")
+        Line(f"{verb} the session {found.session}: {found.what or 'no request'}")
     ]
     blocks.append(Line(_amounts(found)))
     rows = [(each.short_id, each.kind, each.title) for each in found.nodes]
@@ -350,11 +350,11 @@ def _amounts(found: DeleteSessionResult) -> str:
     told = {
         "node": len(found.nodes),
         "event": found.events,
-        "change of code": found.symbol_changes,
+        "code change": found.symbol_changes,
         "receipt": found.receipts,
     }
     named = [
-        count(number, noun, "changes of code" if noun == "change of code" else None)
+        count(number, noun, "code changes" if noun == "code change" else None)
         for noun, number in told.items()
         if number
     ]

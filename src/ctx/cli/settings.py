@@ -1,4 +1,4 @@
-"""What the surroundings say: environment, folder, terminal. Nothing else reads them."""
+"""The environment: variables, folder, terminal. Nothing else reads them."""
 
 import argparse
 import os
@@ -13,21 +13,21 @@ from ctx.layout import UserStore
 
 
 class Screen(NamedTuple):
-    """What a terminal may be given."""
+    """What a terminal supports."""
 
     colours: bool = False
     columns: int = 80
 
 
 class Settings(NamedTuple):
-    """One look at the surroundings, taken at start-up and handed down from there."""
+    """The environment, read once at start-up and passed on."""
 
     environment: Mapping[str, str]
     """The variables that begin with `CTX_`, and the few others that ctx knows."""
     folder: str
-    """Where the command works: the current folder or `-C DIR`."""
+    """The folder of the command: the current folder or `-C DIR`."""
     overrides: tuple[str, ...] = ()
-    """`KEY=VALUE` from `--set`, the last word on a setting."""
+    """`KEY=VALUE` from `--set`, which overrides all other values."""
     session: str | None = None
     """`--session`."""
     chosen_database: str | None = None
@@ -59,7 +59,7 @@ class Settings(NamedTuple):
         if overrides:
             from ctx.config import resolve
 
-            # Also commands that look at no setting refuse one that they cannot understand.
+            # Also commands that read no settings reject invalid ones.
             resolve.load("", None, {}, overrides)
         session = getattr(options, "session", None)
         return self._replace(
@@ -71,11 +71,11 @@ class Settings(NamedTuple):
         )
 
     def expanded(self, path: str) -> str:
-        """A path with the home folder put in for `~`."""
+        """A path with `~` expanded."""
         if path.split(os.sep)[0] != "~":
             return os.path.expanduser(path)
         home = self.environment.get("HOME", "")
-        # An empty or relative one would lead somewhere else from every folder.
+        # An empty or relative one would mean another folder from every folder.
         if not os.path.isabs(home):
             import pwd
 
@@ -83,8 +83,8 @@ class Settings(NamedTuple):
                 home = pwd.getpwuid(os.getuid()).pw_dir
             except KeyError:
                 raise UsageError(
-                    "HOME names no folder, and this user has no other home.",
-                    hint="Set HOME or CTX_HOME to the whole path of a folder.",
+                    "HOME is not set to a folder, and this user has no other home.",
+                    hint="Set HOME or CTX_HOME to the absolute path of a folder.",
                 ) from None
         return home + path[1:]
 
@@ -106,13 +106,13 @@ class Settings(NamedTuple):
 
     @property
     def database(self) -> str:
-        """The file of the graph: `--db`, else `CTX_DB`, else the one of the user store."""
+        """The file of the graph: `--db`, else `CTX_DB`, else that of the user store."""
         chosen = self.chosen_database or self.environment.get("CTX_DB")
         if not chosen:
             home = self.user_store.home
             if os.path.exists(home) and not os.path.isdir(home):
                 raise DiskFailure(
-                    f"{home} is not a folder, and the user store would be one.",
+                    f"{home} is not a folder, so it cannot be the user store.",
                     hint="Set CTX_HOME to a folder, or unset it for ~/.ctx.",
                 )
             return self.user_store.database
@@ -125,7 +125,7 @@ class Settings(NamedTuple):
 
     @property
     def claude_folder(self) -> str:
-        """Where Claude Code keeps what belongs to this person."""
+        """The user's folder of Claude Code."""
         chosen = self.environment.get("CLAUDE_CONFIG_DIR") or os.path.join("~", ".claude")
         return os.path.abspath(self.expanded(chosen))
 
@@ -219,6 +219,6 @@ def read_stdin(most: int = 256 * 1024 * 1024) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ContentRefused(
-            f"What comes on stdin is not UTF-8: byte {data[error.start]:#04x} at {error.start:,}.",
+            (f"The text on stdin is not UTF-8: byte {data[error.start]:#04x} at {error.start:,}."),
             hint="Convert it first, for example with `iconv -t utf-8`.",
         ) from None

@@ -15,13 +15,13 @@ class Typed(NamedTuple):
     """A command line as far as it is typed."""
 
     words: list[str]
-    """Those before the cursor's, without quotes."""
+    """The words before the cursor, without quotes."""
     current: str
-    """The word that the cursor stands in, without quotes."""
+    """The word at the cursor, without quotes."""
     quote: str
-    """The quote that is open in it."""
+    """The open quote in it."""
     kept: int
-    """How many of its characters bash keeps: it puts what is chosen behind them."""
+    """How many of its characters bash keeps: the chosen word is put after them."""
     redirects: bool
     """The word is a file that the command reads from or writes to."""
 
@@ -76,7 +76,7 @@ def insertion(value: str, typed: Typed) -> str | None:
         case "'":
             return None if "'" in rest else rest
         case _:
-            # Inside of these quotes nothing keeps bash from taking `!` for its history.
+            # Inside these quotes, bash would expand `!` from its history.
             special = _SPECIAL_IN_DOUBLE_QUOTES
             escaped = "".join(f"\\{c}" if c in special else c for c in rest)
             return None if "!" in rest else escaped

@@ -86,7 +86,7 @@ def _history(versions: Sequence[NodeVersion], now: int) -> Table:
 
 
 def _place(version: NodeVersion) -> str:
-    """Where a version lies in a project."""
+    """Where a version is stored in a project."""
     if version.commit:
         return short(version.commit)
     return f"staged in {version.staged}" if version.staged else version.document or ""

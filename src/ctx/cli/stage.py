@@ -105,13 +105,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         group, "recover", "repair damaged sessions, or restore an aborted one", RECOVER_EXAMPLES
     )
     chain = mend.add_argument(
-        "name", nargs="?", metavar="SESSION", help="this one only, also if it was aborted"
+        "name", nargs="?", metavar="SESSION", help="only this session, even if it was aborted"
     )
     shared.completing(chain, "chain")
     again = mend.add_argument("--commit", metavar="ID", help="a commit that was aborted")
     shared.completing(again, "discarded")
     mend.add_argument(
-        "--documents", action="store_true", help="write flushed documents again that are gone"
+        "--documents", action="store_true", help="also restore flushed documents that are missing"
     )
     arguments.dry_run(mend)
 
@@ -127,7 +127,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 where = f"{secret.where}, line {secret.line}"
                 output.warn(f"{where}: secret removed ({secret.rule}).")
             for path, reason in flushed.skipped:
-                output.warn(f"narrative/{path} is not kept: {reason}.")
+                output.warn(f"narrative/{path} not staged: {reason}.")
         case "compact":
             made = stage.compact(open_workspace(settings, output), options.message)
             output.show(made, commit_command.render)
@@ -157,7 +157,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _start(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     task = " ".join(options.task)
-    # Several agents may work here, each with a session of its own: they leave each other alone.
+    # Several agents may work here, each in its own session: they do not affect each other.
     is_given = not options.session and settings.given_session is not None
     if not options.session and not is_given:
         settings = settings._replace(session=stage.new_session(task))
@@ -208,9 +208,14 @@ def render_aborted(aborted: StageAbortResult) -> list[Block]:
     ]
     if aborted.documents:
         named = ", ".join(f"narrative/{path}" for path in aborted.documents)
-        blocks.append(Line(f"Files that it made stay: {named}"))
+        blocks.append(Line(f"Files that it created stay: {named}"))
     if aborted.task_left:
-        blocks.append(Line(f"task:{aborted.task_left} began in it, and is not the current one."))
+        blocks.append(
+            Line(
+                f"task:{aborted.task_left} started in this session and is no longer"
+                " the current task."
+            )
+        )
     return blocks
 
 
@@ -244,7 +249,7 @@ def _row(chain: Chain) -> tuple[str, ...]:
 
 
 def _next(chains: Sequence[Chain]) -> list[Block]:
-    """What to do about chains that do not go on by themselves."""
+    """What to do about chains that need a decision."""
     lines: list[Block] = []
     for chain in chains:
         if chain.state == ACTIVE:
@@ -282,17 +287,19 @@ def render_recovered(found: StageRecoverResult) -> list[Block]:
             saved = f"{count(each.steps, 'step')} {'would be' if found.dry_run else 'were'} saved"
             blocks.append(Line(f"Session {each.session} was damaged: {saved}."))
         else:
-            blocks.append(Line(f"Session {each.session} was damaged: nothing of it is whole."))
+            blocks.append(Line(f"Session {each.session} was damaged: nothing could be saved."))
         blocks += [Line(f"  lost: {lost}") for lost in each.lost]
         if each.set_aside:
             blocks.append(Line(f"  What it pointed to is kept as {each.set_aside}."))
     if found.restored:
-        blocks.append(Line(f"What was aborted {would} session {found.restored} again."))
+        blocks.append(Line(f"The aborted work {would} session {found.restored} again."))
     if found.stage_reset:
-        blocks.append(
-            Line(f"The session that commands joined has nothing staged: it {would} left.")
-        )
+        blocks.append(Line(f"The current session has nothing staged: it {would} closed."))
     if found.missing:
-        verb = "Wrote again" if found.rewritten else "Flushed and gone (--documents writes them)"
+        verb = (
+            "Restored"
+            if found.rewritten
+            else "Flushed documents that are missing (--documents restores them)"
+        )
         blocks.append(Line(f"{verb}: {', '.join(f'narrative/{path}' for path in found.missing)}"))
     return blocks or [Line(f"Nothing to repair in {count(found.checked, 'session')}.")]

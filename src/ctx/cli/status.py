@@ -15,7 +15,7 @@ ctx status --format json    for scripts
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """It takes nothing but what every command takes."""
+    """No options of its own."""
 
 
 def run(_options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
 
         if not go_ctx.is_go_store(settings.database):
             raise
-        hint = "`ctx status` takes it over, and keeps a copy of it as it is."
+        hint = "`ctx status` imports it, and keeps a copy."
         raise DatabaseFailure(error.message, hint=hint) from None
 
 

@@ -70,7 +70,8 @@ def shortened(text: str, columns: int) -> str:
 def fitted(widths: Sequence[int], kinds: Sequence[str], most: int) -> list[int]:
     """The widths of columns side by side, with two spaces before each.
 
-    Tags give way first. Where prose would still have too little, they go: their width is 0.
+    Tags are shortened first. If prose still has too little space, tags are left out: their width is
+    0.
     """
     with_tags = _narrowed(widths, kinds, "tags", _SHORTEST_TAGS, most)
     with_tags = _narrowed(with_tags, kinds, "text", _ENOUGH_PROSE, most)

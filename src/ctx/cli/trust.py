@@ -73,7 +73,7 @@ def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) 
     if not verdict.is_trusted and not options.yes:
         if verdict.differs:
             output.note(f"It was trusted as another repository: {' and '.join(verdict.differs)}.")
-        # Who reads a pipe is perhaps an agent, and names are a stranger's text.
+        # An agent may read the pipe, and names are untrusted text.
         output.preview(holding(held, with_names=output.has_reader))
         output.confirm(
             f"Trust {project.store}? Agents that work here are shown its content.", yes=False
@@ -82,13 +82,13 @@ def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) 
     output.show(answer, render)
     if answer.put_aside:
         output.warn(
-            f"{trusting.path_of(home)} could not be read, and is now {answer.put_aside}: "
-            "what was trusted before is not any more."
+            f"{trusting.path_of(home)} could not be read and is now {answer.put_aside}:"
+            " projects trusted before are no longer trusted."
         )
 
 
 def _revoked(folder: str, home: str) -> TrustResult:
-    """Where there is no project store, the folder may still be one that was trusted."""
+    """Without a project store, the folder may still be a trusted one."""
     project = layout.find_project(folder, home)
     if project is None:
         gone = revoke_folder(home, os.path.realpath(folder))
@@ -99,7 +99,7 @@ def _revoked(folder: str, home: str) -> TrustResult:
 
 
 def holding(held: TrustContents, *, with_names: bool = True) -> list[Block]:
-    """What a project store holds, for whoever is to trust it."""
+    """The content of a project store, for the decision to trust it."""
     commits = ("" if held.complete else "at least ") + count(held.commits, "commit")
     if held.last_commit:
         commits += f", the last one of {held.last_commit[:10]}"

@@ -33,14 +33,14 @@ ctx uninstall --git           only what is in git's pre-commit hook
 
 
 class UninstallResult(NamedTuple):
-    """What was taken out, or what would be."""
+    """What was removed, or would be."""
 
     dry_run: bool
     parts: tuple[InstalledPart, ...]
     backup: str
-    """Where the settings lie as they were before; empty where nothing was changed."""
+    """The backup of the settings; empty if nothing was changed."""
     diff: str
-    """What changes in a file, line by line."""
+    """The changes of a file, line by line."""
     store: str
     """The folder of the user store, which stays."""
 
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.note(f"{short(path, home)} kept, because you changed it.")
     is_one = any(each.state == "removed" for each in answer.parts)
     if is_one and not options.project:
-        # No hook wakes it any more.
+        # No hook starts it any more.
         worker.stop(settings)
     if is_one and not options.project and os.path.isdir(store):
         output.note(
@@ -100,7 +100,7 @@ def _planned(place: InstallTarget, *, force: bool) -> tuple[FileChange, Installe
 
 
 def _removed(place: InstallTarget, *, force: bool) -> tuple[FileChange, InstalledPart]:
-    # The settings first: where they cannot be changed, nothing is taken out.
+    # The settings first: if they cannot be changed, nothing is removed.
     change = install.unregister(place)
     part = install.remove_skill(place, force=force)
     if change.is_one or part.state == "removed":

@@ -51,8 +51,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     warn_of_redaction(updated.redacted, output)
     if updated.document:
         output.note(
-            f"{updated.document} is in git and keeps its text; what you said holds until somebody"
-            f" edits it. `ctx edit {updated.short_id}` edits the file."
+            f"{updated.document} is in git and keeps its text; your change holds until"
+            f" somebody edits the file. `ctx edit {updated.short_id}` edits the file."
         )
 
 

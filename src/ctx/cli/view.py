@@ -134,5 +134,5 @@ def render_views(shown: ViewList) -> list[Block]:
 
 
 def _is_beside(shown: ViewList, name: str) -> bool:
-    """Whether a view is the person's own, among those of a project."""
+    """Whether a view is in the user store while a project is open."""
     return shown.scopes[name] == USER and PROJECT in shown.scopes.values()

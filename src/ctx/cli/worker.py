@@ -35,7 +35,7 @@ ctx worker logs --follow     follow the log
 
 _PATIENCE_S = 10.0
 _GOING_S = 3.0
-"""How long a worker has to go."""
+"""How long the worker may take to stop."""
 _POLL_S = 0.02
 _LINES = 20
 _FOLLOW_S = 0.25
@@ -46,32 +46,32 @@ class WorkerStatus(NamedTuple):
 
     running: bool
     changed: bool
-    """Whether this command has started or ended it, or been it."""
+    """Whether this command started, stopped or ran it."""
     answering: bool
-    """Whether it answers on its socket."""
+    """Whether it responds on its socket."""
     pid: int | None
     version: str | None
     since: str | None
     memory_mb: float | None
-    """What it takes, where it says so."""
+    """Its memory, if it reports it."""
     live: int
     """Sessions whose client runs."""
     waiting: int
     """Files in the spool."""
     failed: int
-    """Files that could not be handled."""
+    """Files that could not be processed."""
     new: int
-    """Events of which nothing was made yet."""
+    """Events that are not processed yet."""
     skipped: int
-    """Events that were given up."""
+    """Events that failed and are skipped."""
     last_stored: str | None
     socket: str
     autostart: bool
     """Whether hooks start it."""
     paused: tuple[CaptureStop, ...]
-    """Why it has nothing to take in, where somebody has said so."""
+    """Why capture is off, if it is."""
     problem: str | None
-    """What is wrong with the store, where it cannot be read."""
+    """The problem of the store, if it cannot be read."""
 
 
 class WorkerLog(NamedTuple):
@@ -139,9 +139,9 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
     ours, place = _in_home(settings), _place(settings)
     if not options.detached and _owner(settings) is None:
         output.note(f"The worker is process {os.getpid()}; stop it with Ctrl-C.")
-    # A person who asks for one need not wait for another to go.
+    # A worker that a user starts does not wait for the old one to stop.
     patience_s = _GOING_S if options.detached else 0.0
-    with disk.explained("being the worker"):
+    with disk.explained("running the worker"):
         reason = run.run(
             place, lambda: opening.writing(ours, output), limits, variables(), patience_s
         )
@@ -149,13 +149,13 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
         run.restart(store)
     if reason is None and (owner := process_lock.running_worker(store.worker_lock)):
         output.note(f"Already running as process {owner.pid}.")
-    # Where somebody has removed its home, there is nothing to tell.
+    # If its home was removed, there is nothing to report.
     if not options.detached and os.path.isdir(store.home):
         output.show(_status(settings, output, changed=reason is not None), render)
 
 
 def _home_of(settings: Settings) -> UserStore:
-    """The user store, whose folder is made where it is missing."""
+    """The user store; its folder is created if it is missing."""
     with disk.explained("making the user store's folder"):
         disk.make_folder(settings.user_store.home)
     return settings.user_store
@@ -170,7 +170,7 @@ def _place(settings: Settings) -> Environment:
 
 
 def _in_home(settings: Settings) -> Settings:
-    """As the worker sees it: the user store itself, from no project and for no session."""
+    """The environment of the worker: the user store, no project and no session."""
     home = settings.user_store.home
     aside = ("CTX_DB", "CTX_SESSION", "CLAUDE_CODE_SESSION_ID")
     kept = {name: value for name, value in settings.environment.items() if name not in aside}
@@ -200,7 +200,7 @@ def _start(settings: Settings) -> bool:
 
 
 def stop(settings: Settings) -> bool:
-    """End it; whether there was one."""
+    """Stop it, and return whether it was running."""
     owner = _owner(settings)
     if owner is None:
         return False
@@ -208,7 +208,7 @@ def stop(settings: Settings) -> bool:
     with suppress(ProcessLookupError):
         os.kill(owner.pid, signal.SIGTERM)
     if not _within(_GOING_S, lambda: _owner(settings) != owner):
-        # Nothing is lost by that: all it knows is on the disk.
+        # Nothing is lost: its state is on disk.
         with suppress(ProcessLookupError):
             os.kill(owner.pid, signal.SIGKILL)
         _within(_GOING_S, lambda: _owner(settings) != owner)
@@ -223,7 +223,7 @@ def _owner(settings: Settings) -> WorkerProcess | None:
         or not (told := _answer(settings))
     ):
         return found
-    # On a full disk it could not write down who it is.
+    # On a full disk it could not record its process id.
     return WorkerProcess(int(str(told["pid"])), str(told.get("version", "")), 0)
 
 
@@ -237,7 +237,7 @@ def _within(seconds: float, holds: Callable[[], bool]) -> bool:
 
 
 def _answer(settings: Settings) -> dict[str, object] | None:
-    """What it says about itself, if it says anything."""
+    """Its own status, if it responds."""
     import socket
 
     try:

@@ -1,8 +1,7 @@
-"""A value as YAML, for who reads it with eyes: text of several lines stands there line by line.
+"""A value as YAML for people: text of several lines is written line by line.
 
-Only what JSON can say is written, and only in the few ways that every reader of YAML 1.1 and 1.2
-takes for the same thing: text is in double quotes or in a literal block, never bare. So no word
-becomes a number or a truth by accident.
+Only JSON values are written, and only in forms that YAML 1.1 and 1.2 parse alike: text is in double
+quotes or in a literal block, never bare. So no word becomes a number or a boolean by accident.
 """
 
 import json
@@ -13,7 +12,7 @@ from typing import Any
 
 _BARE_KEY = re.compile(r"[a-z]+(_[a-z]+)*")
 _NOT_BARE = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-# What some readers take for the end of a line, and what none takes as it is.
+# Characters that some parsers treat as line ends, and that none accepts unescaped.
 _NOT_AS_IT_IS = re.compile(
     "[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
@@ -43,14 +42,14 @@ def _lines(value: Any, indent: int) -> Iterator[str]:
 
 
 def _entry(head: str, value: Any, indent: int) -> Iterator[str]:
-    """What stands behind a key or a dash."""
+    """The text after a key or a dash."""
     if isinstance(value, dict | list) and value:
         yield head
         yield from _lines(value, indent + 2)
     elif isinstance(value, str) and _is_block(value) and head:
         body = value.removesuffix("\n")
         keeping = "" if value.endswith("\n") else "-"
-        # How far it is indented is said: its own first line may begin with spaces.
+        # The indentation is given: the first line of the text may begin with spaces.
         yield f"{head} |2{keeping}"
         for line in body.split("\n"):
             yield f"{' ' * (indent + 2)}{line}" if line else ""
@@ -59,7 +58,7 @@ def _entry(head: str, value: Any, indent: int) -> Iterator[str]:
 
 
 def _is_block(text: str) -> bool:
-    """Whether text can stand there line by line and is read again as it was."""
+    """Whether a text can be written line by line and parsed back unchanged."""
     return (
         "\n" in text.removesuffix("\n")
         and not text.endswith("\n\n")
@@ -87,7 +86,7 @@ def _number(value: float) -> str:
     if not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
     mantissa, mark, exponent = repr(value).partition("e")
-    # Without a point, older readers take `1e-05` for a word.
+    # Without a point, older parsers read `1e-05` as a string.
     return f"{mantissa}.0e{exponent}" if mark and "." not in mantissa else repr(value)
 
 

@@ -132,7 +132,7 @@ def unfit(candidate: SelectedFile, content: bytes, rules: SelectionRules) -> Ref
     """Why a file with this content is not stored."""
     reason = layout.unfit_name(candidate.path)
     if not reason and candidate.path.count("/") > _DEEPEST:
-        reason = "it lies too many folders deep"
+        reason = "it is in too many nested folders"
     elif not reason and len(content) > rules.max_file_bytes:
         reason = _too_large(len(content), rules)
     elif not reason and b"\0" in content[:_BINARY_PROBE]:

@@ -14,7 +14,7 @@ from ctx.code.qualified import QualifiedNames
 from ctx.code.source_model import SourceImport, path_in_file
 from ctx.code.vocabulary import CONFIDENCES, KINDS, PER_MILLE, file_of
 from ctx.ids import ObjectId
-from ctx.objects.object_types import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
+from ctx.objects.object_types import CERTAIN, BatchEdge, EdgeEvidence, Endpoint, EvidenceTool, Span
 
 _LARGEST = 200_000
 """For the previous content: a grammar may take very long for a larger one."""
@@ -36,7 +36,7 @@ class Semantics(NamedTuple):
     module: str
     """The module name of the file; its path if it is not a module."""
     items: tuple[ItemVersion, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[BatchEdge, ...]
     """The most important first."""
     parts: tuple[str, ...]
     """The modules that it declares and that have their own files."""
@@ -55,7 +55,7 @@ class AddedFileVersion(NamedTuple):
     """The content that was added last: changes since then are reported."""
 
 
-def is_sure(edge: Edge) -> bool:
+def is_sure(edge: BatchEdge) -> bool:
     """Whether an edge counts even if memory has no node for its target."""
     return edge.evidence.confidence > _LOW
 
@@ -116,7 +116,7 @@ class SemanticsReader:
 
     def _defines(
         self, every: list[ItemRow], states: dict[int, str], lines: LineOffsets
-    ) -> Iterator[Edge]:
+    ) -> Iterator[BatchEdge]:
         file = Endpoint("file", self._code.located([every[0].id])[0].path)
         seen = {file}
         for row in every:
@@ -126,7 +126,7 @@ class SemanticsReader:
                 seen.add(end)
                 yield _edge(file, "DEFINES", end, CERTAIN, lines.span(row))
 
-    def _imports(self, every: list[ItemRow], lines: LineOffsets) -> Iterator[Edge]:
+    def _imports(self, every: list[ItemRow], lines: LineOffsets) -> Iterator[BatchEdge]:
         """The imports of the file; a module that it declares is part of it."""
         file = every[0].id
         modules = {row.id for row in every if KINDS[row.kind] == "module"}
@@ -137,7 +137,7 @@ class SemanticsReader:
                 label = "CONTAINS" if _is_declaration(each.written) else "IMPORTS"
                 yield _edge(from_, label, to, PER_MILLE[-1], lines.line(each.line))
 
-    def _calls(self, changed: list[ItemRow], lines: LineOffsets) -> Iterator[Edge]:
+    def _calls(self, changed: list[ItemRow], lines: LineOffsets) -> Iterator[BatchEdge]:
         """The most certain first."""
         known: list[Known] = self._code.edges_from([row.id for row in changed], ("CALLS",))
         for each in known:
@@ -153,8 +153,8 @@ def _is_declaration(written: SourceImport) -> bool:
     return not written.item and (is_plain or written.module.startswith('"'))
 
 
-def _edge(from_: Endpoint, label: str, to: Endpoint, confidence: int, span: Span) -> Edge:
-    return Edge(from_, label, to, Evidence(EvidenceTool.PARSER, confidence, span=span))
+def _edge(from_: Endpoint, label: str, to: Endpoint, confidence: int, span: Span) -> BatchEdge:
+    return BatchEdge(from_, label, to, EdgeEvidence(EvidenceTool.PARSER, confidence, span=span))
 
 
 def _states(

@@ -20,7 +20,7 @@ from ctx.errors import CtxError
 from ctx.ids import NodeId, ObjectId
 from ctx.objects import trees
 from ctx.objects.object_store import Object, derived_id, typed
-from ctx.objects.object_types import Edge, EdgeBatch, Endpoint
+from ctx.objects.object_types import BatchEdge, EdgeBatch, Endpoint
 from ctx.objects.work_chain import WorkStep
 from ctx.project import anchors, commit_edges, staging
 from ctx.workspace import Workspace
@@ -74,7 +74,7 @@ class Extraction:
         }
         self._files: list[ExtractedFile] = []
         self._modules: set[str] = set()
-        self._edges: dict[tuple[Endpoint, str, Endpoint], Edge] = {}
+        self._edges: dict[tuple[Endpoint, str, Endpoint], BatchEdge] = {}
         self._doubtful = 0
 
     def is_missing(self, path: str, blob_id: ObjectId) -> bool:
@@ -100,7 +100,7 @@ class Extraction:
         else:
             self._files.append(ExtractedFile(path, "", (), found))
 
-    def _add(self, edges: Sequence[Edge]) -> None:
+    def _add(self, edges: Sequence[BatchEdge]) -> None:
         for edge in edges:
             if redaction.redact(f"{edge.from_.id}\n{edge.to.id}").findings:
                 continue
@@ -147,7 +147,7 @@ class Extraction:
         )
         return told, batch
 
-    def _rank(self, edge: Edge) -> int:
+    def _rank(self, edge: BatchEdge) -> int:
         """Put the most useful edges first: what a file defines, then what it imports."""
         is_file = edge.label == "DEFINES" and edge.to.id in self._modules
         return 0 if is_file else _ORDER[edge.label]

@@ -92,7 +92,7 @@ def _bytes(path: str, label: str) -> bytes | None:
         try:
             mode = os.fstat(fd).st_mode
             if not stat.S_ISREG(mode):
-                what = "a folder" if stat.S_ISDIR(mode) else "no plain file"
+                what = "a folder" if stat.S_ISDIR(mode) else "not a plain file"
                 raise ConfigInvalid(f"{label} is {what}.", hint="Move it away.")
             with open(fd, "rb", closefd=False) as file:
                 data = file.read(LARGEST_FILE + 1)
@@ -101,7 +101,7 @@ def _bytes(path: str, label: str) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path):
             raise ConfigInvalid(
-                f"{label} is a link that leads nowhere.", hint="Remove it, or make its target."
+                f"{label} is a broken link.", hint="Remove it, or create its target."
             ) from None
         return None
     except OSError as error:

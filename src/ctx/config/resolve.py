@@ -206,7 +206,7 @@ class _Reading:
     def _take(self, known: Setting, raw: object, source: SettingSource) -> None:
         if known.section in schema.USER_FILE_SECTIONS and source.layer != "user":
             self.warnings.append(
-                f"{source.place} is ignored: {known.name} is set in your own file alone."
+                f"{source.place} is ignored: {known.name} can only be set in your own file."
             )
             return
         if setting.is_without_effect(known, raw):
@@ -217,7 +217,7 @@ class _Reading:
             self.problems.append(
                 ConfigInvalid(
                     f"{source.place}: {setting.refusal(known, raw)}.",
-                    hint=f"`ctx config explain {known.name}` says what it is for.",
+                    hint=f"`ctx config explain {known.name}` explains it.",
                 )
             )
             return

@@ -41,14 +41,14 @@ LARGEST_PART = 2_500
 """Tokens of a part: a text of this size fits into one answer of every host, with room to spare."""
 
 _HOW = (
-    " `ctx recall WORDS` finds more. To keep something, write"
+    " `ctx recall WORDS` finds more. To store something, write"
     ' `<ctx:remember type="decision" tags="tier:reference">…</ctx:remember>` in an answer, outside'
-    " of code. The skill `ctx` describes the rest."
+    " of code. See the skill `ctx`."
 )
-PREFACE = f"What memory (ctx) holds for this work.{_HOW}"
+PREFACE = f"The following is from memory (ctx).{_HOW}"
 EMPTY = f"{NOTHING_YET}{_HOW}"
-CHANGED = "This has changed in memory (ctx) since this conversation was last given it."
-HINT = "---\n`ctx recall WORDS` tells more about any of this.\n\n"
+CHANGED = "These parts of memory (ctx) have changed since this conversation last received them."
+HINT = "---\nFor details: `ctx recall WORDS`.\n\n"
 """Below the layers of sessions, which have no ids."""
 
 Connections = Sequence[Connection]
@@ -192,7 +192,7 @@ def _gone_notice(gone: Sequence[str], most: int) -> str:
     while count > 1 and tokens.estimate(", ".join(gone[:count])) > most:
         count //= 2
     more = f" and {len(gone) - count:,} more" if count < len(gone) else ""
-    return f" No longer in it: {', '.join(gone[:count])}{more}."
+    return f" No longer included: {', '.join(gone[:count])}{more}."
 
 
 def state(

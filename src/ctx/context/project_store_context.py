@@ -22,8 +22,8 @@ from ctx.project import project_index_state, trust_list
 from ctx.project.project_index_state import FILE, ProjectState
 
 NOT_TRUSTED = (
-    " This project has a memory of its own in `.ctx/`, which is not trusted: nothing of it is"
-    " here. The user can look at it and allow it with `ctx trust`."
+    " This project has its own memory in `.ctx/`, which is not trusted and not included. The"
+    " user can review and trust it with `ctx trust`."
 )
 BEHIND = " The project's own memory was not up to date when this was made; `ctx compose` shows it."
 MISSING = " The project's own memory is not ready yet; `ctx compose` shows it."

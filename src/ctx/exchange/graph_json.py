@@ -146,12 +146,17 @@ def parse(text: str) -> GraphDocument:
     if found.get("format") == FORMAT:
         version = found.get("version")
         if not isinstance(version, int) or version > VERSION:
-            raise NewerFormat(f"The document has version {version}, and this ctx knows {VERSION}.")
+            raise NewerFormat(
+                f"The document has version {version}; this ctx reads up to version {VERSION}."
+            )
         return _ours(found)
     if not isinstance(found.get("nodes"), list):
         raise ContentRefused(
-            "The document has no nodes in it.",
-            hint="`ctx export` writes what can be imported. One JSON object a line: --from jsonl.",
+            "The document contains no nodes.",
+            hint=(
+                "`ctx import` reads what `ctx export` writes. For one JSON object per"
+                " line, use --from jsonl."
+            ),
         )
     return GraphDocument(list(_go_items(found)), is_ours=False)
 
@@ -162,7 +167,7 @@ def _parsed(text: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise ContentRefused(
             f"This is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",
-            hint="Nothing was changed. Is the file whole?",
+            hint="Nothing was changed. Check that the file is complete.",
         ) from None
     except (ValueError, RecursionError) as error:
         raise ContentRefused(f"This JSON cannot be used: {error}.", hint="") from None
@@ -214,7 +219,7 @@ def _node(each: Mapping[str, Any], at: str) -> Draft:
         raise _wrong(f"{at}.tagged_at is not an object")
     summary = each.get("summary")
     if summary is not None and not isinstance(summary, str):
-        raise _wrong(f"{at}.summary is not a text")
+        raise _wrong(f"{at}.summary is not a string")
     content = _text(each, "content", at)
     try:
         model.content(foreign_items.cleaned(content)[0])
@@ -277,7 +282,7 @@ def _view(each: Mapping[str, Any], at: str) -> View:
 def _text(each: Mapping[str, Any], name: str, at: str) -> str:
     value = each.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise _wrong(f"{at}.{name} is not a text")
+        raise _wrong(f"{at}.{name} is not a string")
     return value
 
 
@@ -303,7 +308,9 @@ def _object(each: Mapping[str, Any], at: str) -> dict[str, Any]:
 
 
 def _wrong(what: str) -> ContentRefused:
-    return ContentRefused(f"{what}.", hint="Nothing was changed. Is it as `ctx export` wrote it?")
+    return ContentRefused(
+        f"{what}.", hint=("Nothing was changed. Check that the file is as `ctx export` wrote it.")
+    )
 
 
 def require_no_conflict(graph: Graph, items: Iterable[Item]) -> None:
@@ -317,10 +324,8 @@ def require_no_conflict(graph: Graph, items: Iterable[Item]) -> None:
                 found.append(f"  {conflict}")
     if count:
         more = [f"  … and {count - len(found):,} more"] if count > len(found) else []
-        noun = "1 thing is" if count == 1 else f"{count:,} things are"
-        raise ImportConflict(
-            f"{noun} here already, and different.", detail="\n".join([*found, *more])
-        )
+        noun = "1 item already exists" if count == 1 else f"{count:,} items already exist"
+        raise ImportConflict(f"{noun} with different content.", detail="\n".join([*found, *more]))
 
 
 def _conflict(graph: Graph, item: Item) -> str | None:

@@ -156,7 +156,7 @@ class ItemImporter:
             if node is not None:
                 self._merge(draft, node)
             elif (by := self._deleted_by(draft.id)) not in (None, "undo"):
-                reason = f"it was deleted here (`ctx restore {draft.id}` brings it back)"
+                reason = f"it was deleted here (`ctx restore {draft.id}` restores it)"
                 self.skipped.append(SkippedItem(f"node {draft.id}", reason))
                 return
             else:
@@ -323,7 +323,7 @@ class ItemImporter:
             self.skipped.append(SkippedItem(what, f"{missing[0]} is not here"))
             return
         if from_id == to_id:
-            self.skipped.append(SkippedItem(what, "it leads to where it begins"))
+            self.skipped.append(SkippedItem(what, "it links a node to itself"))
             return
         key = records.edge_key(edge_type, to_id)
         name = f"{from_id} {key}"

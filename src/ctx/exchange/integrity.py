@@ -83,7 +83,7 @@ def _made_otherwise(copy: Connection, made: Connection) -> Iterator[TableDiffere
     try:
         copy.execute(f"INSERT INTO {_SEARCH}({_SEARCH}, rank) VALUES ('integrity-check', 1)")
     except sqlite3.DatabaseError:
-        yield TableDifference(_SEARCH, "", "it does not find what is there")
+        yield TableDifference(_SEARCH, "", "it does not match the nodes")
 
 
 def unrecorded(connection: Connection) -> int:
@@ -154,7 +154,7 @@ def _compared(table: str, copy: Connection, replayed: Connection) -> Iterator[Ta
         # A key that is missing on one side sorts last.
         name, right_name = (found[: len(key)] if found else _LAST for found in (row, right))
         if name < right_name:
-            yield TableDifference(table, " ".join(name), "no record speaks of it")
+            yield TableDifference(table, " ".join(name), "it has no record")
             row = there.fetchone()
         elif name > right_name:
             yield TableDifference(table, " ".join(right_name), "missing")

@@ -128,7 +128,7 @@ class ScrubbedProject:
             held = object_scrub.find(store, self._rewritten)
             for path in held.files:
                 yield RemainingPlace(
-                    self._shown(path), "it was written meanwhile: run the command again"
+                    self._shown(path), "it changed meanwhile: run the command again"
                 )
             for path in held.unreadable:
                 yield RemainingPlace(self._shown(path), "it cannot be read")
@@ -151,11 +151,11 @@ class ScrubbedProject:
                 continue
             if holds(path, self._needle):
                 is_settings = os.path.basename(path) == CONFIG_NAME
-                why = "it is yours: edit it" if is_settings else "it was not expected there"
+                why = "it is your file: edit it" if is_settings else "it was not expected there"
                 yield RemainingPlace(self._shown(path), why)
             elif self._needle.name(name := os.path.basename(path)) != name:
                 yield RemainingPlace(
-                    self._shown(os.path.dirname(path)), "the name of a file holds it"
+                    self._shown(os.path.dirname(path)), "the name of a file contains it"
                 )
 
     def in_git(self) -> tuple[str, ...]:

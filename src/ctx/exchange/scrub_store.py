@@ -150,7 +150,7 @@ def scrub_copy(connection: Connection, needle: Needle) -> Counter[str]:
     """Scrub a backup, which no other process has open."""
     found = scrub(connection, needle)
     if not wipe(connection):
-        raise DatabaseFailure("Somebody is reading a backup.", hint="Try again.")
+        raise DatabaseFailure("Another process is reading a backup.", hint="Try again.")
     return found
 
 

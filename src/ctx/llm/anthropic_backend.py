@@ -73,7 +73,7 @@ class Anthropic:
                 raise
             raise ModelFailure(
                 f"Anthropic at {self.where} has no model `{self._model}`.",
-                hint="`ctx config set llm.model NAME` says which is asked.",
+                hint="`ctx config set llm.model NAME` sets the model.",
             ) from refused
         known: Event = found if isinstance(found, dict) else {}
         return Capabilities(
@@ -87,7 +87,7 @@ class Anthropic:
         if self._model in ("", "default"):
             raise ModelFailure(
                 "Anthropic has no default model.",
-                hint="`ctx config set llm.model NAME` says which is asked.",
+                hint="`ctx config set llm.model NAME` sets the model.",
             )
 
     def _answer(self, request: Request, meter: Meter, on_token: OnToken) -> Answer:

@@ -178,7 +178,7 @@ def _make_backend(
 
             return Anthropic(address, model, key, policy)
     raise ConfigInvalid(
-        f"{name!r} is no backend.", hint=f"There are {', '.join(NAMES)}; `off` asks nobody."
+        f"{name!r} is not a backend.", hint=f"There are {', '.join(NAMES)}; `off` uses none."
     )
 
 
@@ -200,7 +200,7 @@ def key_for(
     if own and _is_configured_server(name, address, config):
         if not variables.get(own):
             raise ModelFailure(
-                f"{own} is not set here, and `llm.api_key_env` says that it holds the key.",
+                f"{own} is not set here, but `llm.api_key_env` names it for the key.",
                 hint=f"`export {own}=…`, or `ctx config unset llm.api_key_env`.",
             )
         return variables[own]
@@ -209,7 +209,7 @@ def key_for(
         key = variables.get(_USUAL_KEYS.get(name, ""), "")
     if not key and name == "anthropic" and same_server(address, _ANTHROPIC):
         raise ModelFailure(
-            "Anthropic wants a key, and ANTHROPIC_API_KEY is not set here.",
+            "Anthropic needs a key, and ANTHROPIC_API_KEY is not set here.",
             hint="Set it, or name another variable: `ctx config set llm.api_key_env NAME`.",
         )
     return key
@@ -248,7 +248,7 @@ def _require_protocol(url: str) -> BackendName:
     raise ModelFailure(
         f"Nothing at {display(url)} says what it speaks.",
         detail=_connection_problem(url),
-        hint="Start it, or say what it is: `--backend openai`, `anthropic` or `llama_cpp`.",
+        hint="Start it, or name its API: `--backend openai`, `anthropic` or `llama_cpp`.",
     )
 
 

@@ -32,11 +32,9 @@ _LARGEST_FRAME = 1_000
 """Bytes of framing that a server may send per token."""
 _LARGEST_REFUSAL = 64 * 1024
 _SECRET_HEADERS = ("authorization", "x-api-key")
-_UNREACHABLE_HINT = "Start it, or say where it is: `ctx config set llm.server_url URL`."
-_CERTIFICATE_HINT = (
-    "SSL_CERT_FILE, or SSL_CERT_DIR, can name where the certificates are that are to be trusted."
-)
-_BAD_KEY = "cannot be asked: the key has characters in it that no key has"
+_UNREACHABLE_HINT = "Start it, or set its address: `ctx config set llm.server_url URL`."
+_CERTIFICATE_HINT = "SSL_CERT_FILE or SSL_CERT_DIR can name the trusted certificates."
+_BAD_KEY = "cannot be used: the key contains invalid characters"
 """Our own text: the httpx message would contain the key."""
 
 
@@ -207,7 +205,7 @@ class HttpClient:
         import httpx
 
         if self._is_closed:
-            raise self._unsent("was closed and cannot be asked any more")
+            raise self._unsent("was closed")
         place, _, query = path.partition("?")
         query = "&".join(part for part in (query, self._parts.query) if part)
         address = self._parts._replace(path=self._parts.path + place, query=query).geturl()
@@ -220,10 +218,10 @@ class HttpClient:
             raise self._unsent(_BAD_KEY) from None
         except OSError as error:
             # The certificates that the environment names are read on first use.
-            what = f"cannot be asked: the certificates cannot be read: {_cause(error)}"
+            what = f"cannot be used: the certificates cannot be read: {_cause(error)}"
             raise self._unsent(what, _CERTIFICATE_HINT) from error
         except (httpx.InvalidURL, ValueError, ImportError) as error:
-            raise self._unsent(f"cannot be asked: {_cause(error)}") from error
+            raise self._unsent(f"cannot be used: {_cause(error)}") from error
 
     def _make_client(self) -> "httpx.Client":
         import ssl
@@ -253,7 +251,7 @@ class HttpClient:
         counts = status == 408 or status >= 500
         what = f"failed ({status})" if counts else f"refused ({status})"
         if status // 100 == 3:
-            what = f"sends elsewhere ({status})"
+            what = f"redirects elsewhere ({status})"
             reason = self._masked(response.headers.get("Location", ""))
         wait_s = _retry_after(response.headers.get("Retry-After", ""))
         failure = RequestRefused(
@@ -337,9 +335,9 @@ def _hint(status: int, reason: str, wait_s: float) -> str | None:
     if status in (401, 403):
         return "`llm.api_key_env` names the environment variable that holds the key."
     if wait_s > 0:
-        return f"It asks to be left alone for {wait_s:.0f} s."
+        return f"It asks to wait {wait_s:.0f} s."
     if status == 404 and "model" in reason.lower():
-        return "`ctx config set llm.model NAME`, or --model NAME, says which is asked."
+        return "`ctx config set llm.model NAME`, or --model NAME, sets the model."
     if status // 100 == 3 or status in (404, 405):
-        return "`ctx config set llm.server_url URL` says where the API is."
+        return "`ctx config set llm.server_url URL` sets the address of the API."
     return None

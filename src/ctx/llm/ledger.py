@@ -247,7 +247,9 @@ def _explain_ledger_errors(path: str) -> Iterator[None]:
         # The hints for a store do not apply here.
         if "`ctx store" in (hint or ""):
             hint = _start_over_hint(path)
-        message = f"{error.message} It is the ledger of models: no model is asked without it."
+        message = (
+            f"{error.message} It is the ledger of model usage: without it, ctx sends no requests."
+        )
         raise type(error)(message, hint=hint) from error
 
 
@@ -264,7 +266,7 @@ def _refuse_emptied_file(path: str) -> None:
 
 def _start_over_hint(path: str) -> str:
     name = shlex.quote(shown(path))
-    return f"`mv {name} {name}.damaged` begins a new one; what was used today is not known then."
+    return f"`mv {name} {name}.damaged` starts a new one, without the usage of today."
 
 
 class CappedMeter:
@@ -368,5 +370,5 @@ def _cap_error(what: str, cap: int, used: int, wanted: int) -> BudgetExceeded:
     return error(
         f"The model may use {cap:,} tokens a {what}: {used:,} are used or reserved {when}, and"
         f" this request may take {wanted:,}.",
-        hint=f"`ctx cost` shows what they went into; `ctx config set {setting} N` allows more.",
+        hint=f"`ctx cost` shows the usage; `ctx config set {setting} N` allows more.",
     )

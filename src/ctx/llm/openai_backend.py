@@ -66,12 +66,12 @@ class OpenAi:
         if not named:
             raise ModelFailure(
                 f"The model's server at {self.where} has no model.",
-                hint="Load one there; `ctx config set llm.model NAME` says which is asked.",
+                hint="Load one there; `ctx config set llm.model NAME` chooses it.",
             )
         raise ModelFailure(
             f"The model's server at {self.where} has no model `{wanted}`.",
             detail=f"It has {', '.join([*named][:_MOST_NAMES])}.",
-            hint="`ctx config set llm.model NAME` says which is asked.",
+            hint="`ctx config set llm.model NAME` sets the model.",
         )
 
     def close(self) -> None:

@@ -41,7 +41,7 @@ def prices(settings: Sequence[str]) -> Prices:
             first = second = -1.0
         if not name.strip() or not (0 <= first < 1e6 and 0 <= second < 1e6):
             raise ConfigInvalid(
-                f"llm.prices: `{each}` is no price.",
+                f"llm.prices: `{each}` is not a price.",
                 hint="`claude-haiku=1.00/5.00` is one: dollars for a million tokens in and out.",
             )
         found.append((name.strip(), Price(first, second)))

@@ -351,7 +351,7 @@ class Change:
     def _refuse_secret(self, word: str, what: str) -> None:
         """Refuse a name with a secret: redacting it would change the name."""
         if _redact_word(word).findings:
-            raise ContentRefused(f"{what} holds a secret.", hint="Secrets are not kept.")
+            raise ContentRefused(f"{what} contains a secret.", hint="Secrets are not stored.")
 
     def _clean_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         cleaned: dict[str, Any] = {}

@@ -48,7 +48,7 @@ class Graph:
             if gone:
                 raise NodeNotFound(
                     f"The node {ids.short(gone[0])} was deleted.",
-                    hint=f"`ctx restore {ids.short(gone[0])}` brings it back.",
+                    hint=f"`ctx restore {ids.short(gone[0])}` restores it.",
                 )
             raise NodeNotFound(f"No node has an id that begins with {text[:40]!r}.")
         if len(found) > 1:

@@ -56,7 +56,7 @@ class Graphs:
             raise UsageError(
                 f"Some of these nodes are the project's and some are yours, so {doing} them"
                 " together is not possible.",
-                hint="`ctx move ID --user` or `--project` brings a node to the others.",
+                hint="`ctx move ID --user` or `--project` moves a node to the others.",
             )
         return next(iter(scopes), None)
 

@@ -1,7 +1,7 @@
-"""`decisions.md`: every decision in one page, for whoever wants to read them at a stretch.
+"""`decisions.md`: all decisions on one page.
 
-It is made from the files in `decisions/` and stays on this machine. A page of that name that a
-person wrote is theirs.
+It is generated from the files in `decisions/` and stays on this machine. A page of that name that a
+person wrote is not changed.
 """
 
 import os
@@ -22,7 +22,7 @@ class _Decision(NamedTuple):
 
 
 def decisions(folder: str) -> str:
-    """The page: the newest decision first, those without a number last."""
+    """The page: the newest decision first, decisions without a number last."""
     found = []
     for seen in narrative_scan.documents(folder):
         if document_roles.place(seen.path).role != "decision" or _is_about_the_folder(seen.path):
@@ -36,7 +36,7 @@ def decisions(folder: str) -> str:
 
 
 def write_decisions(folder: str) -> bool:
-    """Bring the page up to date. False where it is already, or where it is not ours."""
+    """Update the page. False if it is up to date, or if ctx did not write it."""
     page = decisions(folder).encode("utf-8", "replace")
     full = os.path.join(folder, narrative_scan.PROJECTION)
     if os.path.lexists(full):
@@ -46,7 +46,7 @@ def write_decisions(folder: str) -> bool:
     elif page.endswith(b"None yet.\n"):
         return False
     with disk.explained(f"writing {narrative_scan.PROJECTION}"):
-        # Derived: a crash loses nothing that is not made again.
+        # Derived: after a crash it is generated again.
         disk.replace(full, page, durable_name=False)
     return True
 

@@ -35,7 +35,7 @@ class Document(NamedTuple):
     title: str
     """The first heading of the first level; empty where there is none."""
     body: str
-    """All but the title and the metadata."""
+    """Everything except the title and the metadata."""
     created: str | None
     updated: str | None
     """Times as they are written."""
@@ -44,12 +44,12 @@ class Document(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """Where the title and the metadata comment are, as offsets."""
+    """The offsets of the title and the metadata comment."""
 
     title: tuple[int, int] | None
     comment: tuple[int, int] | None
     closed: bool
-    """Whether everything that begins in the text ends in it."""
+    """Whether everything that is opened in the text is closed in it."""
 
     @property
     def spans(self) -> list[tuple[int, int]]:
@@ -57,7 +57,7 @@ class _Parts(NamedTuple):
 
 
 def parse(text: str) -> Document:
-    """Whatever cannot be read is simply not there."""
+    """What cannot be parsed is ignored."""
     text = _readable(text)
     parts = _parts_of(text)
     entries = document_metadata.parse(text[slice(*parts.comment)]) if parts.comment else {}
@@ -72,7 +72,7 @@ def parse(text: str) -> Document:
 
 
 def entry(text: str, key: str) -> str:
-    """What the metadata says under another name, in one line; nothing where it does not."""
+    """An entry of the metadata in one line; empty if there is none."""
     text = _readable(text)
     comment = _parts_of(text).comment
     return (
@@ -91,10 +91,8 @@ def render(
     mentions: Iterable[str] = (),
     more: Iterable[tuple[str, str]] = (),
 ) -> str:
-    """A new document. The body stands as it is: sections are its author's business.
-
-    `more` are further lines of metadata.
-    """
+    """A new document. The body is not changed: its sections are up to its author. `more` are
+    further lines of metadata."""
     body = tidy(body)
     entries: list[tuple[str, str | Sequence[str]]] = [("created", created), ("updated", created)]
     entries += more
@@ -106,7 +104,7 @@ def render(
 
 
 def content(document: Document) -> str:
-    """What the document says, as the graph has it."""
+    """The content of the document, as it is stored in the graph."""
     return "\n\n".join(part for part in (document.title, document.body) if part)
 
 
@@ -119,9 +117,9 @@ def rewritten(
     tags: Sequence[str] | None = None,
     mentions: Sequence[str] | None = None,
 ) -> str:
-    """The document with some of its parts replaced, and the rest byte for byte as it was.
+    """The document with some parts replaced; the rest stays unchanged, byte for byte.
 
-    A part that says already what it should is left as its author wrote it.
+    A part that already has the wanted value stays as its author wrote it.
     """
     present = parse(text)
     mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
@@ -144,13 +142,13 @@ def rewritten(
 
 
 def tidy(text: str) -> str:
-    """A body as it is compared: one kind of line ending, no blank lines around it."""
+    """A body for comparison: one kind of line ending, no blank lines around it."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip()
     return _BLANK_BEGINNING.sub("", text)
 
 
 def _readable(text: str) -> str:
-    """Bytes that are no text came in as surrogates, which nobody else can take."""
+    """Bytes that are not text were decoded to surrogates, which nothing else accepts."""
     text = text.removeprefix(_BYTE_ORDER_MARK)
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
@@ -180,7 +178,7 @@ def _body(text: str, parts: _Parts) -> str:
 
 
 def _pieces(text: str, parts: _Parts) -> list[str]:
-    """What stands before, between and behind the title and the comment."""
+    """The text before, between and after the title and the comment."""
     offsets = [0, *(offset for part in parts.spans for offset in part), len(text)]
     return [text[start:end] for start, end in zip(offsets[::2], offsets[1::2], strict=True)]
 
@@ -245,7 +243,7 @@ def _with_comment(text: str, comment: str, newline: str) -> str:
 def _with_body(text: str, body: str, newline: str) -> str:
     parts = _parts_of(text)
     inner = _parts_of(body)
-    # What could be taken for the title or the metadata must not be the first of its kind.
+    # Text that looks like a title or metadata must not come first.
     if inner.comment and not parts.comment:
         text = _with_comment(text, document_metadata.NOTHING.replace("\n", newline), newline)
     if inner.title and not parts.title:
@@ -269,7 +267,7 @@ def _with_body(text: str, body: str, newline: str) -> str:
 
 
 def _refilled(piece: str, written: str, newline: str, *, is_first: bool, is_last: bool) -> str:
-    """A piece of the document with another text in the place of its own."""
+    """A part of the document with its text replaced."""
     if not written:
         return "" if is_first else newline if is_last else newline + newline
     before = behind = ""

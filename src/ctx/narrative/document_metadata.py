@@ -35,12 +35,12 @@ _TO_ESCAPE = re.compile('[\\\\"\x00-\x1f\x7f-\x9f\u2028\u2029]')
 
 
 def is_metadata(text: str, start: int, end: int) -> bool:
-    """Whether the comment from `start` to `end` is one that we read."""
+    """Whether the comment from `start` to `end` is a metadata comment."""
     return end - start <= _LARGEST and _OPENING.match(text, start, end) is not None
 
 
 def parse(comment: str) -> dict[str, str]:
-    """The entries: key to what is written behind it. The first of a name counts."""
+    """The entries: key to value. The first of a name counts."""
     found: dict[str, str] = {}
     for key, start, end in _entries(comment):
         found.setdefault(key, comment[start:end].partition(":")[2].strip())
@@ -73,7 +73,8 @@ def render(entries: Iterable[tuple[str, str | Sequence[str]]]) -> str:
 
 
 def replaced(comment: str, entries: Iterable[tuple[str, str | Sequence[str]]], newline: str) -> str:
-    """The comment with these entries, in the place of those with the same name or at the end."""
+    """The comment with these entries, which replace those of the same name or are added at the
+    end."""
     for key, value in entries:
         line = _line(key, value)
         places = [(start, end) for name, start, end in _entries(comment) if name == key]
@@ -87,7 +88,7 @@ def replaced(comment: str, entries: Iterable[tuple[str, str | Sequence[str]]], n
 
 
 def _entries(comment: str) -> list[tuple[str, int, int]]:
-    """Each key, and where its entry begins and ends."""
+    """Each key, and the start and end of its entry."""
     opening = _OPENING.match(comment)
     first = opening.end() if opening else 0
     last = len(comment.removesuffix(_END))
@@ -103,7 +104,7 @@ def _entries(comment: str) -> list[tuple[str, int, int]]:
 
 
 def _listed(text: str, at: int) -> list[str]:
-    """The items from here on to the bracket that closes the list, or to the end."""
+    """The items up to the bracket that closes the list, or to the end."""
     found = []
     while True:
         at = _past(_SPACE, text, at)
@@ -145,7 +146,7 @@ def _written(item: str) -> str:
     except UnicodeEncodeError:
         raise ContentRefused("A tag or a mention is not text.") from None
     escaped = _TO_ESCAPE.sub(_escaped, item)
-    # Nothing in here may end the comment.
+    # Nothing in it may end the comment.
     return '"' + (escaped.replace(">", "\\u003e") if "--" in escaped else escaped) + '"'
 
 
@@ -160,7 +161,7 @@ def _unquoted(text: str) -> str:
     plain = _ESCAPE.sub(_meant, text[1:-1])
     if plain.isascii():
         return plain
-    # Halves of a character, as other programs escape it, come together; a lone one is none.
+    # Join surrogate pairs, as other programs escape them; drop lone surrogates.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -29,7 +29,7 @@ _SHORTEST_AT_A_WORD = 20
 _UNTITLED = "untitled"
 _YEAR_9999_MS = 253_402_300_799_999
 
-# A number that is longer is no number of ours, and a date is none either.
+# A longer number is not one of ours, and neither is a date.
 _TASK = re.compile(r"task_(\d{1,9})(?:-(.+))?\.md", re.IGNORECASE | re.ASCII)
 _DECISION = re.compile(r"(?!\d{4}-\d\d-\d\d)(\d{1,9})(?:-(.+))?\.md", re.IGNORECASE | re.ASCII)
 _ASKED = re.compile(r"(?:(task|decision)_(\d{1,9})|(\d{4,9}))(?:-(.+))?", re.IGNORECASE | re.ASCII)
@@ -39,7 +39,7 @@ def slug(title: str) -> str:
     """A title as part of a file name: the same on every file system, in any script."""
     lower = unicodedata.normalize("NFC", unicodedata.normalize("NFC", title).lower())
     kept = "".join(c if c.isalnum() or _is_mark(c) else " " for c in lower)
-    # A mark with nothing before it would change the dash.
+    # A combining mark without a letter would change the dash.
     words = (_bare(word) for word in kept.split())
     whole = "-".join(word for word in words if word)
     short = _cut(whole)
@@ -59,14 +59,14 @@ def decision_path(number: int, title: str, within: str = "") -> str:
 
 
 def log_path(at_ms: int, end: str = "", within: str = "") -> str:
-    """`end` takes the place of the random characters, where the same entry may be made again."""
+    """`end` replaces the random characters if the same entry may be written again."""
     written = clock.iso(min(max(at_ms, 0), _YEAR_9999_MS))
     minute = f"{written[:10]}-{written[11:13]}{written[14:16]}"
     return _join(within, f"log/{minute}-{end or _random()}.md")
 
 
 def token(name: str) -> str:
-    """The end of a file name that follows from another name, and looks as if it were random."""
+    """The end of a file name, derived from another name, that looks random."""
     return _spelled(hashlib.blake2s(name.encode(), digest_size=_ENDING).digest())
 
 
@@ -85,9 +85,9 @@ def next_number(folder: str, kind: Kind) -> int:
 def find(folder: str, text: str) -> list[str]:
     """The documents that a person may mean, in order.
 
-    A path below `narrative/`, or a number with or without what follows it in the name:
-    `task_43`, `task_0043-k3x9`, `decision_0007`, `0007`. Several where two branches have taken
-    the same number.
+    A path below `narrative/`, or a number with or without what follows it in the name: `task_43`,
+    `task_0043-k3x9`, `decision_0007`, `0007`. There are several if two branches used the same
+    number.
     """
     wanted = _comparable(text.strip()).removeprefix("./").removeprefix(".ctx/")
     wanted = wanted.removeprefix("narrative/")
@@ -127,7 +127,7 @@ def _numbered(path: str) -> _Name | None:
 
 
 def _is_part(rest: str, whole: str) -> bool:
-    """Whether this is all of what follows a number, its beginning or its random end."""
+    """Whether this is all of the text after a number, its beginning or its random end."""
     rest, whole = _comparable(rest).casefold(), _comparable(whole).casefold()
     return whole == rest or whole.startswith(f"{rest}-") or whole.endswith(f"-{rest}")
 

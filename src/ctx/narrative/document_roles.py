@@ -1,4 +1,4 @@
-"""What part a narrative document plays, told from its path alone."""
+"""The role of a narrative document, derived from its path."""
 
 from typing import NamedTuple
 
@@ -7,20 +7,20 @@ MAIN_STREAM = "main"
 _BY_FOLDER = {"decisions": "decision", "log": "log", "tasks": "task"}
 
 
-class Place(NamedTuple):
+class DocumentPlace(NamedTuple):
     stream: str
     role: str
 
 
-def place(path: str) -> Place:
+def place(path: str) -> DocumentPlace:
     """The stream and the role of a document, by its path under `narrative/`."""
     match path.split("/"):
         case ["work", _, *_]:
-            return Place("work", "work")
+            return DocumentPlace("work", "work")
         case ["feature", slug, *rest]:
-            return Place(f"feature-{slug}", _role(rest))
+            return DocumentPlace(f"feature-{slug}", _role(rest))
         case parts:
-            return Place(MAIN_STREAM, _role(parts))
+            return DocumentPlace(MAIN_STREAM, _role(parts))
 
 
 def _role(parts: list[str]) -> str:

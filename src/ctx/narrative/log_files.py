@@ -1,4 +1,4 @@
-"""The log: one file for each commit and each note, written once; a day of them is read together."""
+"""The log: one file for each commit and each note, written once. A day is read as one text."""
 
 import os
 import re
@@ -17,16 +17,16 @@ _NAME = re.compile(rf"({_DATE.pattern})(?:-([01]\d|2[0-3])([0-5]\d))?(?:-.*)?\.m
 
 
 class Entry(NamedTuple):
-    """What a commit leaves in the log."""
+    """The log entry of a commit."""
 
     title: str
     at_ms: int
     author: str
     session: str
     message: str
-    """What the commit says beyond its title; may be empty."""
+    """The message without its title; may be empty."""
     sections: Sequence[tuple[str, Sequence[str]]]
-    """Headings, and under each its lines. One without lines is left out."""
+    """Headings with their lines. A heading without lines is left out."""
 
 
 class _File(NamedTuple):
@@ -38,7 +38,7 @@ class _File(NamedTuple):
 
 def render(entry: Entry) -> str:
     first, _, rest = entry.message.strip().partition("\n")
-    # A message is often given whole, with its title.
+    # A message often includes its title.
     message = rest if first.strip() == entry.title.strip() else entry.message
     parts = [log_text.paragraphs(message)]
     for heading, lines in entry.sections:
@@ -54,7 +54,7 @@ def render(entry: Entry) -> str:
 
 
 def note(text: str, at_ms: int, author: str, session: str, tags: Iterable[str] = ()) -> str:
-    """A note as a document: its first line is the title, if it is no longer than one."""
+    """A note as a document: its first line is the title, unless it is too long."""
     first, _, rest = document_format.tidy(text).partition("\n")
     title = " ".join(first.lstrip("#").split())
     if len(title) > _LONGEST_TITLE:
@@ -65,12 +65,12 @@ def note(text: str, at_ms: int, author: str, session: str, tags: Iterable[str] =
 
 
 def days(folder: str) -> list[str]:
-    """The days that have something in the log, in order."""
+    """The days that have log entries, in order."""
     return sorted({file.day for file in _files(folder)})
 
 
 def day(folder: str, date: str) -> str:
-    """All of a day as one text, in the order in which it happened; empty for a day without."""
+    """All entries of a day as one text, in order of time; empty for a day without entries."""
     if not _DATE.fullmatch(date):
         raise UsageError(f"{date[:80]!r} is not a day.", hint="Write it like 2026-01-20.")
     parts = [
@@ -82,14 +82,14 @@ def day(folder: str, date: str) -> str:
 
 
 def paths(folder: str) -> list[str]:
-    """The files of the log, of all streams, in the order of paths."""
+    """The log files of all streams, in order of paths."""
     found = narrative_scan.files(folder, _may_hold_logs)
     every = [seen.path for seen, why_not in found if why_not is None]
     return [path for path in every if document_roles.place(path).role == "log"]
 
 
 def _bullet(text: str) -> str:
-    """A line of ours, whose sign stands apart: `+` for what is new, `-` for what is gone."""
+    """A line of the log with its sign: `+` for what is new, `-` for what is gone."""
     sign = _SIGN.match(text)
     return f"`{sign[1]}` {log_text.line(text[sign.end() :])}" if sign else log_text.line(text)
 
@@ -122,6 +122,6 @@ def _shown(file: _File, text: str) -> str:
 
 
 def _origin(author: str, session: str) -> list[tuple[str, str]]:
-    # Who somebody is comes from git's configuration, which may hold anything.
+    # An author's name comes from git's configuration, which may contain anything.
     named = (("author", author), ("session", session))
     return [(key, value.encode("utf-8", "replace").decode()) for key, value in named if value]

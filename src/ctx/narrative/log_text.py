@@ -1,18 +1,17 @@
-"""Anybody's words inside a document that ctx writes: they are read as they are, and begin nothing.
+"""Escapes other people's text inside a document that ctx writes.
 
-No heading, no list, no code block, no HTML and no link target comes out of them, so a reader of
-the document sees our structure and their words, whatever they say. Code between backticks on one
-line stays code.
+It cannot produce a heading, a list, a code block, HTML or a link target, so a reader of the
+document sees our structure and their words. Code between backticks on one line stays code.
 """
 
 import re
 
-# Halves of characters, and the mark that a document begins with, which is no part of a text.
+# Lone surrogates, and the byte order mark, which is not part of a text.
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 _MARK = "\ufeff"
 _SPECIAL = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<(?=[A-Za-z/!?])")
 _BACKTICKS = re.compile("`+")
-# What a line must not begin with: the backslash goes behind a number, before anything else.
+# What a line must not begin with: the backslash goes after a number, and before anything else.
 _BEGINNING = re.compile(
     r"(\d{1,9})[.)](?=\s|\Z)|[-+*](?=\s|\Z)|#{1,6}(?=\s|\Z)|>|~{3}|\[[^\]]*\]:"
     r"|[-=*_](?:\s*[-=*_])*\Z"
@@ -21,12 +20,12 @@ _BULLET = re.compile(r"([-+*]|\d{1,9}[.)])\s+(?=\S)")
 
 
 def heading(text: str) -> str:
-    """The text as it can stand behind the `#` of a heading."""
+    """The text as it can follow the `#` of a heading."""
     return _without_html(" ".join(_NO_TEXT.sub("\ufffd", text).replace(_MARK, "").split()))
 
 
 def line(text: str) -> str:
-    """The text as one line that can stand behind a bullet."""
+    """The text as one line that can follow a bullet."""
     plain = heading(text)
     begins = _BEGINNING.match(plain)
     if begins is None:
@@ -36,7 +35,7 @@ def line(text: str) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """The text as prose: its paragraphs and its plain lists stay, nothing else has a meaning."""
+    """The text as prose: its paragraphs and plain lists stay, and nothing else has a meaning."""
     made = []
     for each in text.splitlines():
         flat = " ".join(each.split())
@@ -54,7 +53,7 @@ def _without_html(text: str) -> str:
         found = special[0]
         if found[0] == "`":
             end = _code_end(text, done, len(found))
-            # A backtick without its partner would look for one in the lines below.
+            # An unpaired backtick would pair with one in the lines below.
             made.append(text[special.start() : end] if end else "\\`" * len(found))
             done = end or done
         else:

@@ -1,8 +1,8 @@
-"""Where headings, fences and comments of a markdown text are, as far as narrative asks.
+"""The positions of headings, fences and comments in a markdown text.
 
-Not a markdown parser: it knows what begins at the start of a line and could hide or imitate a
-title or the metadata comment. A heading begins in the first column. What is never closed goes on
-to the end of the text, as it does where markdown is shown.
+This is not a markdown parser: it finds what begins at the start of a line and could hide or imitate
+a title or the metadata comment. A heading begins in the first column. A block that is never closed
+extends to the end of the text, as in rendered markdown.
 """
 
 import re
@@ -13,7 +13,7 @@ HEADING = "heading"
 FENCE = "fence"
 COMMENT = "comment"
 
-# Lines end with any of the three line endings: a negative lookbehind is the start of one.
+# Lines end with any of the three line endings: a negative lookbehind matches the start of one.
 _LINE = r"(?<![^\r\n])"
 _END = r"(?=[\r\n]|\Z)"
 _BEGINNING = re.compile(
@@ -37,7 +37,7 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """In order; what stands inside a fence or a comment is no block of its own."""
+    """In order; nothing inside a fence or a comment is a block."""
     at = 0
     while begins := _BEGINNING.search(text, at):
         at = begins.end()
@@ -45,7 +45,7 @@ def blocks(text: str) -> Iterator[Block]:
             case "fence":
                 block = _fence(text, begins)
             case "comment":
-                # `<!-->` is a whole comment.
+                # `<!-->` is a complete comment.
                 end = text.find(_COMMENT_END, at - 2)
                 at = end + len(_COMMENT_END) if end >= 0 else len(text)
                 block = Block(COMMENT, begins.start(), at, _COMMENT_END, end >= 0)
@@ -64,7 +64,7 @@ def _fence(text: str, begins: re.Match[str]) -> Block:
 
 
 def below(text: str, levels: int) -> str:
-    """The text as part of a larger one: its headings are lower, and it ends where it ends."""
+    """The text as part of a larger one: its headings are lower, and open blocks are closed."""
     made = []
     done = 0
     for block in blocks(text):

@@ -1,4 +1,5 @@
-"""Writing documents: new ones whole or not at all, old ones only as they were last seen."""
+"""Writes documents: new ones completely or not at all, existing ones only if unchanged since
+read."""
 
 import errno
 import os
@@ -14,7 +15,7 @@ _NO_HARD_LINKS = frozenset(
 
 
 def create(folder: str, path: str, text: str) -> None:
-    """A new document, durable when this returns. What is there already is never written over."""
+    """Write a new document, durable when this returns. An existing file is never overwritten."""
     data = _encoded(text)
     full = narrative_scan.located(folder, path)
     within = os.path.dirname(full)
@@ -36,10 +37,10 @@ def create(folder: str, path: str, text: str) -> None:
 
 
 def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
-    """Write over a document that still is what was seen of it.
+    """Overwrite a document if it is unchanged since it was read.
 
-    False, and nothing is written, where it is not: its author has saved it in between. The last
-    look is right before the new file takes the name.
+    False, and nothing is written, if its author saved it meanwhile. The last check is right before
+    the new file takes the name.
     """
     data = _encoded(text)
     if narrative_scan.read(folder, path) != seen:
@@ -67,13 +68,13 @@ def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
 
 
 def _name(temporary: str, full: str) -> None:
-    """Give a written file its name, if nobody has it: a link cannot replace, a rename would."""
+    """Give a written file its name, if the name is free: a link cannot replace, a rename would."""
     try:
         os.link(temporary, full)
     except OSError as error:
         if error.errno not in _NO_HARD_LINKS:
             raise
-        # No hard links here. That two processes make the same random name is as good as never.
+        # No hard links here. Two processes almost never choose the same random name.
         if os.path.lexists(full):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), full) from None
         os.replace(temporary, full)
@@ -82,7 +83,7 @@ def _name(temporary: str, full: str) -> None:
 
 
 def _encoded(text: str) -> bytes:
-    """Bytes that are no text go back as they came."""
+    """Bytes that are not text are written back as they were."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -1,9 +1,9 @@
-"""`narrative.db`: the words of the narrative, section by section, so that recall finds them.
+"""`narrative.db`: the words of the narrative, section by section, for recall.
 
-It is derived from the files alone: brought up to date by whoever asks, one `stat` for a file that
-did not change, and made anew where it is damaged or of another version. Where none can be written,
-it is made in memory and forgotten again. Tasks and decisions are left out: they are nodes, and are
-found as such.
+It is derived from the files and updated by each reader, with one `stat` for an unchanged file. It
+is rebuilt if it is damaged or of another version. If it cannot be written, it is built in memory.
+
+Tasks and decisions are left out: they are nodes, and search finds them as nodes.
 """
 
 import os
@@ -55,7 +55,7 @@ _MOST_TERMS = 32
 
 
 class FoundSection(NamedTuple):
-    """A section that has words of a question."""
+    """A section that contains words of a question."""
 
     path: str
     """Below `narrative/`."""
@@ -64,28 +64,28 @@ class FoundSection(NamedTuple):
     first_line: int
     last_line: int
     score: float
-    """The best has 1."""
+    """The best section has 1."""
 
 
 def search(database: str, folder: str, words: Iterable[str], limit: int) -> list[FoundSection]:
-    """The sections of a narrative folder that have any of the terms, the best first."""
+    """The sections of a narrative folder that contain any of the terms, the best first."""
     wanted = list(dict.fromkeys(words))[:_MOST_TERMS]
     if not wanted:
         return []
     try:
         return _query(_up_to_date(database, folder), database, wanted, limit)
     except IndexCorrupt:
-        # Damage may be where only an answer is read from.
+        # Damage may show only when an answer is read.
         with suppress(CtxError):
             return _query(_made_anew(database, folder), database, wanted, limit)
     except CtxError:
-        # It is not ours to read, or somebody else is at it.
+        # It cannot be read, or another process is writing to it.
         pass
     return _query(_in_memory(folder), database, wanted, limit)
 
 
 def _up_to_date(database: str, folder: str) -> Connection:
-    """The index that there is, up to date as far as it can be written. To be closed."""
+    """The index, up to date if it can be written. The caller closes it."""
     connection = _open(database)
     with closed_on_failure(connection):
         try:
@@ -93,7 +93,7 @@ def _up_to_date(database: str, folder: str) -> Connection:
         except IndexCorrupt:
             raise
         except CtxError:
-            # Somebody else is at it, or it is not ours to write: it is what it is.
+            # It cannot be written, or another process is writing to it: use it as it is.
             pass
         return connection
 
@@ -142,7 +142,7 @@ def _lay_out(connection: Connection) -> None:
 
 
 def _refresh(connection: Connection, database: str, folder: str) -> None:
-    """Let the index know what the files say now."""
+    """Update the index from the files."""
     with explained(database, IndexCorrupt):
         known = dict(connection.execute("SELECT path, stamp FROM documents"))
         present = {
@@ -160,7 +160,7 @@ def _refresh(connection: Connection, database: str, folder: str) -> None:
                     for path in changed:
                         _read(connection, folder, path, present[path])
             except sqlite3.IntegrityError as error:
-                # What was taken out is still there somewhere.
+                # Deleted text may still be in free pages.
                 raise IndexCorrupt(f"The index {database} contradicts itself.") from error
 
 
@@ -200,7 +200,7 @@ def _query(
             "SELECT s.path, s.title, s.text, s.first_line, s.last_line,"
             f" -bm25(words, {_TITLE_COUNTS}, 1.0) AS score FROM words"
             " JOIN sections AS s ON s.id = words.rowid WHERE words MATCH ?"
-            # Of what says as much, the newest: a log's name is its time.
+            # Of equal matches, the newest: the name of a log file is its time.
             " ORDER BY score DESC, s.path DESC, s.first_line LIMIT ?",
             (" OR ".join(f'"{term}"' for term in wanted), limit),
         ).fetchall()

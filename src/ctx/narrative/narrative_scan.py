@@ -1,8 +1,8 @@
-"""Which documents there are now, and their bytes.
+"""Which documents exist now, and their bytes.
 
-Every command in a project looks for documents that a person has edited, so looking is one
-`stat` a file. A cloned repository is a stranger: links, pipes and devices are passed over, and
-nothing is read that lies outside.
+Every command in a project looks for documents that a person has edited, so a scan costs one `stat`
+per file. A cloned repository is untrusted: links, pipes and devices are skipped, and nothing
+outside the folder is read.
 """
 
 import errno
@@ -16,10 +16,10 @@ from ctx.errors import PathRefused
 from ctx.narrative import document_roles
 
 PROJECTION = "decisions.md"
-"""Made from the decisions, not written by anybody."""
+"""Generated from the decisions."""
 
 _LARGEST = 4 * 1024 * 1024
-# Gone, a link, not a plain file, or a name that no file can have.
+# It does not exist, is a link or not a plain file, or has an invalid name.
 _NOT_THERE = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO,
      errno.ENAMETOOLONG}
@@ -27,7 +27,7 @@ _NOT_THERE = frozenset(
 
 
 class ScannedFile(NamedTuple):
-    """A document as the file system shows it without reading it."""
+    """A document as listed by the file system, without reading it."""
 
     path: str
     """Below `narrative/`."""
@@ -37,7 +37,7 @@ class ScannedFile(NamedTuple):
 
 
 def documents(folder: str) -> Iterator[ScannedFile]:
-    """What people edit, in the order of paths: all but the log, which is written once."""
+    """The documents that people edit, in order of paths: all but the log, which is written once."""
     found = files(folder, lambda path: document_roles.place(f"{path}/_").role != "log")
     return (seen for seen, why_not in found if why_not is None)
 
@@ -45,7 +45,7 @@ def documents(folder: str) -> Iterator[ScannedFile]:
 def files(
     folder: str, enters: Callable[[str], bool] = lambda _: True
 ) -> list[tuple[ScannedFile, str | None]]:
-    """Every markdown file in the order of paths; for one that is no document, why not."""
+    """Every markdown file in order of paths; with a reason if it is not a document."""
     found = []
     waiting = [""]
     while waiting:
@@ -60,7 +60,7 @@ def files(
                 if entry.is_dir(follow_symlinks=False):
                     if enters(path):
                         waiting.append(f"{path}/")
-                # What begins with a dot was left by an editor or a file manager.
+                # Files that begin with a dot are left by editors and file managers.
                 elif entry.name.endswith(".md") and entry.name[0] != "." and path != PROJECTION:
                     try:
                         status = entry.stat(follow_symlinks=False)
@@ -74,7 +74,7 @@ def files(
 
 
 def read(folder: str, path: str) -> bytes | None:
-    """The bytes of a document; None where there is none that could be read."""
+    """The bytes of a document; None if it cannot be read."""
     try:
         data = disk.read_plain(located(folder, path), _LARGEST + 1)
     except PathRefused:
@@ -87,7 +87,8 @@ def read(folder: str, path: str) -> bytes | None:
 
 
 def located(folder: str, path: str) -> str:
-    """Where a path below `narrative/` lies. It cannot lead out of it, nor can a link on the way."""
+    """The path of a document below `narrative/`. It cannot lead out of the folder, and neither can
+    a link."""
     parts = path.split("/")
     if "\0" in path or any(part in ("", ".", "..") for part in parts):
         raise PathRefused(f"{path!r} is no place in the narrative folder.")
@@ -106,5 +107,5 @@ def _why_not(path: str, status: os.stat_result) -> str | None:
         return "it is not a plain file"
     if status.st_size > _LARGEST:
         return f"it is larger than {_LARGEST:,} bytes"
-    # The usual name needs no look at each of its characters.
+    # Usual names need no check of each character.
     return None if path.isprintable() else layout.unfit_name(path)

@@ -13,18 +13,18 @@ from ctx.objects.object_types import NarrativeRef
 
 
 class Snapshot(NamedTuple):
-    """A document that has changed since it was last kept."""
+    """A document that has changed since its last snapshot."""
 
     ref: NarrativeRef
     content: Object
     secrets: tuple[redaction.Finding, ...]
-    """What was left out of what is kept. The person's file is not touched."""
+    """Secrets that were removed from the snapshot. The file itself is not changed."""
     changed: bool = True
-    """Whether it differs from what was kept last."""
+    """Whether it differs from the last snapshot."""
 
 
 class Skipped(NamedTuple):
-    """A markdown file that is not kept, and why."""
+    """A markdown file without a snapshot, and why."""
 
     path: str
     reason: str
@@ -44,11 +44,10 @@ def taken(
     known: Mapping[str, ObjectId],
     always: Collection[str] = (),
 ) -> list[Snapshot]:
-    """The documents that differ from what `known` has for their paths, and those that are
-    wanted always."""
+    """The documents that differ from `known`, and those that are always wanted."""
     made = []
     for path in paths:
-        # A log entry is written once: what was kept of it holds.
+        # A log entry is written once, so its snapshot stays valid.
         if path in known and document_roles.place(path).role == "log" and path not in always:
             continue
         with disk.explained(f"reading the narrative file {path}"):
@@ -68,7 +67,7 @@ class Kept(NamedTuple):
 
 
 def kept_of(data: bytes) -> Kept:
-    """What is kept of a document with these bytes."""
+    """The snapshot of a document with these bytes."""
     clean = redaction.redact(data.decode("utf-8", "surrogateescape"))
     return Kept(blob(clean.text.encode("utf-8", "surrogateescape")), clean.findings)
 

@@ -1,4 +1,4 @@
-"""A narrative document as search sees it: its sections, each with its place in the file."""
+"""A narrative document for search: its sections, each with its position in the file."""
 
 import re
 from collections.abc import Iterator
@@ -9,17 +9,17 @@ from ctx.narrative.markdown_blocks import COMMENT, HEADING, blocks
 from ctx.redaction import redact
 
 LONGEST = 20_000
-"""Characters of a section that are kept. Nobody reads more of one at once."""
+"""The most characters of a section that are kept."""
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKS = re.compile(r"\A#{1,6}[ \t]*|[ \t]+#*[ \t]*\Z")
 
 
 class Section(NamedTuple):
-    """What stands under one heading, as far as the next."""
+    """The text under one heading, up to the next."""
 
     title: str
-    """The title of the document and the heading, as far as there are any."""
+    """The title of the document and the heading, if there are any."""
     text: str
     first_line: int
     """From 1; the line of the heading."""
@@ -27,9 +27,9 @@ class Section(NamedTuple):
 
 
 def sections(text: str) -> Iterator[Section]:
-    """The sections that say something, in order. Comments are nobody's text.
+    """The sections that have text, in order. Comments are left out.
 
-    What people write into a file of their own may hold a secret; what search keeps of it may not.
+    A file that people write may contain a secret; the search index must not.
     """
     title = document_format.parse(text).title
     found = list(blocks(text))

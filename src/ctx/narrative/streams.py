@@ -1,7 +1,7 @@
-"""Streams: which part of the narrative a document belongs to, and the folder of that part.
+"""Streams: the parts of the narrative, and their folders.
 
-`main` is `narrative/` itself, `work` the notes of one session, `feature-<slug>` what belongs to
-one feature. `roles.place` tells the stream of a path; here it is the other way round.
+`main` is `narrative/` itself, `work` has the notes of one session, `feature-<slug>` what belongs to
+one feature. `document_roles.place` returns the stream of a path; this module does the opposite.
 """
 
 import unicodedata
@@ -18,14 +18,14 @@ _HINT = f"Use up to {_LONGEST} letters, digits, dots, dashes and underscores."
 
 
 def named(text: str) -> str:
-    """The stream that a person means: a name that is no stream's is that of a feature."""
+    """The stream with this name; any other name is the name of a feature."""
     if text in (MAIN_STREAM, WORK_STREAM):
         return text
     return _FEATURE + _slug(text.removeprefix(_FEATURE))
 
 
 def folder_of(stream: str, session: str) -> str:
-    """Where the documents of a stream lie, below `narrative/`; empty for the main one."""
+    """The folder of a stream below `narrative/`; empty for the main stream."""
     stream = named(stream)
     if stream == MAIN_STREAM:
         return ""

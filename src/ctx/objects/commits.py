@@ -14,7 +14,7 @@ from ctx.ids import ObjectId
 from ctx.objects.object_store import DAMAGE, Reader, read_typed
 from ctx.objects.object_types import Commit
 
-# Otherwise each commit of a long chain would follow all of it.
+# Otherwise each commit of a long chain would be followed to its end.
 _MOST_AMENDED = 100
 
 
@@ -35,8 +35,8 @@ class Visited(NamedTuple):
 def walk(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Visited]:
     """Every commit reachable from `starts`, each once, newest first, children before parents.
 
-    A commit is never older than its parents (see `timestamp`), which is what makes the order
-    of times an order of history. Boundaries come when their time is unknown: last.
+    A commit is never older than its parents (see `timestamp`), so the order of times is an order of
+    history. Boundaries have no time and come last.
     """
     return _walk(reader, starts, (ObjectNotFound,))
 
@@ -79,8 +79,8 @@ def _walk(
 def newest(reader: Reader, named: Iterable[ObjectId]) -> tuple[ObjectId, ...]:
     """The heads that no other head descends from or amends.
 
-    A crash between making a head and removing the one before it leaves both. One that cannot be
-    read counts, unless another says that it was overtaken.
+    A crash between creating a head and removing the previous one leaves both. A head that cannot be
+    read counts, unless another commit amends or follows it.
     """
     heads = set(named)
     if len(heads) < 2:

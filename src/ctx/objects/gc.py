@@ -1,8 +1,8 @@
-"""Garbage collection: which objects nothing refers to, and which of those may go.
+"""Garbage collection: which objects nothing refers to, and which of them may be deleted.
 
-An object is kept while any head, ref or other root reaches it, and for a grace period after
-that. What git tracks is kept by default whatever happens: another branch, here or in another
-clone, may be about to use it, and git would carry the deletion into that branch without a word.
+An object is kept while any head, ref or other root reaches it, and for a grace period after that.
+Objects that git tracks are kept by default: another branch, here or in another clone, may be about
+to use them, and git would silently merge the deletion into that branch.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class Limits(NamedTuple):
 class Garbage(NamedTuple):
     path: str
     id: ObjectId | None
-    """None for a temporary file of a killed writer, and for the ref of an aborted session."""
+    """None for a temporary file of a killed writer and for the ref of an aborted session."""
     size: int
     tracked: bool = False
 
@@ -65,11 +65,11 @@ class Collection(NamedTuple):
 
 
 def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
-    """Everything that can be reached from the roots, each once, as it is found.
+    """Everything reachable from the roots, each once, in the order of the walk.
 
-    Parents that are not here are boundaries, and behind a boundary may lie also what a tree took
-    over from there (see `verify`). Anything else that is missing or damaged is an error:
-    deleting on the strength of half the truth is how stores lose things.
+    Missing parents are boundaries, and content that a tree took over from behind a boundary may be
+    missing too (see `verify`). Anything else that is missing or damaged is an error: a collection
+    that knows only half of the graph deletes what is still needed.
     """
     stack = list(roots)
     required = set(stack)
@@ -91,7 +91,7 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
             continue
         yield id
         if found.id != id:
-            # It was scrubbed, and this stands in for it.
+            # It was scrubbed, and this is its replacement.
             yield found.id
         value = decode(found)
         (contents if isinstance(value, Tree) else required).update(references.needed(value))
@@ -106,7 +106,7 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
 
 
 def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_tick) -> Collection:
-    """Find what may be deleted. Whoever deletes it with `delete` holds the lock over both."""
+    """Find what may be deleted. To delete it too, hold the lock over this and `delete`."""
     ages = _Ages(repository)
     expired = _expired(repository, limits.keep_days, ages)
     names = [name for name in repository.refs.names() if not refs.damaged_name(name)]
@@ -145,7 +145,7 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
             continue
         try:
             status = os.lstat(path)
-        except FileNotFoundError:  # Somebody wrote while we looked: a dry run takes no lock.
+        except FileNotFoundError:  # Another process wrote meanwhile: a dry run takes no lock.
             continue
         item = Garbage(path, id, status.st_size, path in tracked)
         if id is None:
@@ -188,7 +188,7 @@ class _Ages:
 
     @cached_property
     def _times(self) -> list[int]:
-        """When each object and each ref was written. Asked only where something may be old."""
+        """When each object and each ref was written. Computed only if something may be old."""
         repository = self._repository
         folder = repository.refs.folder
         paths = [os.path.join(folder, name) for name in repository.refs.names()]
@@ -201,9 +201,9 @@ class _Ages:
 
 
 class _WithoutCommits:
-    """Objects without the commits that chains began from, and so without what lies behind them.
+    """The objects without the base commits of chains, and without what only these refer to.
 
-    Staging has second names of commits, and need not have all that those need.
+    Staging has copies of commits, but not of everything that they need.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -220,7 +220,7 @@ class _WithoutCommits:
 
 
 def _expired(repository: Repository, keep_days: int, ages: _Ages) -> dict[str, Garbage]:
-    """The refs of what was aborted, or found damaged, and that nobody wanted back in time."""
+    """The refs of aborted and damaged chains that can no longer be restored."""
     found = {}
     for name in repository.refs.names():
         if refs.aborted_name(name) or refs.damaged_name(name):
@@ -233,7 +233,7 @@ def _expired(repository: Repository, keep_days: int, ages: _Ages) -> dict[str, G
 
 
 def _given_up(project: Project, keep_days: int, ages: _Ages) -> Iterator[Garbage]:
-    """The entries of commits that a person gave up, and nobody wanted back in time."""
+    """The entries of discarded commits that can no longer be restored."""
     for commit in untracked_commits.discarded(project):
         path = untracked_commits.discarded_file(project, commit)
         with contextlib.suppress(FileNotFoundError):
@@ -251,7 +251,7 @@ def _is_stale(status: os.stat_result) -> bool:
 
 
 def _old_temporaries(project: Project) -> Iterator[Garbage]:
-    """What killed writers left of refs and notes."""
+    """Temporary files of refs and notes that killed writers left."""
     chains = [os.path.join(project.refs, name) for name in refs.FOLDERS]
     for folder in (project.local, project.refs, *chains):
         for name in disk.names(folder):
@@ -274,7 +274,7 @@ def delete(collection: Collection, tick: clock.Tick = clock.no_tick) -> None:
             folders.add(os.path.dirname(item.path))
         for folder in sorted(folders):
             disk.sync_folder(folder)
-            with contextlib.suppress(OSError):  # Mostly it is not empty.
+            with contextlib.suppress(OSError):  # Usually it is not empty.
                 os.rmdir(folder)
 
 
@@ -288,10 +288,10 @@ def _tracked(project: Project) -> set[str]:
 
 
 def _fallow(repository: Repository, kept: set[ObjectId], days: int) -> set[str]:
-    """The tracked object files that no git ref has had a use for in the last days.
+    """The tracked object files that no git ref has used in the last days.
 
-    What counts as a use is being reachable from a head that any ref has, or had within those
-    days. A file that git took in within those days counts as used as well.
+    A file is used if it is reachable from a head that any ref has, or had within those days. A file
+    that git added within those days counts as used too.
     """
     project = repository.project
     checkout = project.checkout
@@ -324,7 +324,7 @@ def _fallow(repository: Repository, kept: set[ObjectId], days: int) -> set[str]:
 
 
 class _InGit:
-    """Object files of other branches, read out of git itself."""
+    """Object files of other branches, read from git."""
 
     def __init__(
         self, checkout: checkouts.Checkout, store: LooseStore, additions: dict[str, git.Addition]

@@ -1,8 +1,8 @@
-"""Local state that lies in another place than this working tree's folder, and moves into it.
+"""Local state that is not in the folder of this working tree, and is moved into it.
 
-A project that becomes a git checkout has staged work in `.ctx/local/`, where `git clean` would find
-it. A working tree that was removed leaves its staged work, and commits that git does not have, in
-the git folder.
+A project that becomes a git checkout has staged work in `.ctx/local/`, where `git clean` would
+delete it. A removed working tree leaves its staged work, and commits that git does not have, in the
+git folder.
 """
 
 import os

@@ -28,10 +28,10 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-# A zstd skippable frame: its magic number, and the length of what it holds.
+# A zstd skippable frame: its magic number, and the length of its content.
 _SEAL_HEADER = b"\x50\x2a\x4d\x18\x04\x00\x00\x00"
 _SEAL_LENGTH = len(_SEAL_HEADER) + 4
-# A folder that was changed so shortly before may be changed again unnoticed.
+# A folder that changed this recently may change again without a new time stamp.
 _RACY_NS = 2_000_000_000
 
 
@@ -85,14 +85,14 @@ class LooseStore:
             for each in others:
                 if self._limit:
                     self._limit.count_object()
-                # Only the name came here, or it is in another store, or was replaced once more.
+                # The replacement is not here, is in another store, or was replaced again.
                 with suppress(ObjectNotFound):
                     if self._has(each) and not self.was_emptied(self._path(each), each):
                         return self._read_any(each)
         return self._read_any(id)
 
     def was_emptied(self, path: str, id: ObjectId) -> bool:
-        """Whether a file is what a scrub left of an object."""
+        """Whether a file is the empty remainder of a scrubbed object."""
         with suppress(FileNotFoundError):
             return self._current(id) != id and not os.path.getsize(path)
         return False
@@ -145,7 +145,7 @@ class LooseStore:
         return any(map(self._has, every))
 
     def _has(self, id: ObjectId) -> bool:
-        """Whether there is a file of this very object."""
+        """Whether there is a file of exactly this object."""
         return os.path.exists(self._path(id)) or bool(self._copies(id))
 
     def ids(self) -> Iterator[ObjectId]:
@@ -163,7 +163,7 @@ class LooseStore:
         return {id for id in (*ids, *self._stood_in_for()) if id and id.startswith(prefix)}
 
     def _stood_in_for(self) -> list[ObjectId]:
-        """The names of what was scrubbed and can be read here all the same."""
+        """The ids of scrubbed objects that have a readable replacement here."""
         successors = self._replaced.successors() if self._replaced else {}
         return [old for old in successors if old in self]
 
@@ -174,10 +174,10 @@ class LooseStore:
                 yield path
 
     def everything(self) -> Iterator[str]:
-        """Every file in the folder, also those that have no business there."""
+        """Every file in the folder, including those that do not belong there."""
         for shard in disk.names(self.folder):
             folder = os.path.join(self.folder, shard)
-            # A link in a stranger's repository must not make somebody else's files ours.
+            # A link in an untrusted repository must not add files from elsewhere.
             if os.path.islink(folder) or not os.path.isdir(folder):
                 yield folder
                 continue
@@ -185,7 +185,7 @@ class LooseStore:
                 yield os.path.join(folder, name)
 
     def id_of_file(self, path: str) -> ObjectId | None:
-        """The id that a file in this store is named after, if it is named after one."""
+        """The id in the name of a file of this store, if there is one."""
         name = os.path.basename(path)
         id, dot, copy = name[:OBJECT_ID_LENGTH], *name[OBJECT_ID_LENGTH:].partition(".")[1:]
         in_place = is_object_id(id) and os.path.basename(os.path.dirname(path)) == id[:2]
@@ -193,7 +193,7 @@ class LooseStore:
         return ObjectId(id) if in_place and named_well else None
 
     def is_leftover(self, path: str) -> bool:
-        """Whether a file is what a writer that was killed left of an object."""
+        """Whether a file is the incomplete object of a killed writer."""
         name = os.path.basename(path)
         return name.endswith(disk.TEMPORARY_SUFFIX) and is_object_id(name[:OBJECT_ID_LENGTH])
 
@@ -216,7 +216,7 @@ class LooseStore:
                 disk.sync_folder(folder)
 
     def is_sound(self, id: ObjectId) -> bool:
-        """Whether an object is here and whole; a damaged one is worth writing anew."""
+        """Whether an object is here and undamaged; a damaged one is written again."""
         try:
             self.read(id)
         except (ObjectNotFound, HashMismatch, InvalidEnvelope):
@@ -255,9 +255,9 @@ class LooseStore:
 
 
 def first_sealed(stored: bytes, limit: WorkLimit | None = None) -> tuple[bytes, int] | None:
-    """The canonical bytes of the first of several sealed objects, and the length of it all.
+    """The canonical bytes of the first of several sealed objects, and the length of all of them.
 
-    None where there is none, or where it is damaged.
+    None if there is none, or if it is damaged.
     """
     decompressor = zstd.ZstdDecompressor()
     try:
@@ -275,14 +275,14 @@ def _unfolded(decompressor: zstd.ZstdDecompressor, frame: bytes, limit: WorkLimi
     most = HEADER_LENGTH + LARGEST_OBJECT
     if limit is None:
         return decompressor.decompress(frame, most)
-    # One byte more than is left tells that there is more.
+    # Read one byte more than the limit, to see whether there is more.
     canonical = decompressor.decompress(frame, min(most, limit.bytes_left + 1))
     limit.count_bytes(len(canonical))
     return canonical
 
 
 def unseal(id: ObjectId, stored: bytes, limit: WorkLimit | None = None) -> bytes:
-    """The canonical bytes in an object file, after every check there is."""
+    """The canonical bytes in an object file, after all checks."""
     frame = stored[:-_SEAL_LENGTH]
     decompressor = zstd.ZstdDecompressor()
     try:

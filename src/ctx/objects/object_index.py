@@ -1,6 +1,6 @@
-"""The index of a project: answers that would otherwise take a walk over the whole history.
+"""The index of a project: answers that would otherwise need a walk over the whole history.
 
-It is derived: made from the objects for one set of heads, cached under a key of those heads,
+It is derived: built from the objects for one set of heads, cached under a key of those heads,
 sealed, and never changed. Any of it can be deleted at any time.
 """
 

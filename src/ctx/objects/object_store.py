@@ -29,7 +29,8 @@ HEADER_LENGTH = len(MAGIC) + 1 + 8
 DAMAGE = (HashMismatch, InvalidEnvelope, DeserializationFailed)
 """What reading an object that is there but damaged may raise."""
 
-# No object that ctx writes comes near; a stranger's small file could unfold to more.
+# No object that ctx writes is nearly as large; a small file in an untrusted repository could
+# decompress to more.
 LARGEST_OBJECT = 256 * 1024 * 1024
 
 
@@ -63,7 +64,7 @@ def typed(value: Typed) -> Object:
 
 
 def from_payload(kind: Kind, payload: bytes) -> Object:
-    """An object of bytes that are encoded already."""
+    """An object from bytes that are already encoded."""
     if len(payload) > LARGEST_OBJECT:
         raise BudgetExceeded(f"An object of {len(payload):,} bytes is larger than any may be.")
     return Object(id_of(_canonical(kind, payload)), kind, payload)
@@ -92,27 +93,27 @@ def parse(id: ObjectId, canonical: bytes) -> Object:
 
 
 class Reader(Protocol):
-    """Where objects can be read from."""
+    """A source of objects."""
 
     def read(self, id: ObjectId) -> Object:
-        """An object, checked against its id. E001, E002 or E003 where that fails."""
+        """An object, checked against its id; otherwise E001, E002 or E003."""
 
     def __contains__(self, id: ObjectId) -> bool:
-        """Whether there is an object of that name; its content is not checked."""
+        """Whether there is an object with this id; its content is not checked."""
 
 
 class ObjectStore(Reader, Protocol):
     """A set of objects that only grows. Garbage collection works on files, not on a store."""
 
     def write(self, objects: Iterable[Object]) -> int:
-        """Keep objects; how many were new. All of them are durable when this returns."""
+        """Store objects, and return how many were new. All are durable when this returns."""
 
     def ids(self) -> Iterator[ObjectId]:
         """The ids of everything here, in order."""
 
 
 class Layered:
-    """Several stores read as one: the first that has an object whole answers."""
+    """Several stores read as one: the first one with an undamaged copy answers."""
 
     def __init__(self, *readers: Reader) -> None:
         self._readers = readers
@@ -136,7 +137,7 @@ T = TypeVar("T", bound=Typed)
 
 
 def read_typed(reader: Reader, id: ObjectId, expected: type[T]) -> T:
-    """A typed object of the type it must be where it is named."""
+    """A typed object, which must have the given type."""
     value = decode(reader.read(id))
     if not isinstance(value, expected):
         found = "a blob" if value is None else f"a {codec.type_name(value)}"
@@ -146,7 +147,7 @@ def read_typed(reader: Reader, id: ObjectId, expected: type[T]) -> T:
 
 
 def decode(found: Object) -> Typed | codec.Unknown | None:
-    """What a typed object says; None for a blob."""
+    """The content of a typed object; None for a blob."""
     if found.kind is Kind.BLOB:
         return None
     try:

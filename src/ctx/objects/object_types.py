@@ -12,7 +12,7 @@ import msgspec
 
 from ctx.ids import ObjectId, SessionId
 
-# A stranger's object may hold anything where an id should be; ids become file names.
+# An object in an untrusted repository may contain anything instead of an id; ids become file names.
 Id = Annotated[ObjectId, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 PerMille = Annotated[int, msgspec.Meta(ge=0, le=1000)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -54,16 +54,16 @@ class Commit(Struct, frozen=True):
     code_snapshot: Id | None = None
     diagnostics_snapshot: Id | None = None
     compacted: Id | None = None
-    """The staging head this commit was made from. It stays on the machine that made it."""
+    """The staging head that this commit was made from. It stays on this machine."""
     amends: Id | None = None
-    """The commit that this one takes the place of."""
+    """The commit that this one replaces."""
     replaced: tuple[Id, ...] = ()
-    """All that it takes the place of, the last first: what one amends may have amended another."""
+    """All commits that it replaces, the last first: an amended commit may have amended another."""
 
 
 class TreeEntryKind(StrEnum):
     BLOB = "blob"
-    """What a path leads to: the content of a file, or in a snapshot of the code what is in it."""
+    """What a path refers to: the content of a file, or in a code snapshot its items."""
     TREE = "tree"
 
 
@@ -94,14 +94,14 @@ class WorkCommit(Struct, frozen=True):
 
     parents: tuple[Id, ...]
     bases: tuple[Id, ...]
-    """The heads that the session began from."""
+    """The heads on which the session started."""
     session_id: SessionId
     created_at: Seconds
     step_kind: StepKind
     payload: tuple[Id, ...] = ()
     narrative_refs: tuple[NarrativeRef, ...] = ()
     heads: tuple[Id, ...] = ()
-    """The heads at this step, where they are not those that the session began from."""
+    """The heads at this step, if they differ from those on which the session started."""
 
 
 class FileVersion(Struct, frozen=True):
@@ -119,8 +119,8 @@ class FileVersion(Struct, frozen=True):
 class RecordBatch(Struct, frozen=True):
     """Records as the memory graph wrote them.
 
-    They are kept as raw msgpack: a batch written by a newer version passes through this one
-    byte for byte, also when batches are merged.
+    They are kept as raw msgpack: a batch of a newer version passes through this one unchanged, also
+    when batches are merged.
     """
 
     records: tuple[msgspec.Raw, ...]
@@ -128,15 +128,15 @@ class RecordBatch(Struct, frozen=True):
     blobs: tuple[Id, ...] = ()
     """What the records refer to, such as the output of a command."""
     unread: tuple[str, ...] = ()
-    """Records of the history before that their writer had not read: those came while these were
-    staged."""
+    """Earlier records that the writer had not read, because they arrived while these were staged.
+    """
 
 
 # Relations
 
 
 class Span(Struct, frozen=True):
-    """A stretch of a file, in bytes and, where known, in lines and columns from 1."""
+    """A range of a file in bytes and, if known, in lines and columns from 1."""
 
     file_id: Id
     start_byte: Count
@@ -157,8 +157,8 @@ class EvidenceTool(StrEnum):
     HISTORY = "history"
 
 
-class Evidence(Struct, frozen=True):
-    """Why an edge is believed."""
+class EdgeEvidence(Struct, frozen=True):
+    """Why an edge is assumed."""
 
     tool: EvidenceTool
     confidence: PerMille = CERTAIN
@@ -168,24 +168,24 @@ class Evidence(Struct, frozen=True):
 
 
 class Endpoint(Struct, frozen=True):
-    """One end of an edge: what kind of thing, and its name among those."""
+    """One end of an edge: a kind of thing, and its name within that kind."""
 
     kind: str
     id: str
 
 
-class Edge(Struct, frozen=True, rename={"from_": "from"}):
+class BatchEdge(Struct, frozen=True, rename={"from_": "from"}):
     from_: Endpoint
     label: str
     to: Endpoint
-    evidence: Evidence
+    evidence: EdgeEvidence
     weight: PerMille | None = None
 
 
 class EdgeBatch(Struct, frozen=True):
-    """Edges that were found together. Which commit brought them is in the commits."""
+    """Edges that were found together. The commits record which commit added them."""
 
-    edges: tuple[Edge, ...]
+    edges: tuple[BatchEdge, ...]
     created_at: Count
 
 
@@ -284,7 +284,7 @@ class Item(Struct, frozen=True):
     doc_blob_id: Id | None = None
     signature: str = ""
     doc: str = ""
-    """The first sentence of what its documentation says."""
+    """The first sentence of its documentation."""
 
 
 class ImportKind(StrEnum):
@@ -302,7 +302,7 @@ class Import(Struct, frozen=True):
     resolved_to_item: Id | None = None
     resolved_to_module: Id | None = None
     path: str = ""
-    """What it names, as it is written."""
+    """The name that it refers to, as written."""
 
 
 class Implementation(Struct, frozen=True):
@@ -314,7 +314,7 @@ class Implementation(Struct, frozen=True):
 
 
 class CodeSnapshot(Struct, frozen=True):
-    """What was read out of one source file. Those of a project are the leaves of a tree."""
+    """The items of one source file. The files of a project are the leaves of a tree."""
 
     language: str
     modules: tuple[Module, ...] = ()

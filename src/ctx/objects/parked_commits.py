@@ -1,10 +1,8 @@
-"""Move the files of a commit that belongs to another branch out of the working tree, and back.
+"""Moves the files of a commit of another branch out of the working tree, and back.
 
-git leaves files that it does not track where they are when another branch is checked out. There,
-`git add -A` would make them part of a history that they do not belong to. The staging store has a
-copy of every object, also of the documents that the commit kept.
-
-Only those who hold the project's lock do this.
+git leaves untracked files in place when another branch is checked out. `git add -A` would then add
+them to a history to which they do not belong. The staging store has a copy of every object,
+including the documents of the commit. Callers hold the project's lock.
 """
 
 import os
@@ -18,18 +16,18 @@ from ctx.layout import Project
 from ctx.objects import untracked_commits
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import Commit
-from ctx.objects.untracked_commits import Entry, committed
+from ctx.objects.untracked_commits import UntrackedCommit, committed
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
 
 
-def has_files(project: Project, entry: Entry) -> bool:
+def has_files(project: Project, entry: UntrackedCommit) -> bool:
     head = os.path.join(project.heads, entry.commit)
     return os.path.lexists(head) or os.path.exists(committed(project, entry.commit))
 
 
-def park(repository: "Repository", entry: Entry, kept: Set[str]) -> None:
+def park(repository: "Repository", entry: UntrackedCommit, kept: Set[str]) -> None:
     """Remove a commit's files, except those in `kept`, which git tracks or others use.
 
     The entry is marked first: before that, missing files mean that git removed them.
@@ -53,7 +51,7 @@ def park(repository: "Repository", entry: Entry, kept: Set[str]) -> None:
                 disk.sync_folder(folder)
 
 
-def unpark(repository: "Repository", entry: Entry, *, is_head: bool) -> None:
+def unpark(repository: "Repository", entry: UntrackedCommit, *, is_head: bool) -> None:
     """Restore a commit's files, its head last, and then update its entry."""
     project = repository.project
     absent = [id for id in entry.objects if not os.path.exists(committed(project, id))]
@@ -68,7 +66,7 @@ def unpark(repository: "Repository", entry: Entry, *, is_head: bool) -> None:
     untracked_commits.write(project, entry._replace(is_parked=False))
 
 
-def _documents(repository: "Repository", entry: Entry) -> Iterator[tuple[str, bytes]]:
+def _documents(repository: "Repository", entry: UntrackedCommit) -> Iterator[tuple[str, bytes]]:
     """The narrative files of a commit, with their content."""
     folder = os.path.realpath(repository.project.narrative)
     with suppress(CtxError):

@@ -1,22 +1,22 @@
-"""How much of a store is read that nobody has trusted yet.
+"""Limits for reading a store that is not trusted yet.
 
-A few hundred kilobytes of a stranger's can unfold to gigabytes, or name each other a million
-times. So a command counts what it reads of such a store, and stops at a bound. A store that is
-trusted has none.
+A few hundred kilobytes can decompress to gigabytes, or refer to each other a million times. So a
+command counts what it reads of an untrusted store, and stops at a limit. A trusted store has no
+limits.
 
-The bounds come from real figures: a store of 1,000 commits with 3 nodes each has about 5,000
-objects, 10,000 records and 10 MB. Reading as much as the bounds allow takes seconds.
+The limits come from real figures: a store of 1,000 commits with 3 nodes each has about 5,000
+objects, 10,000 records and 10 MB. Reading up to the limits takes seconds.
 """
 
 from ctx.errors import StoreTooLarge
 
 MOST_OBJECTS = 100_000
-"""Objects that are looked for, and documents that are read."""
+"""Objects that are looked up, and documents that are read."""
 MOST_RECORDS = 100_000
 MOST_RECORD_BYTES = 32 * 1024 * 1024
-"""Of what records say every word goes into the index, which takes longer than unfolding it."""
+"""Every word of a record goes into the index, which takes longer than decompressing it."""
 MOST_BYTES = 256 * 1024 * 1024
-"""Unfolded bytes of objects, and bytes of documents."""
+"""Decompressed bytes of objects, and bytes of documents."""
 LARGEST_TYPED = 8 * 1024 * 1024
 """Bytes of one typed object. In memory it may take 50 times as much."""
 

@@ -1,8 +1,8 @@
 """Which objects an object refers to.
 
-There are two answers. `needed` is what it cannot do without, field by field: a check that
-everything is there asks this. `named` is every id anywhere in it, also in fields of a newer
-version: whoever deletes asks this, and no field list can be forgotten there.
+There are two answers. `needed` lists what the object requires, field by field, for checks of
+completeness. `named` lists every id anywhere in it, including fields of newer versions, for garbage
+collection: it cannot miss a field.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,8 @@
 """Pointers of this working tree: `refs/main`, `refs/work/<session>`.
 
-What a person gave up goes on as `refs/aborted/<session>-<tip>` for a while, and what nobody can
-read any more as `refs/damaged/<session>`.
-
-A ref is a file with one object id and a newline. It is moved from a value that the mover has
-seen to a new one, never blindly; the mover holds the project's lock.
+An aborted chain stays for a while as `refs/aborted/<session>-<tip>`, and an unreadable one as
+`refs/damaged/<session>`. A ref is a file with one object id and a newline. It is moved by compare
+and swap; the caller holds the project's lock.
 """
 
 import os
@@ -87,7 +85,7 @@ class Refs:
                 disk.sync_folder(os.path.dirname(path))
 
     def put(self, name: str, to: ObjectId) -> None:
-        """Set a ref whatever it holds: a damaged one cannot be compared."""
+        """Set a ref without comparing: a damaged one cannot be compared."""
         interrupts.defer()
         with disk.explained(f"moving the ref {name}"):
             disk.replace(self._path(name), f"{to}\n".encode())
@@ -99,7 +97,7 @@ class Refs:
         self._rename(name, to)
 
     def set_aside(self, name: str) -> str:
-        """Move a broken ref aside, whatever it holds; its new name."""
+        """Move a broken ref aside and return its new name."""
         last = name.rpartition("/")[2]
         free, number = f"{_DAMAGED}{last}", 1
         while os.path.lexists(self._path(free)):

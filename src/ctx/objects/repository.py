@@ -1,7 +1,7 @@
-"""The object store of one project: its objects, its staging, and the pointers over both.
+"""The object store of one project: its objects, its staging, and the pointers to both.
 
-What is committed lies in `.ctx/` and travels with git. What is staged lies in the local folder,
-out of reach of `git add -A` and `git clean`, until a commit takes it over.
+Committed objects are in `.ctx/` and are shared through git. Staged objects are in the local folder,
+where `git add -A` and `git clean` do not reach them, until a commit takes them over.
 """
 
 import contextlib
@@ -26,8 +26,8 @@ from ctx.objects.staged_objects import StagedStore
 
 
 class CommittedStore(LooseStore):
-    """The objects beside the code, and those of a commit that comes back with its branch: until
-    somebody writes, their files are in the staging store alone."""
+    """The objects beside the code, and those of a commit whose branch is checked out again: until
+    the next write, their files are only in the staging store."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Repository:
     ) -> None:
         self.project = project
         self.limit = limit
-        """How much of it may be read; None where it is trusted."""
+        """How much of it may be read; None if it is trusted."""
         self.replaced = Replaced(project.replaced)
         self.staged = StagedStore(project.staged_objects, compression_level, self.replaced, limit)
         self.objects = CommittedStore(project, compression_level, self.replaced, self.staged, limit)
@@ -76,8 +76,8 @@ class Repository:
 
     @contextlib.contextmanager
     def locked(self, doing: str) -> Iterator[None]:
-        """Hold the project's lock: for everything that writes, from the first object to the
-        last pointer, so that garbage collection never sees a step half done."""
+        """Hold the project's lock for a whole write, from the first object to the last pointer, so
+        that garbage collection never sees half a step."""
         with locks.hold(self.project.lock, doing, self._lock_timeout_seconds):
             self._adopt_local_state()
             self._finish_publishing()
@@ -90,11 +90,10 @@ class Repository:
         instead_of: Iterable[ObjectId],
         chain: tuple[SessionId, ObjectId] | None,
     ) -> None:
-        """Make a commit a head, and let go of the staging chain that it took over.
+        """Make a commit a head, and release the staging chain that it took over.
 
-        Both happen or neither: what is to be done is written down first, and whoever takes the
-        lock after a crash finishes it. Otherwise the chain would be committed a second time,
-        over whatever came in between.
+        Both happen or neither: the plan is written first, and the next holder of the lock finishes
+        it after a crash. Otherwise the chain would be committed a second time.
         """
         session, tip = chain or ("", "")
         with disk.explained("publishing a commit"):
@@ -104,9 +103,9 @@ class Repository:
         self._settle(commit, chain)
 
     def own(self) -> set[str]:
-        """The commits that were made here, and hold nothing that a stranger said.
+        """The commits that were made here and contain nothing from other people.
 
-        Their authors do not tell: anybody can write any name.
+        Author names do not show this: anybody can write any name.
         """
         with disk.explained("reading which commits were made here"):
             named = disk.read_or_none(self.project.own) or b""
@@ -118,8 +117,8 @@ class Repository:
             self.note_as_own([commit])
 
     def note_as_own(self, ids: Iterable[ObjectId]) -> None:
-        """Note what was made here: a commit, or what stands in for an object."""
-        # What is lost of it in a crash makes somebody see their own name, and does no harm.
+        """Record what was made here: a commit, or the replacement of an object."""
+        # If a crash loses it, users see their own name as an author, which does no harm.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         with contextlib.suppress(OSError):
             fd = os.open(self.project.own, flags, disk.FILE_MODE)
@@ -129,7 +128,7 @@ class Repository:
                 os.close(fd)
 
     def is_as_made_here(self, id: ObjectId, commit: Commit, own: set[str]) -> bool:
-        """Whether a commit was made here, and nobody else has replaced what it says."""
+        """Whether a commit was made here and nobody else has replaced its content."""
         if id not in own:
             return False
         after = {each: self.replaced.current(each) for each in (id, *commit.record_batches)}
@@ -147,7 +146,7 @@ class Repository:
             disk.discard(self._note)
 
     def _note_as_untracked(self, commit: ObjectId, checkout: Checkout) -> None:
-        """Remember the commit until git has it; of one that it amends it takes the place."""
+        """Remember the commit until git has it; it replaces the one that it amends."""
         known = untracked_survey.entries(self)
         entry = untracked_survey.entry_of(self, commit)
         value = read_typed(self.everything, commit, Commit)
@@ -155,7 +154,7 @@ class Repository:
         amended = [known[id] for id in replaces if id in known]
         objects = {*entry.objects, *(id for old in amended for id in old.objects)}
         if commit in self.objects:
-            # The staging store may have more: what lies behind a boundary of history.
+            # The staging store may have more: content from behind a boundary of history.
             objects = {id for id in objects if id in self.objects}
         branch, checked_out = checkouts.standing(checkout)
         last = max((each.number for each in known.values()), default=0)
@@ -189,7 +188,7 @@ class Repository:
             disk.discard(self._note)
 
     def _was_head(self, commit: ObjectId) -> bool:
-        """Whether a commit became a head, even if git has another branch checked out by now."""
+        """Whether a commit became a head, even if another branch is checked out by now."""
         file = os.path.join(self.heads.folder, commit)
         checkout = self.project.checkout
         return os.path.exists(file) or (checkout is not None and git.has_seen(checkout, file))
@@ -201,8 +200,8 @@ class Repository:
     def _adopt_local_state(self) -> None:
         """Take over what was staged before the project became a git checkout.
 
-        It lies in `.ctx/local/`, where `git clean` would find it. A link, or files that git
-        tracks, are a stranger's and not what was staged here.
+        It is in `.ctx/local/`, where `git clean` would delete it. A link, or files that git tracks,
+        come from somebody else and were not staged here.
         """
         begun = os.path.join(self.project.store, "local")
         checkout = self.project.checkout
@@ -213,19 +212,19 @@ class Repository:
         local_state.take_over(self.project, begun)
 
     def current(self) -> list[Head]:
-        """The heads that count, with their commits."""
+        """The current heads, with their commits."""
         return [Head(id, read_typed(self.objects, id, Commit)) for id in self.tips()]
 
     def tips(self) -> tuple[ObjectId, ...]:
-        """The ids of the same, also of those that cannot be read."""
+        """The ids of the current heads, including those that cannot be read."""
         return commits.newest(self.objects, self.named_heads())
 
     def named_heads(self) -> list[ObjectId]:
-        """The heads of the branch that is checked out; some may have been overtaken."""
+        """The heads of the current branch; some may be outdated."""
         return untracked_commits.current_heads(self.project)
 
     def resolve(self, text: str) -> ObjectId:
-        """The object that a person means by an id or its beginning."""
+        """The object with an id, or with the beginning of an id."""
         prefix = object_prefix(text)
         found = sorted(self.objects.matching(prefix) | self.staged.matching(prefix))
         if not found:

@@ -1,10 +1,11 @@
 """Staged objects as files: `stage/objects/ab12…`, all in one folder.
 
-A step writes a few small objects, and somebody waits until they are durable. So they are written
-as one file, one behind the other, and synced once; every object is a name of that file. Large or
-many ones are files of their own. Earlier versions had folders here as beside the code.
+A step writes a few small objects, and the caller waits until they are durable. So they are written
+one after another into one file, which is synced once; every object is a hard link to that file.
+Large or many objects have their own files.
 
-What a commit brought has a second name here too, until it is old enough to be collected.
+Earlier versions used subfolders here too. The objects of a commit have a second link here until
+they are old enough to be collected.
 """
 
 import os
@@ -41,7 +42,7 @@ class StagedStore(LooseStore):
         return [earlier] if os.path.exists(earlier) else []
 
     def name_too(self, ids: Iterable[ObjectId], store: LooseStore) -> None:
-        """Copy another store's objects here, out of reach of `git clean`.
+        """Copy objects of another store here, where `git clean` does not delete them.
 
         They are separate files, so that damage to one does not affect the other.
         """

@@ -14,14 +14,14 @@ from ctx.objects.object_types import Commit, Tree, TreeEntry, TreeEntryKind
 
 EMPTY = typed(Tree(()))
 
-# A few small trees that name each other many times over could unfold to billions of paths.
+# A few small trees that refer to each other could expand to billions of paths.
 MOST_PATHS = 2_000_000
 _MOST_FOLDERS = 200_000
 _USUAL_LENGTH = 256
 
 DEEPEST = 200
-"""Folders in one another. What a stranger's tree has below is left out: nobody has such files, and
-whoever follows them runs out of stack."""
+"""The deepest nesting of folders. Deeper content of an untrusted tree is left out: real projects
+have none, and following it would overflow the stack."""
 
 
 def paths(reader: Reader, root: ObjectId) -> Iterator[tuple[str, ObjectId]]:
@@ -46,7 +46,7 @@ def paths(reader: Reader, root: ObjectId) -> Iterator[tuple[str, ObjectId]]:
 
 
 class Lookup:
-    """Finds paths in one tree, reading each folder at most once. No root: there is nothing."""
+    """Finds paths in one tree, reading each folder at most once. Without a root: nothing."""
 
     def __init__(self, reader: Reader, root: ObjectId | None) -> None:
         self._reader = reader
@@ -73,12 +73,12 @@ class Lookup:
 
 
 class Present:
-    """What several heads hold together. With one head, without reading all of it."""
+    """The combined content of several heads. With one head, not all of it is read."""
 
     def __init__(self, reader: Reader, heads: Sequence[Head]) -> None:
         self._reader = reader
         self.first = heads[0].commit.root_tree if heads else None
-        """The tree that `missing_in_first` speaks of; None where there is no head."""
+        """The tree to which `missing_in_first` applies; None without a head."""
         self._joined = joined(reader, heads) if len(heads) > 1 else None
         self._lookup = Lookup(reader, self.first)
 
@@ -88,7 +88,7 @@ class Present:
         return self._lookup.blob_at(path)
 
     def missing_in_first(self) -> Mapping[str, ObjectId]:
-        """What must change in the first head's tree to hold what all the heads hold."""
+        """The changes that the tree of the first head needs to contain the content of all heads."""
         if self._joined is None or self.first is None:
             return {}
         alone = dict(paths(self._reader, self.first))
@@ -128,7 +128,7 @@ def updated(
 
 
 def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[str]:
-    """The paths at which two trees do not hold the same. Folders that are the same are not read."""
+    """The paths at which two trees differ. Equal folders are not read."""
     entries_of = cache(partial(_read, reader))
     found: set[str] = set()
     waiting: list[tuple[str, ObjectId | None, ObjectId | None]] = [("", before, after)]
@@ -152,8 +152,8 @@ def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[s
 
 
 def fresh(reader: Reader, before: ObjectId | None, after: ObjectId) -> Iterator[ObjectId]:
-    """What a tree consists of, folders and what they hold, but for what another one holds in the
-    same place. Folders that are the same are not read."""
+    """The folders and files of a tree, except those that are equal in another tree. Equal folders
+    are not read."""
     if before == after:
         return
     yield after
@@ -178,10 +178,10 @@ def fresh(reader: Reader, before: ObjectId | None, after: ObjectId) -> Iterator[
 
 
 def joined(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
-    """What all the heads hold together, by path.
+    """The combined content of all heads, by path.
 
-    Where heads disagree, the content that came into its history last wins. Where a name is a
-    file in one and a folder in another, the folder wins: it holds more.
+    If heads disagree, the content that was committed last wins. If a name is a file in one head and
+    a folder in another, the folder wins, because it contains more.
     """
     found: dict[str, set[ObjectId]] = {}
     roots = {commit.root_tree for _, commit in heads}
@@ -204,7 +204,7 @@ def joined(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
 
 
 class Arrival(NamedTuple):
-    """When, and with which commit, a content came into a history."""
+    """When, and with which commit, a content was added to a history."""
 
     time: int
     commit: ObjectId
@@ -212,7 +212,7 @@ class Arrival(NamedTuple):
 
 
 def _last(reader: Reader, arrivals: set[Arrival]) -> Arrival:
-    """The latest. Within one second a commit still comes after those that it builds on."""
+    """The latest. Within one second, a commit comes after its ancestors."""
     latest = max(arrival.time for arrival in arrivals)
     rivals = {arrival for arrival in arrivals if arrival.time == latest}
     if len(rivals) > 1:
@@ -223,8 +223,7 @@ def _last(reader: Reader, arrivals: set[Arrival]) -> Arrival:
 
 
 def over(below: Mapping[str, ObjectId], above: Mapping[str, ObjectId]) -> dict[str, ObjectId]:
-    """Paths laid over others: a file takes the place of a folder of its name, and a folder of a
-    file."""
+    """Combine paths: a file replaces a folder of its name, and a folder replaces a file."""
     folders = {folder for path in above for folder in folders_above(path)}
     kept = {
         path: blob
@@ -244,7 +243,7 @@ def folders_above(path: str) -> list[str]:
 
 
 def _arrivals(reader: Reader, head: Head, disputed: set[str]) -> dict[str, Arrival]:
-    """How a head's content of some paths came into its history."""
+    """How a head's content of some paths was added to its history."""
     here = Lookup(reader, head.commit.root_tree)
     contents = {path: here.blob_at(path) for path in disputed}
     found: dict[str, Arrival] = {}
@@ -270,22 +269,24 @@ def _arrivals(reader: Reader, head: Head, disputed: set[str]) -> dict[str, Arriv
 
 
 def _cost(prefix: str, entries: Iterable[TreeEntry]) -> int:
-    """What a folder counts against `MOST_PATHS`: long paths take memory, folders take time."""
+    """What a folder counts towards `MOST_PATHS`: long paths take memory, folders take time."""
     every = (1 + (len(prefix) + len(entry.name)) // _USUAL_LENGTH for entry in entries)
     return max(sum(every), MOST_PATHS // _MOST_FOLDERS)
 
 
 def _read(reader: Reader, id: ObjectId) -> tuple[TreeEntry, ...]:
-    """The entries of a tree. Nothing where the tree is not here: after a cherry-pick or a revert
-    a commit may name what only a commit beyond the boundary brought. `verify` tells that from
-    damage."""
+    """The entries of a tree, or nothing if the tree is missing.
+
+    After a cherry-pick or a revert, a commit may refer to content from a commit beyond the
+    boundary. `verify` distinguishes that from damage.
+    """
     try:
         entries = read_typed(reader, id, Tree).entries
     except ObjectNotFound:
         return ()
     names = [entry.name for entry in entries]
     for name in names:
-        # A stranger's tree could name a way out of the folder it describes.
+        # An untrusted tree could contain a path that leads out of its folder.
         if not name or "/" in name or name in (".", ".."):
             raise DeserializationFailed(f"Tree {id} has an entry named {name!r}.")
     if any(one >= two for one, two in pairwise(names)):

@@ -1,15 +1,14 @@
-"""Commits made here that no git commit holds yet.
+"""Commits made here that no git commit contains yet.
 
-`ctx commit` writes files that git does not know. Until a git commit has them, `git clean`,
-`reset --hard`, `stash` or `checkout -f` can remove them, and `git switch` carries them over to
-another branch. So every such commit has an entry in the git folder, `untracked/<commit id>`, and
-copies of its objects in the staging store. Both stay until a commit that a git ref leads to has
-the files, or until a person gives the commit up.
+`ctx commit` writes files that git does not track. Until they are in a git commit, `git clean`,
+`reset --hard`, `stash` or `checkout -f` can remove them, and `git switch` moves them to another
+branch. So every such commit has an entry in the git folder, `untracked/<commit id>`, and copies of
+its objects in the staging store. Both stay until a git ref reaches a commit with the files, or
+until the user discards the commit.
 
-Which of them belong to the branch that is checked out is worked out when the branch changes (see
-`untracked_survey`), and kept in the file `untracked.places`.
-
-Hooks load this module: it reads small files and starts no process.
+`untracked_survey` determines which of them belong to the current branch when the branch changes,
+and stores the result in the file `untracked.places`. Hooks load this module: it reads small files
+and starts no process.
 """
 
 import json
@@ -27,39 +26,40 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HERE = "here"
-"""It belongs to the branch that is checked out."""
+"""It belongs to the current branch."""
 RETURNED = "returned"
-"""The same of one whose files were moved out of the working tree, and that is a head."""
+"""It belongs to the current branch and is a head, but its files were moved out of the working tree.
+"""
 BEHIND = "behind"
-"""The same of one that is no head."""
+"""The same, but it is not a head."""
 PARKED = "parked"
 """It belongs to another branch."""
 HELD = "held"
-"""Its files are gone from the working tree, and git has them."""
+"""Its files are missing in the working tree, and git has them."""
 
 _FOLDER = "untracked"
 _DISCARDED = "discarded"
 _PLACES = "untracked.places"
-# What HEAD says in a repository whose refs are not plain files.
+# The content of HEAD in a repository whose refs are not plain files.
 _REFTABLE = ".invalid"
 
 
-class Entry(NamedTuple):
-    """What is known about a commit that git may not have."""
+class UntrackedCommit(NamedTuple):
+    """A commit that git may not have."""
 
     commit: ObjectId
     parents: tuple[ObjectId, ...]
     objects: tuple[ObjectId, ...]
-    """What the commit brought, itself included."""
+    """The objects that the commit added, including itself."""
     git_commit: str | None = None
-    """What git had checked out when the commit was made: it cannot hold the commit."""
+    """The git commit that was checked out when this one was made: it cannot contain it."""
     branch: str | None = None
     number: int = 0
-    """Grows with every entry. The clock may go back."""
+    """Increases with every entry. The clock may go back."""
     replaces: tuple[ObjectId, ...] = ()
     """The commits that it amends."""
     is_parked: bool = False
-    """Whether its files were moved out of the working tree (see `parking`)."""
+    """Whether its files were moved out of the working tree (see `parked_commits`)."""
 
 
 def folder(project: Project) -> str:
@@ -71,12 +71,12 @@ def ids(project: Project) -> list[ObjectId]:
     return [ObjectId(name) for name in disk.names(folder(project)) if is_object_id(name)]
 
 
-def read(project: Project, commit: ObjectId) -> Entry | None:
-    """None where there is no entry, or none that can be read."""
+def read(project: Project, commit: ObjectId) -> UntrackedCommit | None:
+    """None if there is no entry, or if it cannot be read."""
     for place in (_FOLDER, _DISCARDED):
         try:
             found = json.loads(disk.read(os.path.join(project.local, place, commit)))
-            return Entry(
+            return UntrackedCommit(
                 commit,
                 tuple(map(ObjectId, found["parents"])),
                 tuple(map(ObjectId, found["objects"])),
@@ -91,7 +91,7 @@ def read(project: Project, commit: ObjectId) -> Entry | None:
     return None
 
 
-def write(project: Project, entry: Entry) -> None:
+def write(project: Project, entry: UntrackedCommit) -> None:
     """Add an entry. The caller holds the project's lock."""
     text = json.dumps(entry._asdict())
     with disk.explained("noting a commit that git does not have yet"):
@@ -101,13 +101,13 @@ def write(project: Project, entry: Entry) -> None:
 
 
 def remove(project: Project, commit: ObjectId) -> None:
-    """Drop an entry: git has the commit, or another commit has taken its place."""
+    """Remove an entry: git has the commit, or another commit replaced it."""
     with disk.explained("dropping the note of a commit"):
         disk.discard(os.path.join(folder(project), commit))
 
 
 def discard(project: Project, commit: ObjectId) -> None:
-    """Give a commit up. Its entry is kept aside until garbage is collected."""
+    """Discard a commit. Its entry is kept until garbage collection."""
     target = os.path.join(project.local, _DISCARDED)
     with disk.explained("giving up a commit"):
         disk.make_folder(target)
@@ -116,7 +116,7 @@ def discard(project: Project, commit: ObjectId) -> None:
 
 
 def discarded(project: Project) -> list[ObjectId]:
-    """The commits that were given up and can still be had back."""
+    """The discarded commits that can still be restored."""
     names = disk.names(os.path.join(project.local, _DISCARDED))
     return [ObjectId(name) for name in names if is_object_id(name)]
 
@@ -133,9 +133,9 @@ def discarded_file(project: Project, commit: ObjectId) -> str:
 
 
 def current_heads(project: Project) -> list[ObjectId]:
-    """The head files that belong to the branch that is checked out, and heads without a file.
+    """The head files of the current branch, and heads without a file.
 
-    Where nobody has looked since the branch changed, these are the head files as they lie there.
+    If the branch changed since the last survey, these are the head files as they are.
     """
     names = Heads(project.heads).named()
     places = read_places(project) if ids(project) else None
@@ -146,7 +146,7 @@ def current_heads(project: Project) -> list[ObjectId]:
 
 
 def returned_objects(project: Project) -> set[ObjectId]:
-    """What belongs to the branch that is checked out and lies in the staging store alone."""
+    """The commits of the current branch whose files are only in the staging store."""
     if project.checkout is None or not (waiting := ids(project)):
         return set()
     places = read_places(project) or {}
@@ -157,7 +157,7 @@ def returned_objects(project: Project) -> set[ObjectId]:
 
 
 def read_places(project: Project) -> "dict[ObjectId, str] | None":
-    """Where each commit belongs; None where that has to be worked out again."""
+    """Where each commit belongs; None if a new survey is needed."""
     assert project.checkout is not None
     try:
         lines = disk.read(_places_file(project)).decode("utf-8", "replace").splitlines()
@@ -183,7 +183,7 @@ def forget_places(project: Project) -> None:
 
 
 def position(checkout: Checkout) -> str:
-    """What is checked out, as far as plain files say so."""
+    """The current branch, as far as plain files show it."""
     branch, commit = checkouts.standing(checkout)
     if branch == _REFTABLE:
         from ctx import git
@@ -197,10 +197,10 @@ def _places_file(project: Project) -> str:
 
 
 def are_places_stale(project: Project) -> bool:
-    """Whether the branch, or the commits, have changed since somebody looked."""
+    """Whether the branch or the commits have changed since the last survey."""
     return project.checkout is not None and bool(ids(project)) and read_places(project) is None
 
 
 def committed(project: Project, id: ObjectId) -> str:
-    """Where a committed object lies, as long as it is there."""
+    """The path of a committed object, while it exists."""
     return f"{project.objects}/{id[:2]}/{id}"

@@ -1,9 +1,9 @@
-"""What has become of the commits that git did not have when they were made.
+"""The state of commits that git did not have when they were made.
 
-A commit belongs to the branch that is checked out if its parents do: git lets uncommitted files
-go along then, too. Otherwise it is parked until its branch is back. Where its files are gone and
-no commit that a git ref leads to has them, git threw them away, and only the staging store has
-them.
+A commit belongs to the current branch if its parents do: git carries uncommitted files to another
+branch under the same condition. Otherwise it is parked until its branch is checked out again. If
+its files are missing and no git ref reaches a commit with them, git removed them, and only the
+staging store has them.
 """
 
 import os
@@ -19,7 +19,15 @@ from ctx.objects import commits, parked_commits, references, refs, untracked_com
 from ctx.objects.heads import Heads
 from ctx.objects.object_store import decode, read_typed
 from ctx.objects.object_types import Commit
-from ctx.objects.untracked_commits import BEHIND, HELD, HERE, PARKED, RETURNED, Entry, committed
+from ctx.objects.untracked_commits import (
+    BEHIND,
+    HELD,
+    HERE,
+    PARKED,
+    RETURNED,
+    UntrackedCommit,
+    committed,
+)
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
@@ -29,19 +37,19 @@ THROWN_AWAY = "thrown away"
 
 
 class Untracked(NamedTuple):
-    """A commit made here that no git commit holds."""
+    """A commit made here that no git commit contains."""
 
     commit: ObjectId
     state: str
     """here, parked, stashed or thrown away."""
     message: str
     branch: str | None
-    """What was checked out when it was made."""
+    """The branch that was checked out when it was made."""
     is_tip: bool = True
     """Whether no other commit in the same state follows it."""
 
 
-def entries(repository: "Repository") -> dict[ObjectId, Entry]:
+def entries(repository: "Repository") -> dict[ObjectId, UntrackedCommit]:
     """Every commit that git may not have, parents before their children."""
     project = repository.project
     if project.checkout is None:
@@ -49,16 +57,16 @@ def entries(repository: "Repository") -> dict[ObjectId, Entry]:
     if os.path.isdir(untracked_commits.folder(project)):
         known = {}
         for id in untracked_commits.ids(project):
-            # An entry that cannot be read is made again, if its commit can be read.
+            # An unreadable entry is recreated if its commit can be read.
             with suppress(CtxError):
                 known[id] = untracked_commits.read(project, id) or entry_of(repository, id)
     else:
         known = _without_entries(repository)
-    # A crash may leave the entry of a commit that was amended.
+    # A crash may leave the entry of an amended commit.
     for entry in list(known.values()):
         for old in entry.replaces:
             known.pop(old, None)
-    ordered: dict[ObjectId, Entry] = {}
+    ordered: dict[ObjectId, UntrackedCommit] = {}
     for start in known:
         waiting = [start]
         while waiting:
@@ -72,9 +80,9 @@ def entries(repository: "Repository") -> dict[ObjectId, Entry]:
     return ordered
 
 
-def _without_entries(repository: "Repository") -> dict[ObjectId, Entry]:
-    """The same for a store that earlier versions wrote: the commit made here last, and what
-    came before it, as far as the staging store has copies."""
+def _without_entries(repository: "Repository") -> dict[ObjectId, UntrackedCommit]:
+    """The same for a store of earlier versions: the commit made here last and its ancestors, as far
+    as the staging store has copies."""
     with suppress(CtxError):
         last = repository.refs.read(refs.MAIN)
         if last is not None:
@@ -83,8 +91,8 @@ def _without_entries(repository: "Repository") -> dict[ObjectId, Entry]:
     return {}
 
 
-def entry_of(repository: "Repository", commit: ObjectId) -> Entry:
-    """An entry as it is made of the commit and of what the staging store has of its contents."""
+def entry_of(repository: "Repository", commit: ObjectId) -> UntrackedCommit:
+    """An entry made from the commit and from the copies in the staging store."""
     value = read_typed(repository.everything, commit, Commit)
     found: dict[ObjectId, None] = {commit: None}
     waiting = list(references.needed(value))
@@ -95,18 +103,18 @@ def entry_of(repository: "Repository", commit: ObjectId) -> Entry:
         found[id] = None
         with suppress(CtxError):
             waiting += references.needed(decode(repository.staged.read(id)))
-    return Entry(commit, value.parents, tuple(found))
+    return UntrackedCommit(commit, value.parents, tuple(found))
 
 
 class _Look(NamedTuple):
-    """What a look at git and at the working tree found out."""
+    """The result of comparing git and the working tree."""
 
-    known: dict[ObjectId, Entry]
-    """The commits that git does not hold, parents before their children."""
+    known: dict[ObjectId, UntrackedCommit]
+    """The commits that git does not contain, parents before their children."""
     places: dict[ObjectId, str]
-    """Where every commit that has an entry belongs."""
+    """Where every commit with an entry belongs."""
     headless: set[ObjectId]
-    """Those that should be heads of this branch and have no head file."""
+    """Those that should be heads of this branch but have no head file."""
 
 
 def _look(repository: "Repository", checkout: Checkout) -> _Look:
@@ -135,7 +143,7 @@ def _look(repository: "Repository", checkout: Checkout) -> _Look:
     here = [entry for entry in known.values() if places[entry.commit] == HERE]
     followed = {parent for entry in here for parent in entry.parents}
     tips = {entry.commit for entry in here if entry.commit not in followed}
-    # A later commit may have come with git.
+    # A later commit may have arrived through git.
     tips = {id for id in tips if not commits.contain(reader, base, [id])}
     for entry in here:
         if entry.is_parked:
@@ -144,9 +152,9 @@ def _look(repository: "Repository", checkout: Checkout) -> _Look:
 
 
 def survey(repository: "Repository") -> list[Untracked]:
-    """Every commit that no git commit holds, and what has become of it, children first.
+    """Every commit that no git commit contains, and its state, children first.
 
-    git is asked anew each time.
+    This asks git each time.
     """
     project = repository.project
     checkout = project.checkout
@@ -179,15 +187,15 @@ def survey(repository: "Repository") -> list[Untracked]:
 
 
 def message_of(repository: "Repository", commit: ObjectId) -> str:
-    """What a commit says; empty where it cannot be read."""
+    """The content of a commit; empty if it cannot be read."""
     try:
         return read_typed(repository.everything, commit, Commit).message
     except CtxError:
         return ""
 
 
-def _base(known: Mapping[ObjectId, Entry], commit: ObjectId) -> set[ObjectId]:
-    """What a commit follows, past all commits that git does not have either."""
+def _base(known: Mapping[ObjectId, UntrackedCommit], commit: ObjectId) -> set[ObjectId]:
+    """The ancestors of a commit that git has, past those that it does not have."""
     found: set[ObjectId] = set()
     waiting, seen = [commit], {commit}
     while waiting:
@@ -200,11 +208,11 @@ def _base(known: Mapping[ObjectId, Entry], commit: ObjectId) -> set[ObjectId]:
     return found
 
 
-def _held(repository: "Repository", known: Mapping[ObjectId, Entry]) -> set[ObjectId]:
-    """The commits that a git commit has whole, and that a ref other than the stash leads to.
+def _held(repository: "Repository", known: Mapping[ObjectId, UntrackedCommit]) -> set[ObjectId]:
+    """The commits that are complete in a git commit that a ref other than the stash reaches.
 
-    Of several commits that were made before git committed them, git has the head file of the
-    last: one that has it may hold those before it too.
+    Of several commits made before one git commit, git has only the head file of the last; a commit
+    with that file may contain the earlier ones too.
     """
     project = repository.project
     if project.checkout is None or not known:
@@ -229,21 +237,21 @@ def _held(repository: "Repository", known: Mapping[ObjectId, Entry]) -> set[Obje
 
 
 def refresh(repository: "Repository") -> None:
-    """Work out again where each commit belongs, if the branch has changed since."""
+    """Determine again where each commit belongs, if the branch has changed."""
     project = repository.project
     if project.checkout is not None and untracked_commits.are_places_stale(project):
         at = untracked_commits.position(project.checkout)
-        # Without git, or where nothing can be written, head files count as they lie there.
+        # Without git, or on a read-only disk, head files count as they are.
         with suppress(DiskFailure, GitFailure):
             places = _look(repository, project.checkout).places
             untracked_commits.write_places(project, at, places)
 
 
 def thrown_away(repository: "Repository") -> list[ObjectId]:
-    """The commits that git threw away, the last of each line.
+    """The commits that git removed, the last of each line.
 
-    Every reading command asks. git is asked only where files are missing, and where it has them,
-    not again until the branch changes.
+    Every reading command calls this. It asks git only if files are missing; if git has them, it
+    does not ask again until the branch changes.
     """
     project = repository.project
     refresh(repository)
@@ -266,11 +274,11 @@ def thrown_away(repository: "Repository") -> list[ObjectId]:
     return [each.commit for each in found.values() if each.state == THROWN_AWAY and each.is_tip]
 
 
-# What only those do who hold the project's lock
+# Only for holders of the project's lock
 
 
 def settle(repository: "Repository") -> None:
-    """Let the working tree hold what belongs to this branch: `git add .ctx` takes what it finds."""
+    """Make the working tree contain what belongs to this branch, for `git add .ctx`."""
     project = repository.project
     if project.checkout is None:
         return
@@ -300,14 +308,14 @@ def settle(repository: "Repository") -> None:
 
 
 def prune(repository: "Repository") -> None:
-    """Drop the entries of commits that git has; none where git cannot be asked."""
+    """Remove the entries of commits that git has; none if git cannot be asked."""
     with suppress(GitFailure):
         for id in _held(repository, entries(repository)):
             untracked_commits.remove(repository.project, id)
 
 
 def kept(repository: "Repository") -> set[ObjectId]:
-    """What the staging store has to keep for the sake of these commits."""
+    """What the staging store must keep for these commits."""
     project = repository.project
     given_up = (untracked_commits.read(project, id) for id in untracked_commits.discarded(project))
     known = [*entries(repository).values(), *(entry for entry in given_up if entry)]

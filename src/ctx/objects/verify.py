@@ -1,7 +1,7 @@
-"""Proof that nothing is damaged: every object, ref and head is read and checked.
+"""A complete check: every object, ref and head is read and verified.
 
-The answer lists every damage, not only the first. A missing parent is not one: history may
-begin at a boundary. Everything else that is named must be there.
+The report lists all damage, not only the first. A missing parent is not damage: history may begin
+at a boundary. Everything else that is referred to must exist.
 """
 
 import os
@@ -21,7 +21,7 @@ from ctx.objects.repository import Repository
 
 
 class ReadObject(NamedTuple):
-    """An object file that was read; no value for a blob, and for what is damaged."""
+    """An object file that was read; without a value for a blob and for damaged files."""
 
     path: str
     value: Typed | codec.Unknown | None
@@ -30,7 +30,7 @@ class ReadObject(NamedTuple):
 class Damage(NamedTuple):
     code: str
     where: str
-    """The file, or what named the thing that is missing."""
+    """The file, or the object that refers to the missing one."""
     message: str
 
 
@@ -40,19 +40,19 @@ class Report(NamedTuple):
     heads: int
     refs: int
     boundaries: tuple[ObjectId, ...]
-    """Parents that are not here, and what lies behind them: a squash, a cherry-pick."""
+    """Missing parents, and content behind them: after a squash or a cherry-pick."""
     newer: int
-    """Objects of a kind that this version does not know. They are kept as they are."""
+    """Objects of a kind that this version does not know. They are kept unchanged."""
     leftovers: tuple[str, ...]
-    """Files that do no harm: those of writers that were killed, and what lies among the heads and
-    is not one."""
+    """Files that do no harm: those of killed writers, and files among the heads that are not heads.
+    """
     damages: tuple[Damage, ...]
 
 
 def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
     damages: list[Damage] = []
     leftovers: list[str] = []
-    # Pointers before objects: whoever writes meanwhile does it the other way round.
+    # Pointers before objects: writers work in the opposite order.
     heads = [*_heads(repository, damages)]
     leftovers += [os.path.join(repository.heads.folder, name) for name in repository.heads.stray()]
     chains = [*_refs(repository, damages)]
@@ -84,7 +84,7 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
         for found in (committed, staged):
             if there := next((found[each] for each in stand_ins if each in found), None):
                 found[old] = there
-    # What is committed must be whole without the staging, which does not travel with git.
+    # Committed data must be complete without staging, which is not shared through git.
     boundaries = _follow(heads, committed, damages)
     boundaries |= _follow(chains, {**staged, **committed}, damages)
     if os.path.exists(repository.project.lock) and not locks.is_held(repository.project.lock):
@@ -104,11 +104,10 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
 def _follow(
     pointers: list[tuple[str, ObjectId]], found: dict[ObjectId, ReadObject], damages: list[Damage]
 ) -> set[ObjectId]:
-    """Walk from the pointers; what is named and not here is damage, or beyond a boundary.
+    """Walk from the pointers: a missing object is damage, or beyond a boundary.
 
-    What no pointer reaches is on its way to being collected, and may be incomplete. Where a
-    parent is missing (a cherry-pick, a squash, a revert), so may be files that a commit took
-    over from there.
+    Unreachable objects await collection and may be incomplete. If a parent is missing (after a
+    cherry-pick, a squash or a revert), files that a commit took over from it may be missing too.
     """
     boundaries: set[ObjectId] = set()
     missing: list[tuple[Damage, ObjectId, bool]] = []
@@ -153,7 +152,7 @@ def _object_files(
 
 
 def _replaced(repository: Repository) -> Iterator[Damage]:
-    """What lies among the names of scrubbed objects and leads nowhere."""
+    """Entries of scrubbed objects that lead nowhere."""
     for name in repository.replaced.names():
         if pair_of(name) is None:
             path = os.path.join(repository.replaced.folder, name)
@@ -166,7 +165,7 @@ def _heads(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str,
         path = os.path.join(repository.heads.folder, id)
         try:
             status = os.lstat(path)
-        except FileNotFoundError:  # A commit took its place while we looked.
+        except FileNotFoundError:  # Another commit replaced it meanwhile.
             continue
         if not stat.S_ISREG(status.st_mode) or status.st_size:
             message = "A head must be an empty file."
@@ -177,7 +176,7 @@ def _heads(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str,
 def _refs(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, ObjectId]]:
     for name in repository.refs.names():
         if refs.damaged_name(name):
-            # `ctx stage recover` has told of it already.
+            # `ctx stage recover` has already reported it.
             continue
         path = os.path.join(repository.refs.folder, name)
         try:
@@ -185,7 +184,7 @@ def _refs(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, 
         except CtxError as error:
             damages.append(Damage(error.code, path, error.message))
         else:
-            # The commit made here last may be on another branch by now, or given up.
+            # The commit made here last may be on another branch by now, or discarded.
             is_here = id in repository.objects or repository.project.checkout is None
             if name != refs.MAIN or is_here:
                 yield path, id

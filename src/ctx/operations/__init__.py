@@ -1,4 +1,4 @@
 """The verbs: plain functions from a workspace and values to values.
 
-An operation joins packages or serves two front ends; it prints nothing and asks nobody.
+An operation joins packages or serves two front ends; it does not print or prompt.
 """

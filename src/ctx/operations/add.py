@@ -16,13 +16,13 @@ _INHERITED = ("tier:", "project:", "task:")
 class Options(NamedTuple):
     content: str
     type: str | None = None
-    """None: that of what it supersedes, else a fact."""
+    """None: the type of the node it supersedes, else a fact."""
     tags: Sequence[str] = ()
     summary: str | None = None
     metadata: Mapping[str, Any] = {}
     supersedes: Sequence[NodeId] = ()
     everywhere: bool = False
-    """Whether it belongs to no project, wherever it is said."""
+    """Whether it belongs to no project, whatever the folder."""
 
 
 class AddResult(NamedTuple):
@@ -31,16 +31,16 @@ class AddResult(NamedTuple):
     node: Node
     short_id: str
     given: tuple[str, ...]
-    """Tags that it has beside those that were asked for."""
+    """Tags that were added to the requested ones."""
     redacted: tuple[Redaction, ...]
 
 
 def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResult:
-    """A new node; one for a command of an agent is added once.
+    """Add a node; a command of an agent adds it once.
 
-    It has the type and the place of what it supersedes, unless others are named: a corrected
-    decision is a decision. What is said inside a project belongs to it, and working notes to
-    the current task.
+    It gets the type and the store of the node it supersedes, unless others are named: a corrected
+    decision is a decision. In a project it belongs to the project, and working notes belong to the
+    current task.
     """
     tags = model.tags(options.tags)
     replaced_in = memory.graph.shared_scope(options.supersedes, "superseding")

@@ -12,11 +12,11 @@ from ctx.code.packages.package_model import ManifestProblem
 from ctx.ids import ObjectId, SessionId
 from ctx.objects.object_store import typed
 from ctx.objects.object_types import (
+    BatchEdge,
     CargoSnapshot,
-    Edge,
     EdgeBatch,
+    EdgeEvidence,
     Endpoint,
-    Evidence,
     EvidenceTool,
     ResolvedDependency,
     StepKind,
@@ -77,7 +77,7 @@ def add_cargo(workspace: Workspace) -> AddCargoResult:
         max_file_bytes=workspace.config.integer("ingestion.max_file_bytes"),
     )
     chosen, _ = file_selection.choose(project, project.root, ["."], rules)
-    # Cargo may take a while: nobody waits for the lock meanwhile.
+    # Cargo may take a while: the lock is not held meanwhile.
     value, problems = cargo_metadata.describe(project.root, (each.path for each in chosen))
     snapshot = typed(value)
     edges = tuple(_edges(value))
@@ -128,19 +128,19 @@ def _needs_of_own(snapshot: CargoSnapshot) -> Iterator[ResolvedDependency]:
     return (need for need in snapshot.resolve if need.from_package_id in own)
 
 
-def _edges(snapshot: CargoSnapshot) -> Iterator[Edge]:
+def _edges(snapshot: CargoSnapshot) -> Iterator[BatchEdge]:
     """What a snapshot relates, as far as it helps to find one's way in the project: what others'
     packages need of each other is left to the snapshot, and so are kinds and features."""
-    evidence = Evidence(EvidenceTool.CARGO)
+    evidence = EdgeEvidence(EvidenceTool.CARGO)
     pairs = dict.fromkeys(
         (need.from_package_id, need.to_package_id) for need in _needs_of_own(snapshot)
     )
     for from_, to in pairs:
-        yield Edge(Endpoint("package", from_), "DEPENDS_ON", Endpoint("package", to), evidence)
+        yield BatchEdge(Endpoint("package", from_), "DEPENDS_ON", Endpoint("package", to), evidence)
     for package in _own(snapshot):
         whole = Endpoint("package", package.package_id)
         for target in package.targets:
             part = Endpoint("target", target.target_id)
             crate = Endpoint("crate", target.name.replace("-", "_"))
-            yield Edge(part, "TARGET_OF", whole, evidence)
-            yield Edge(crate, "CRATE_FROM_TARGET", part, evidence)
+            yield BatchEdge(part, "TARGET_OF", whole, evidence)
+            yield BatchEdge(crate, "CRATE_FROM_TARGET", part, evidence)

@@ -1,7 +1,7 @@
-"""Read the code of a project into its index, and keep a snapshot of it with the session if asked.
+"""Read the code of a project into its index, and optionally stage a snapshot of it.
 
-A snapshot is a tree of the project's folders with one object for each file. Where only some files
-are asked for, the others stay as the snapshot before had them, unless they are gone.
+A snapshot is a tree of the project's folders with one object per file. If only some files are
+requested, the others stay as in the previous snapshot, unless they no longer exist.
 """
 
 import os
@@ -29,7 +29,7 @@ from ctx.workspace import Workspace
 # A large project is written in parts, so that it need not fit into memory.
 _MOST_PENDING = 32 * 1024 * 1024
 
-# What other files are called, and where imports lead, is said by these: they are always read.
+# These determine the names of other files and the targets of imports: they are always read.
 _TELLING = frozenset({*affected.MANIFESTS, "__init__.py"})
 
 
@@ -90,7 +90,7 @@ class AddCodeResult(NamedTuple):
 
 
 class _FileFilter(NamedTuple):
-    """Which files are asked for."""
+    """The requested files."""
 
     paths: Collection[str] | None
     language: str | None
@@ -107,7 +107,7 @@ class _FileFilter(NamedTuple):
 def add_code(
     codebase: Codebase, options: Options, tick: clock.Tick = clock.no_tick
 ) -> AddCodeResult:
-    """Bring the index up to date as far as asked for, and say what it has of that."""
+    """Update the index as far as needed, and return what it has of the requested files."""
     chosen = _chosen(codebase, options)
     done = code_index.refresh(codebase, tick, chosen=_to_read(chosen))
     with code_index.open_unrefreshed(codebase) as opened:
@@ -152,7 +152,7 @@ def _result(
         root,
         len(found),
         len(read),
-        # What tells the names of others is read along.
+        # Files that determine the names of others are read too.
         min(done.added + done.changed, len(found)),
         tuple(sorted(languages, key=lambda each: (-each.files, each.language))),
         tuple(KindCount(KINDS[kind], number) for kind, number in _most_first(count)),
@@ -172,8 +172,7 @@ def snapshot(
     options: Options,
     tick: clock.Tick = clock.no_tick,
 ) -> StagedSnapshot:
-    """Stage what the index has of the files that are asked for, if that differs from what is known
-    already."""
+    """Stage the requested files as the index has them, if they differ from the last snapshot."""
     chosen = _chosen(codebase, options)
     repository = workspace.repository
     root = codebase.place.root
@@ -232,7 +231,7 @@ def _take(
     for number, file in enumerate(asked):
         tick(number, len(asked))
         if trees.is_too_deep(file.path):
-            left_out.append(ExcludedPath(file.path, "it lies too many folders deep"))
+            left_out.append(ExcludedPath(file.path, "it is in too many nested folders"))
             continue
         value = taker.snapshot(file)
         if isinstance(value, code_snapshots.SkippedFile):

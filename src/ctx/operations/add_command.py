@@ -1,7 +1,7 @@
-"""Keep what a command printed, and how it ended.
+"""Store the output of a command and how it ended.
 
-What compilers and tests reported is read out of it, and becomes part of a project's memory. Where
-nobody gives an exit code, they say how it ended.
+Diagnostics of compilers and tests are parsed and become part of the project's memory. Without an
+exit code, they show how the command ended.
 """
 
 import os
@@ -44,7 +44,7 @@ class Options(NamedTuple):
     exit_code: int | None = None
     tags: Sequence[str] = ()
     everywhere: bool = False
-    """Whether it belongs to no project, wherever it is said."""
+    """Whether it belongs to no project, whatever the folder."""
 
 
 class AddCommandResult(NamedTuple):
@@ -54,7 +54,7 @@ class AddCommandResult(NamedTuple):
     short_id: str
     command: str
     exit_code: int | None
-    """None: nobody said how it ended."""
+    """None: it is not known how it ended."""
     lines: int
     """How many lines were printed."""
     cut: int
@@ -73,11 +73,13 @@ class AddCommandResult(NamedTuple):
 
 
 def add_command(memory: Memory, options: Options) -> AddCommandResult:
-    """An observation: what was run, how it ended, what it printed and what that says."""
+    """Add an observation: the command, how it ended, its output and its diagnostics."""
     name = " ".join(options.name.split())
     if not name or len(name) > _LONGEST_NAME:
-        problem = "has no name" if not name else f"is named in {len(name):,} characters"
-        raise UsageError(f"The command {problem}.", hint='Say what was run: --name "cargo test".')
+        problem = "has no name" if not name else f"has a name of {len(name):,} characters"
+        raise UsageError(
+            f"The command {problem}.", hint='Name the command that ran: --name "cargo test".'
+        )
     tags = model.tags([TAG, *options.tags])
     printed = output.read(options.output, memory.config.integer("ingestion.max_log_lines"))
     project = None if options.everywhere else _project(memory)
@@ -145,7 +147,7 @@ def _project(memory: Memory) -> "command_diagnostics.DiagnosedProject | None":
 def _report(
     printed: CommandOutput, name: str, project: "command_diagnostics.DiagnosedProject | None"
 ) -> ToolReport:
-    """What the tools said, with paths as they are in the project, where there is one."""
+    """The diagnostics, with paths relative to the project, if there is one."""
     from ctx.code.diagnostics import tool_output as diagnostics
 
     # Nothing secret goes any further, in whatever part of a message it stands.
@@ -169,7 +171,7 @@ def _keep(
 
 
 class _CommandResult(NamedTuple):
-    """How a command ended, and how that is told."""
+    """How a command ended, and the text for it."""
 
     name: str
     exit_code: int | None
@@ -255,7 +257,7 @@ def _key_lines(printed: CommandOutput, ended: _CommandResult) -> list[str]:
     if ended.outcome != "passed":
         shown = [line for line in printed.telling if not line.startswith(_FOR_PROGRAMS)]
         if len(readable) < len(every):
-            # What was said to programs alone is said to people here.
+            # Text that tools print only for programs is made readable.
             shown += [each.line for each in ended.errors[:_MOST_ERRORS]]
         telling = [line for line in shown if line not in last]
     chosen = [*telling, "…", *last] if telling else last

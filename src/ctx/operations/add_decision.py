@@ -11,7 +11,7 @@ from ctx.workspace import Memory
 
 
 def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
-    """A decision, which everybody should know: reference, unless it was said to be another tier."""
+    """Add a decision. Its tier is reference, unless another is given."""
     drafted = document.named(memory, options)
     has_file = memory.project_memory is not None and not options.everywhere
     path = new_id = None

@@ -57,7 +57,7 @@ class AddFileResult(NamedTuple):
     parked: SessionId | None = None
     """Where this session's work of another branch was set aside."""
     semantics: ExtractionResult | None = None
-    """What was read out of them, where that was asked for."""
+    """Their definitions, imports and calls, if requested."""
 
     @property
     def bytes(self) -> int:
@@ -125,7 +125,7 @@ def _code(workspace: Workspace, paths: Sequence[str]) -> "Iterator[Code | None]"
 
 
 class _FileStager:
-    """What is taken in by one command."""
+    """The files of one command."""
 
     def __init__(self, workspace: Workspace, known: "KnownFiles", *, allow_secrets: bool) -> None:
         self.added: list[AddedFile] = []
@@ -142,7 +142,7 @@ class _FileStager:
     def take(
         self, candidate: file_selection.SelectedFile, content: bytes
     ) -> file_selection.RefusedFile | None:
-        """Take a file in if it is not what it was; why not, where it must not be."""
+        """Add a file if it has changed; otherwise return why not."""
         path, kept = candidate.path, blob(content)
         before = self._known.blob_at(path)
         if before == kept.id:
@@ -238,5 +238,5 @@ def secret_in(
         return None
     where = f"line {found[0].line}"
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    reason = f"it holds a secret: {found[0].rule} in {where}{more} (--allow-secrets adds it)"
+    reason = f"it contains a secret: {found[0].rule} in {where}{more} (--allow-secrets adds it)"
     return file_selection.RefusedFile(candidate.path, reason, candidate.named)

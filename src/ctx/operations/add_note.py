@@ -24,7 +24,7 @@ class Options(NamedTuple):
     tags: Sequence[str] = ()
     stream: str = document_roles.MAIN_STREAM
     everywhere: bool = False
-    """Whether it belongs to no project, wherever it is said."""
+    """Whether it belongs to no project, whatever the folder."""
 
 
 def add_note(memory: Memory, options: Options) -> AddDocumentResult:
@@ -33,7 +33,7 @@ def add_note(memory: Memory, options: Options) -> AddDocumentResult:
     tags = model.tags([TAG, *options.tags])
     for tag in tags:
         if redact(tag).findings:
-            raise ContentRefused("A tag holds a secret.", hint="Secrets are not kept.")
+            raise ContentRefused("A tag contains a secret.", hint="Secrets are not stored.")
     has_file = memory.project_memory is not None and not options.everywhere
     path = None
     with ExitStack() as stack:
@@ -67,9 +67,9 @@ def add_note(memory: Memory, options: Options) -> AddDocumentResult:
 def of_task_and_project(
     memory: Memory, tags: Sequence[str], *, everywhere: bool = False
 ) -> list[str]:
-    """The tags of what is said while a task is the current one, and in a project.
+    """The tags of a note in a project or during a task.
 
-    It is a working node then, unless it was said to be something else.
+    It is then a working node, unless it has another tier.
     """
     given: list[str] = []
     task = pending.current_task(memory.user, memory.task_key)

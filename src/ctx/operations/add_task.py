@@ -9,7 +9,7 @@ from ctx.workspace import Memory
 
 
 def add_task(memory: Memory, options: Options) -> AddDocumentResult:
-    """A task that nobody has begun; `ctx task start` does."""
+    """Add a task that is not started; `ctx task start` starts it."""
     drafted = document.named(memory, options)
     has_file = memory.project_memory is not None and not options.everywhere
     with ExitStack() as stack:

@@ -33,7 +33,7 @@ _PROJECT = "project:"
 
 
 class ProposedChange(NamedTuple):
-    """What an agent asked for and did not get."""
+    """What an agent requested and was not allowed to do."""
 
     everywhere: bool = False
     """Whether the node is to belong to no project."""
@@ -81,7 +81,7 @@ class Proposal(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """What an agent may write of what it asked for, and what it may not."""
+    """The part of a request that an agent may write, and the part that it may not."""
 
     tags: list[str]
     wish: ProposedChange
@@ -149,7 +149,7 @@ def propose_superseding(
 
 
 def proposed_change(node: Node) -> ProposedChange:
-    """What is proposed for a node. The metadata may be a stranger's: what makes no sense is not."""
+    """The proposals for a node. The metadata may be untrusted: invalid ones are ignored."""
     found = node.metadata.get(PROPOSED)
     if not isinstance(found, Mapping):
         return NO_PROPOSED_CHANGE
@@ -185,13 +185,13 @@ def find(memory: Memory, text: str) -> Proposal:
     named = [each for each in proposals(memory) if each.id.startswith(prefix)]
     if len(named) != 1 or len(prefix) < ids.SHORTEST_PREFIX:
         raise NodeNotFound(
-            f"Nothing is proposed for {text[:40]!r}.", hint="`ctx review` shows what is."
+            f"There is no proposal for {text[:40]!r}.", hint="`ctx review` lists the proposals."
         )
     return named[0]
 
 
 def accept(memory: Memory, proposal: Proposal) -> None:
-    """Let a node become what the agent asked for."""
+    """Apply the proposal of an agent to a node."""
     node = memory.graph.node(proposal.id)
     if proposal.is_done:
         with memory.transaction(_ACTION, node.scope) as change:

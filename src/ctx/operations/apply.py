@@ -1,10 +1,8 @@
-"""Look after what hooks have left in the spool.
+"""Process what hooks have left in the spool.
 
-`commands` comes first, because a hook may be waiting for it: it does what agents asked for.
-`events` takes in the rest, keeps receipts, and makes the contexts of the places anew.
-
-Both may be interrupted anywhere and run again. Whoever runs holds a lock; the kernel lets go of it
-when the process ends, however it ends.
+`commands` comes first, because a hook may be waiting for it: it runs the commands of agents.
+`events` processes the rest, stores receipts, and prepares contexts. Both can be interrupted
+anywhere and run again. The caller holds a lock, which the kernel releases when the process ends.
 """
 
 import os
@@ -47,18 +45,18 @@ _LOCK_S = 2.5
 _LARGEST_FILE = 64 * 1024 * 1024 + 1
 # Characters that no node should have.
 _LARGE = 50_000
-# A file that belongs to a session nobody came back to.
+# A file of a session that did not continue.
 _OLD_S = 30 * 86_400
 _HOUR_S = 3_600
 # By then a client has no transcript of it any more.
 _FORGOTTEN_S = 400 * 86_400
-# So many events are taken in at once.
+# So many events are processed in one transaction.
 _BATCH = 64
 
 
 _REPEATED = (
-    "It repeats a command that stands in a prompt or in what a tool gave out, so it is a quotation."
-    " The user can add it with `ctx add`."
+    "It repeats a command from a prompt or from the output of a tool, so it counts as a"
+    " quotation. The user can add it with `ctx add`."
 )
 
 
@@ -100,7 +98,7 @@ NOTHING = ApplyResult((), 0, 0, (), 0)
 
 @contextmanager
 def hold_spool(home: str) -> Iterator[bool]:
-    """Whether nobody else looks after the spool, until the block ends."""
+    """Whether this process holds the spool, until the block ends."""
     with locks.try_hold(spool.path_of(home, _LOCK), _LOCK_S) as fd:
         yield fd is not None
 
@@ -111,7 +109,7 @@ def waiting(memory: Memory, home: str) -> list[str]:
 
 
 def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
-    """Do what agents asked for in the answers that are waiting."""
+    """Run the commands of agents in the answers that are waiting."""
     stops: list[StopCommands] = []
     refused: list[RefusedEvent] = []
     for name in filter(spool.has_commands, waiting(memory, home)):
@@ -124,7 +122,7 @@ def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
                 stops.append(_stop(memory, event, name, clock.monotonic() + timeout_s))
                 allowed = CapturePlaces(memory, home).allowed(event)
                 with transaction(memory.user.connection):
-                    # While ctx is paused, what was asked for is done and nothing is kept of it.
+                    # While ctx is paused, commands run, but nothing else is stored.
                     if not _is_deleted(home, event) and not _was_paused(home, event):
                         kept.keep(memory.user.connection, allowed)
                 disk.discard(spool.path_of(home, tried))
@@ -138,7 +136,7 @@ def _stop(memory: Memory, event: Event, name: str, deadline: float) -> StopComma
         asked, problem = commands_in_answer(there, event, name, deadline)
         hosts = memory.environment.hosts
         read = _read_before(hosts, event, name, [found for _, found in asked], deadline)
-        # What nobody could check is not to be seen by every session.
+        # What could not be checked must not be visible to all sessions.
         may_pin = read.is_complete and agent_proposals.may_pin(there)
         outcome = CommandOutcome()
         longest = 0
@@ -159,7 +157,7 @@ def _read_before(
     asked: Sequence[Command | CommandProblem],
     deadline: float,
 ) -> ReadCommands:
-    """The commands that stood in what the agent has read, where some of its own change memory."""
+    """The commands in what the agent has read, if its own commands change memory."""
     writes = any(
         isinstance(each, Command) and each.name in repeated_commands.WRITING for each in asked
     )
@@ -181,9 +179,9 @@ def _unless_repeated(
 
 
 def events(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
-    """Take in what hooks have reported, and make contexts anew.
+    """Process the events of hooks, and prepare contexts.
 
-    Commands that come meanwhile are done first: whoever wants them done waits for our lock.
+    Commands that arrive meanwhile are run first: their hooks wait for our lock.
     """
     taken = NOTHING
     folders: dict[str, None] = {}
@@ -204,7 +202,8 @@ def events(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
 
 
 def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """What is taken in together. What was tried before is tried alone: it may be to blame."""
+    """The events of one transaction. An event that failed before is processed alone: it may be the
+    cause."""
     batch: list[str] = []
     for name in names:
         is_tried = name != spool.plain(name)
@@ -228,10 +227,10 @@ def refresh(memory: Memory, folders: Iterable[str], home: str) -> None:
 
 
 def _compact_ended(memory: Memory, folder: str, home: str) -> None:
-    """Let what agents have staged become a commit, now that their sessions are over.
+    """Commit what agents have staged, once their sessions are over.
 
-    Whether one is over is asked of what was kept, so that nothing is forgotten where a process was
-    killed in between. Whoever resumes a session later begins a new chain.
+    Whether a session is over is read from the store, so that nothing is forgotten if a process was
+    killed in between. A session that is resumed later starts a new chain.
     """
     project = None if memory.is_single_store else trust_check.trusted_project(home, folder)
     if project is None:
@@ -292,7 +291,7 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
 
 
 def _is_deleted(home: str, said: Event | Receipt) -> bool:
-    """Whether it is of a session that was deleted while this waited to be taken in."""
+    """Whether its session was deleted while this waited in the spool."""
     gone_ms = deleted_sessions.at_ms(home, said.session)
     return gone_ms > 0 and spool.made_ms(said.id) <= gone_ms
 
@@ -302,7 +301,7 @@ def _was_paused(home: str, event: Event) -> bool:
 
 
 def _log(memory: Memory, handed: HookReceipt) -> None:
-    """Note what it cost to give an agent something."""
+    """Record the cost of what an agent was given."""
     receipt, made = handed
     data: dict[str, object] = {"tokens": receipt.tokens, "items": len(receipt.items)}
     kind, took_ms = event_log.RELEVANT, None
@@ -324,8 +323,8 @@ def _attempted(home: str, name: str) -> Iterator[str]:
     try:
         yield tried
     except (CtxError, OSError, sqlite3.DatabaseError) as error:
-        # The store or the disk refused, and the event waits for a better moment. Where SQLite was
-        # asked for something that makes no sense, it is the event's fault after all.
+        # The store or the disk failed, and the event is tried later. If SQLite rejected the
+        # statement, the event itself is the cause.
         is_misuse = isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError)
         if not is_misuse and os.path.lexists(spool.path_of(home, tried)):
             spool.leave(home, tried)
@@ -343,9 +342,10 @@ def _spool_content(home: str, name: str) -> bytes:
 
 
 def _refusal(home: str, name: str, reason: str) -> RefusedEvent:
-    """Put aside what cannot be kept: that it came, and what is wrong with it.
+    """Set aside an event that cannot be stored: that it arrived, and the problem.
 
-    What it says may be secret, or private, and nobody can tell in what cannot be read: it goes.
+    Its content may be secret or private, which cannot be checked in something unreadable: it is
+    dropped.
     """
     path = spool.path_of(home, name)
     if os.path.isfile(path) and not os.path.islink(path):
@@ -373,7 +373,7 @@ def _keep_contexts(
     for part in range(1, layers.parts(budget) + 1):
         key = contexts.key_of(place, home, environment, part, own)
         if contexts.ready(connection, key) is None:
-            # Nobody has to wait while it is composed; whether it still holds is asked again.
+            # No hook waits while it is composed; whether it is still valid is checked again.
             before = contexts.at(connection, key)
             notice = contexts.notice(key, own)
             wanted = layers.ContextRequest(

@@ -1,8 +1,8 @@
-"""Take in the sessions of the past, out of the transcripts that a host has kept.
+"""Import past sessions from the transcripts of a host.
 
-A transcript goes the same way as what hooks report: events, steps, observations, a summary. The
-oldest session comes first. Each is durable when the next begins, and what is in the store already
-is not taken in again: to interrupt it loses nothing, and to run it twice changes nothing.
+A transcript takes the same way as events of hooks: events, steps, observations, a summary. The
+oldest session comes first. Each is durable before the next begins, and what is already stored is
+not imported again: interrupting loses nothing, and a second run changes nothing.
 """
 
 import os
@@ -35,7 +35,7 @@ from ctx.synthesis import session_writer
 from ctx.workspace import Memory
 
 _GLANCE = 256 * 1024
-# Whoever was quiet for so long has no client any more that waits for an answer.
+# After such a long silence, no client waits for an answer.
 _QUIET_MS = 900_000
 _LOCK_S = 60.0
 _FAULTS = (
@@ -72,7 +72,7 @@ class PastSession(NamedTuple):
 
 
 class ImportedSession(NamedTuple):
-    """A session that was taken in, or would be."""
+    """A session that was imported, or would be."""
 
     session: str
     project: str | None
@@ -80,7 +80,7 @@ class ImportedSession(NamedTuple):
     what: str
     """What it was about."""
     is_known: bool
-    """Whether it only went on since it was taken in."""
+    """Whether it was imported before and has only continued."""
     steps: int
     observations: int
 
@@ -98,8 +98,8 @@ class BackfillResult(NamedTuple):
     unchanged: int
     """Sessions of which nothing is new."""
     left_out: int
-    """What --since, --project or a setting leaves out, what was deleted, what goes on now, and what
-    says nothing of a session."""
+    """Sessions excluded by --since, --project or a setting, deleted or active ones, and files
+    without a session."""
     steps: int
     observations: int
     learnings: int
@@ -312,7 +312,7 @@ class _Backfill:
         return session._replace(project=past.project)
 
     def _closing(self, session_id: str) -> session_state.Status:
-        """How a session ended of which no hook said so."""
+        """How a session ended if no hook reported it."""
         if event_table.last_name(self._connection, session_id) in (SAID, "Stop"):
             return session_state.COMPLETED
         return session_state.closing_status(self._connection, session_id)
@@ -337,8 +337,8 @@ def transcripts(wanted: Options, of_host: Transcripts) -> list[str]:
             files = [root]
         elif wanted.paths:
             raise UsageError(
-                f"{root} is no transcript and no folder of them.",
-                hint=f"They are called {of_host.file_names}.",
+                f"{root} is neither a transcript nor a folder of transcripts.",
+                hint=f"Transcripts are named {of_host.file_names}.",
             )
         else:
             files = []
@@ -356,11 +356,11 @@ def _inside(folder: str) -> Sequence[str]:
 
 @contextmanager
 def _alone(home: str) -> Iterator[None]:
-    """While nobody else makes memory of sessions. A worker's round is waited for."""
+    """While no other process works on sessions. A round of the worker is waited for."""
     with worker_round.hold_sessions(home, _LOCK_S * clock.patience) as held:
         if not held:
             raise LockConflict(
-                "Another process makes memory of sessions.",
+                "Another process is processing sessions.",
                 hint="`ctx worker stop` ends the worker; then run this again.",
             )
         yield

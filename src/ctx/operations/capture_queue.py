@@ -10,9 +10,9 @@ from ctx.workspace import Memory
 
 class CaptureQueue(NamedTuple):
     waiting: int
-    """Files in the spool that nobody has looked at yet."""
+    """Files in the spool that are not processed yet."""
     failed: int
-    """Files that could not be handled, and lie beside the spool."""
+    """Files that could not be processed and were set aside."""
     new: int
     """Events in the store of which nothing was made yet."""
     skipped: int
@@ -33,7 +33,7 @@ def capture_queue(memory: Memory) -> CaptureQueue:
 
 
 def without_store(home: str) -> CaptureQueue:
-    """What can be said where the store cannot be read."""
+    """The counts that are known if the store cannot be read."""
     now_s = clock.wall_s()
     return CaptureQueue(
         waiting=len(spool.waiting(home)),

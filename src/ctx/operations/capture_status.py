@@ -1,6 +1,6 @@
-"""Why nothing is taken in of what agents do, where a person has said so.
+"""Why capture is off, if the user has turned it off.
 
-Nobody notices what is not remembered: a pause that was forgotten is told wherever somebody looks.
+A forgotten pause is easy to miss, so `status`, `doctor` and others report it.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ def capture_stops(environment: Environment) -> tuple[CaptureStop, ...]:
     """All there are: pauses anywhere, and what is set for this place."""
     home = environment.user_store.home
     place = place_of(environment.folder, home)
-    # As capture reads them: what a project sets is no word in what is taken in.
+    # As capture reads them: settings of a project have no effect on it.
     config = environment.user_config
     found = [_paused(each) for each in active_pauses(home)]
     if why := capture_rules.closed(config, place, environment.variables.get("HOME", "")):

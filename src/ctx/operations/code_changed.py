@@ -24,7 +24,7 @@ from ctx.codebase.code_index import Codebase
 from ctx.errors import GitFailure, UsageError
 
 _LARGE = 400_000
-"""A file of so many bytes is not compared: nobody knows how long a grammar takes."""
+"""Larger files are not compared: parsing might take too long."""
 _ALIKE = 0.5
 """The share of lines that makes a new file one that was renamed."""
 _MOST_COMPARED = 10_000
@@ -61,7 +61,7 @@ class _Pair(NamedTuple):
     was: str
     blob: str
     path: str
-    """Empty where it is gone."""
+    """Empty if it was deleted."""
 
 
 def changed(codebase: Codebase, since: str, tick: clock.Tick) -> CodeChanges:
@@ -69,7 +69,7 @@ def changed(codebase: Codebase, since: str, tick: clock.Tick) -> CodeChanges:
     checkout = place.checkout
     if checkout is None:
         raise GitFailure(
-            f"{place.root} is in no git repository, so nothing is known of what was before.",
+            f"{place.root} is not in a git repository, so there is nothing to compare with.",
             hint="`git init` makes one.",
         )
     commit = git.commit_named(checkout, since)
@@ -117,7 +117,7 @@ def _pairs(codebase: Codebase, checkout: Checkout, commit: str | None) -> Iterat
             if is_here or (was and was not in here):
                 found[path] = _Pair(was, "" if status == "A" else blob, path if is_here else "")
     for path in new:
-        # git may have been told to forget a file that is still there.
+        # git may have been told to forget a file that still exists.
         before = found.get(path)
         found[path] = before._replace(path=path) if before else _Pair("", "", path)
     yield from (found[path] for path in sorted(found))

@@ -1,4 +1,4 @@
-"""What git's history tells about the code: who changed with whom, and what was said about it."""
+"""git's history of the code: files that changed together, and commit messages."""
 
 import os
 from contextlib import closing
@@ -56,7 +56,8 @@ class FileHistory(NamedTuple):
 def code_history(
     codebase: Codebase, options: Options, tick: clock.Tick = clock.no_tick
 ) -> FileHistory:
-    """The commits of a file with what changed beside it, or those that speak of some words."""
+    """The commits of a file with the files that changed with it, or the commits that match
+    words."""
     if bool(options.path) == bool(options.words):
         raise UsageError(
             "Name a file, or words to look for.",
@@ -75,7 +76,7 @@ def code_history(
                 project = Project(place.root, place.checkout)
                 known = history.refresh(connection, project, tick=tick) or known
         except LockConflict:
-            # Somebody else is at it: what is there is not wrong, only older.
+            # Another process is updating it: the existing history is valid, only older.
             known = history.history_size(connection)
         limit = options.limit or _EVERY
         total, complete = known.commits_total, known.complete
@@ -128,7 +129,7 @@ def _commits(
             return path, found
     if not there:
         raise PathRefused(
-            f"{said[:200]!r} is not there, and no commit has touched such a file.",
-            hint="`ctx code history --search WORDS` finds commits by what they say.",
+            f"{said[:200]!r} does not exist, and no commit has changed such a file.",
+            hint="`ctx code history --search WORDS` searches commit messages.",
         )
     return there[0], []

@@ -20,7 +20,7 @@ class CodeImport(NamedTuple):
     bound: str
     """What it is called here."""
     target: LocatedItem | None
-    """Where it leads in this repository; null: elsewhere, or nobody knows."""
+    """Its file in this repository; null if it is elsewhere or unknown."""
 
 
 class Importer(NamedTuple):
@@ -45,7 +45,7 @@ class CodeImports(NamedTuple):
 
 
 def imports(opened: OpenIndex, name: str, limit: int = 0) -> CodeImports:
-    """What has a name, with its imports; of those who import it as many as asked for, or all."""
+    """A file or item with its imports, and its importers up to a limit."""
     meant = code_items.require(opened, name)
     items = code_items.shown(meant)
     inside = set(opened.code.within(each.id for each in meant))

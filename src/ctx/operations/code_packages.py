@@ -45,7 +45,7 @@ def packages(opened: OpenIndex, name: str = "") -> PackageList:
     )
     if not meant and not found:
         hint = code_items.reservation(opened.age) or _hint(every, name)
-        raise NodeNotFound(f"No package is called {name[:80]!r}.", hint=hint)
+        raise NodeNotFound(f"There is no package {name[:80]!r}.", hint=hint)
     needing = tuple(DependentPackage(each.name, each.manifest, needed) for each, needed in found)
     return PackageList(name, tuple(meant), needing, opened.age)
 
@@ -53,4 +53,4 @@ def packages(opened: OpenIndex, name: str = "") -> PackageList:
 def _hint(every: list[IndexedPackage], name: str) -> str:
     if near := package_queries.similar_names(every, name):
         return f"Did you mean {' or '.join(f'`{each}`' for each in near)}?"
-    return "`ctx code packages` shows those that are here."
+    return "`ctx code packages` lists the packages."

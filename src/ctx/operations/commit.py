@@ -55,17 +55,17 @@ class CommitResult(NamedTuple):
     files: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     log: str | None = None
-    """The document that tells of it."""
+    """The log document of the commit."""
     skipped: tuple[Skipped, ...] = ()
     """Narrative files that are not kept, and why."""
     secrets: tuple[ExcludedSecret, ...] = ()
     """What was left out of the message and the narrative snapshots."""
     disputes: int = 0
-    """Of a commit that joins heads: what both sides changed, and nobody has settled."""
+    """For a commit that joins heads: fields that both sides changed, not resolved yet."""
     unknown_to_git: int = 0
-    """Files under `.ctx/` that `git add .ctx` would take in."""
+    """Files under `.ctx/` that `git add .ctx` would add."""
     exposed: tuple[ExcludedSecret, ...] = ()
-    """Secrets in narrative files that it would take in too."""
+    """Secrets in narrative files that it would add too."""
     other_sessions: tuple[SessionId, ...] = ()
     """Where there was nothing to commit: the sessions that have something staged."""
 
@@ -91,7 +91,7 @@ def commit(workspace: Workspace, options: Options) -> CommitResult:
     made = _commit(workspace, options)
     if not workspace.memory.withheld:
         return made
-    # What was staged before, and the documents, may be a stranger's.
+    # What was staged before, and the documents, may be untrusted.
     shown = {name: getattr(made, name) for name in _WITHOUT_TEXT}
     message = made.message if options.message else ""
     return CommitResult(**shown, message=message, exposed=_unnamed(made.exposed))
@@ -148,7 +148,7 @@ def _commit(workspace: Workspace, options: Options) -> CommitResult:
 
 
 def _unnamed(exposed: tuple[ExcludedSecret, ...]) -> tuple[ExcludedSecret, ...]:
-    """That there are secrets, without the names that a stranger gave to files."""
+    """That there are secrets, without untrusted file names."""
     return (ExcludedSecret("narrative", 0, exposed[0].rule),) if exposed else ()
 
 
@@ -180,7 +180,7 @@ def require_message(message: str) -> None:
 
 
 def _unknown_to_git(workspace: Workspace) -> list[str]:
-    """The files that git would take in, from the top of the working tree."""
+    """The files that git would add, from the top of the working tree."""
     project = workspace.project
     if project.checkout is None:
         return []
@@ -192,7 +192,7 @@ def _unknown_to_git(workspace: Workspace) -> list[str]:
 
 
 def _exposed(workspace: Workspace, unknown: Sequence[str]) -> tuple[ExcludedSecret, ...]:
-    """What a person wrote into a narrative file, and nobody should read in git's history."""
+    """Secrets in narrative files, which should not enter git's history."""
     project = workspace.project
     top = project.checkout.top if project.checkout else project.root
     found: list[ExcludedSecret] = []

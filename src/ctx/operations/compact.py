@@ -1,8 +1,7 @@
-"""Compact sessions without being asked: by budget, by age, and where a task or a session ends.
+"""Compact sessions automatically: by size, by age, and at the end of a task or session.
 
-It is a courtesy. What is staged is safe where it is, so whatever keeps it from being compacted is
-told, and stops nobody. Mostly there is nothing to do, so nothing of the object store is loaded
-before it is needed.
+Staged work is safe, so a problem is reported but stops nothing. Usually there is nothing to do, so
+the object store is loaded only when needed.
 """
 
 from sqlite3 import DatabaseError
@@ -40,9 +39,9 @@ class CompactResult(NamedTuple):
 
 
 def compact(beside: "ProjectMemory", session: SessionId, why: str) -> CompactResult | None:
-    """Turn what a session has staged into a commit; None where that is nothing, or parked.
+    """Turn the staging of a session into a commit; None if there is none, or if it is parked.
 
-    Nobody asked for it, so nothing is done to a store that is not trusted.
+    It runs unasked, so it does nothing to an untrusted store.
     """
     if beside.withheld:
         return None
@@ -89,7 +88,7 @@ def when_due(memory: Memory) -> list[CompactResult]:
     try:
         known = staged_sessions.sessions(beside.graph.connection)
     except (CtxError, DatabaseError):
-        # What was to be done is done; the index is made anew when somebody needs it.
+        # The commit is done; the index is rebuilt when it is needed.
         return []
     found = [each for each in known if each.session in stepped]
     why = {each.session: _why_due(beside, each) for each in found if not each.is_parked}
@@ -113,7 +112,7 @@ def _lasts(began_ms: int) -> int:
 
 
 def when_old(memory: Memory) -> list[CompactResult]:
-    """The sessions that nobody has gone on with for a week."""
+    """The sessions without activity for a week."""
     beside = memory.project_memory
     if beside is None:
         return []

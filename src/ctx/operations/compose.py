@@ -19,14 +19,14 @@ from ctx.memory.query.query_parser import And, Query, parse
 from ctx.workspace import Memory
 
 MOST_COUNTED = 500
-"""Of nodes that are not shown, so many are counted; whether there are more is all that is said."""
+"""Hidden nodes are counted up to this; beyond it, only that there are more."""
 
 
 _MOST_NEAR = 2_000
 
 
 class VisibleNodes(NamedTuple):
-    """What a reading command may see, beside what it asks for."""
+    """What a reading command may see."""
 
     project: str | None = None
     """The project whose nodes count, beside those of none. None: where the command works; a

@@ -51,7 +51,7 @@ _FROM = {
 
 class Options(NamedTuple):
     session: str = ""
-    """The session that goes on; empty: a new one."""
+    """The session that continues; empty: a new one."""
     budget: int | None = None
     """None: what is set."""
     source: Source = "startup"
@@ -67,7 +67,7 @@ class ContextLayer(NamedTuple):
     shown: int
     left_out: int
     more_left_out: bool
-    """Whether there are more than that, which nobody has counted."""
+    """Whether there are more, which are not counted."""
     made_of: str
     """Where it comes from."""
     problem: str

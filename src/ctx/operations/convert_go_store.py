@@ -1,9 +1,9 @@
-"""Make a store of ours out of one that the Go program of the same name left at its path.
+"""Convert a store that the Go program of the same name left at our path.
 
-Both programs keep their graph in `~/.ctx/store.db`. Theirs is never changed into ours: it is
-copied beside itself, ours is built from the copy under another name, and takes its place at once.
-Whatever stops this in between leaves their store where it was, whole, and the next command
-begins again. Several commands may come upon it at the same time: one does it, the others wait.
+Both programs keep their graph in `~/.ctx/store.db`. The old file is not changed: it is copied, the
+new store is built from the copy under another name, and then replaces the old file atomically. If
+this is interrupted, the old store is still there, and the next command starts again. If several
+commands find it at the same time, one converts it and the others wait.
 """
 
 import os
@@ -26,7 +26,7 @@ _BUSY_MS = 10_000
 
 
 class ConvertedStore(NamedTuple):
-    """A store that was the Go program's, and what it was like."""
+    """A converted store, and what it contained."""
 
     backup: str
     """Their store, as it was."""
@@ -39,21 +39,21 @@ class ConvertedStore(NamedTuple):
 
 
 def convert_go_store(path: str, tick: clock.Tick = clock.no_tick) -> ConvertedStore | None:
-    """Put a store of ours in the place of theirs; None if there is none of theirs (any more)."""
+    """Replace a store of the Go program by ours; None if there is none."""
     path = os.path.realpath(path)
-    with locks.hold(f"{path}.adopting", "taking over a store of the Go program", _WAIT_SECONDS):
+    with locks.hold(f"{path}.adopting", "converting a store of the Go program", _WAIT_SECONDS):
         # Another process may have been first.
         if not go_ctx.is_go_store(path):
             return None
         with (
-            disk.explained("taking over a store"),
+            disk.explained("converting a store"),
             explained(path),
             closing(connect(path, "mode=rw", _BUSY_MS)) as theirs,
         ):
-            # Its log must be gone before another file comes to lie beside it: SQLite would take
-            # it for a part of that file. Nobody else may have it open for this.
+            # Its log must be gone before another file takes its place: SQLite would apply it to
+            # that file. No other process may have it open for this.
             theirs.execute("PRAGMA journal_mode = DELETE")
-            # And from here on nobody writes to it.
+            # From here on, no other process writes to it.
             with transaction(theirs):
                 return _replaced(path, tick)
 

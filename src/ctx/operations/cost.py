@@ -15,7 +15,7 @@ from ctx.llm.server_url import is_on_this_machine
 from ctx.memory.query import time_filters
 
 _LOST_MS = 3_600_000
-"""Nobody waits longer for an answer: what was asked before that is lost."""
+"""Requests older than this are lost: no answer takes longer."""
 
 
 class Spending(NamedTuple):
@@ -28,7 +28,7 @@ class Spending(NamedTuple):
     refused: int
     """Not carried out: they cost nothing."""
     unsettled: int
-    """Nobody said what they used: they count in full."""
+    """Usage was not reported: they count in full."""
     input_tokens: int
     output_tokens: int
     cached_tokens: int
@@ -38,7 +38,7 @@ class Spending(NamedTuple):
     cost_micros: int
     """Millionths of a dollar, as far as it is known."""
     unpriced: int
-    """Calls of which it is not: nobody said what they used, or what the model costs."""
+    """Calls without a known cost: the usage was not reported, or the price is unknown."""
 
 
 class TodaySpending(NamedTuple):
@@ -135,9 +135,9 @@ def _spent(what: str, group: Iterable[Account], known: Prices) -> Spending:
 
 
 def _money(account: Account, known: Prices) -> tuple[int, int]:
-    """Millionths of a dollar, and calls of which nobody knows.
+    """Millionths of a dollar, and the number of calls with unknown cost.
 
-    What was written down counts; for the rest, today's prices. A model on this machine is free.
+    Recorded costs count; for the rest, the current prices. A model on this machine is free.
     """
     usage = Usage(account.unpriced_input, account.unpriced_output)
     priced = known.cost_micros(account.model, usage)

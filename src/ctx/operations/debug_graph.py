@@ -39,7 +39,7 @@ class Vertex(NamedTuple):
     label: str
     path: str
     line: int
-    """0 where it is in no line."""
+    """0 if it has no line."""
     node: NodeId | None
     """The node of memory, if there is one."""
 
@@ -73,10 +73,10 @@ class GraphSources(NamedTuple):
 
 
 def everything(known: GraphSources, limit: int, age: IndexAge | None) -> GraphPicture:
-    """All of memory, and which file imports which, as far as there is place.
+    """Memory and the imports between files, up to the limit.
 
-    What is newest in memory comes first, then the files that it speaks of, then those that most
-    have to do with others.
+    The newest nodes come first, then the files that they mention, then the files with the most
+    connections.
     """
     graph, code, _ = known
     drawing = _Drawing(known, limit)
@@ -239,11 +239,11 @@ class _Drawing:
                 vertices += [self.of_node(node) for node in self._anchors(word)]
         if not vertices:
             if age and (doubt := code_items.reservation(age)):
-                raise NodeNotFound(f"{word[:80]!r} names nothing known so far.", hint=doubt)
+                raise NodeNotFound(f"{word[:80]!r} is not known yet.", hint=doubt)
             close = suggestions.similar_names(self._code, word, folder) if self._code else []
             told = " or ".join(f"`{name}`" for name in close)
             raise NodeNotFound(
-                f"{word[:80]!r} names nothing here.",
+                f"{word[:80]!r} is not known here.",
                 hint=f"Did you mean {told}?" if told else None,
             )
         return [vertex.id for vertex in vertices if self.add(vertex)]

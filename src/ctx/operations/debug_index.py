@@ -30,7 +30,7 @@ class IndexLookup(NamedTuple):
     near: tuple[str, ...]
     """Names of the code like one that it does not have."""
     age: IndexAge | None
-    """Of the index of the code; null where there is none."""
+    """The state of the code index; null if there is none."""
 
 
 def is_about_code(key: str | None) -> bool:
@@ -44,7 +44,7 @@ def look_up(workspace: Workspace | None, codebase: Codebase, key: str | None) ->
     kind, colon, wanted = (key or "").partition(":")
     if key and (not colon or kind not in {*_IN_OBJECTS, *_IN_CODE}):
         kinds = ", ".join(f"{name}:" for name in dict.fromkeys((*_IN_OBJECTS, *_IN_CODE)))
-        raise UsageError(f"{key!r} is no key of the index.", hint=f"A key begins with {kinds}.")
+        raise UsageError(f"{key!r} is not a key of the index.", hint=f"A key begins with {kinds}.")
     known = kind in _IN_OBJECTS or not key
     heads: tuple[ObjectId, ...] = ()
     entries: tuple[Mapping[str, Any], ...] = ()
@@ -76,7 +76,7 @@ def _in_code(opened: OpenIndex, kind: str, wanted: str) -> Iterator[dict[str, An
             for each in code.named(wanted):
                 yield _item_fields(each)
         case "item":
-            # A stable key is the whole name; who has only the end of it is told the rest.
+            # A stable key is the whole name; for the end of a name, the rest is suggested.
             for each in lookup.exact_matches(code.named(wanted), wanted):
                 yield _item_fields(each)
         case "package":

@@ -82,7 +82,7 @@ def _forget_vectors(memory: Memory, gone: Sequence[NodeId]) -> None:
     """What is known of the meaning of a node goes with it, and comes back with it."""
     from ctx.packs import node_vectors
 
-    # It is gone all the same: the next filling finds what could not be done now.
+    # It is deleted anyway: the next index update does what failed now.
     with suppress(CtxError):
         node_vectors.forget(memory, gone)
 
@@ -123,7 +123,7 @@ def _lost_in(graphs: Graphs, node_id: NodeId) -> Graph:
             found[last.action != records.MOVE, last.order] = graph
     if not found:
         raise NodeNotFound(
-            f"Nothing is left of the node {short(node_id)}.",
-            hint="What is deleted before it was committed is not kept.",
+            f"The node {short(node_id)} is no longer stored.",
+            hint="A node that is deleted before it is committed is not kept.",
         )
     return found[max(found)]

@@ -86,7 +86,7 @@ def side(workspace: Workspace, text: str) -> DiffSide:
         commits = _heads(workspace)
         if tilde and len(commits) != 1:
             raise UsageError(
-                f"There are {len(commits)} heads, so that it is not clear what {text[:40]} is.",
+                f"There are {len(commits)} heads, so {text[:40]} is ambiguous.",
                 hint=f"Name one of them: {', '.join(map(short, commits))}.",
             )
     else:
@@ -111,7 +111,7 @@ def _commit(workspace: Workspace, text: str) -> ObjectId:
 
 def _before(workspace: Workspace, commit: ObjectId, text: str, steps: str) -> ObjectId:
     if steps and not (steps.isascii() and steps.isdigit() and len(steps) < 8):
-        raise UsageError(f"{text[:40]!r} is no commit.", hint="HEAD~2 is the one before HEAD~1.")
+        raise UsageError(f"{text[:40]!r} is not a commit.", hint="HEAD~2 is the one before HEAD~1.")
     for _ in range(int(steps or 1)):
         parents = read_typed(workspace.repository.objects, commit, Commit).parents
         if not parents:

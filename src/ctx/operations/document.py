@@ -1,8 +1,8 @@
-"""A node that has a document: making both, and changing the words where they stand.
+"""A node with a document: create both, and change the text in the file.
 
-A task or a decision of a project is a node, and a file that people edit. Its words, and the tags
-and mentions that are meant for readers, stand in the file; how it stands (its status, its tier,
-what it belongs to) is recorded. Outside of a project there is the node alone.
+A task or a decision of a project is a node and a file that people edit. Its text, and the tags and
+mentions meant for readers, are in the file; its state (status, tier, what it belongs to) is in
+records. Outside of a project there is only the node.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -51,7 +51,7 @@ class Options(NamedTuple):
     """Paths, names in the code, or ids of nodes."""
     stream: str = document_roles.MAIN_STREAM
     everywhere: bool = False
-    """Whether it belongs to no project, wherever it is said."""
+    """Whether it belongs to no project, whatever the folder."""
 
 
 class AddDocumentResult(NamedTuple):
@@ -64,10 +64,10 @@ class AddDocumentResult(NamedTuple):
     path: str | None
     """Its file, from the project's root."""
     given: tuple[str, ...]
-    """Tags that it has beside those that were asked for."""
+    """Tags that were added to the requested ones."""
     redacted: tuple[Redaction, ...]
     unknown: tuple[UnknownName, ...] = ()
-    """Mentions that the code does not have: they are kept as they were said."""
+    """Mentions that are not in the code: they are stored as written."""
     unclear: tuple[UnknownName, ...] = ()
     """Mentions that are the name of several things, kept likewise."""
 
@@ -94,21 +94,21 @@ class DocumentDraft(NamedTuple):
 
 
 def draft(options: Options) -> DocumentDraft:
-    """What was asked for, checked."""
+    """The checked input."""
     first, _, rest = model.content(options.title).partition("\n")
     title = redact(" ".join(first.split()))
     if len(title.text) > _LONGEST_TITLE:
         raise ContentRefused(
-            f"The title has {len(title.text):,} characters, and {_LONGEST_TITLE} are the most.",
-            hint="Give a short one, and the rest by --body.",
+            f"The title has {len(title.text):,} characters; the limit is {_LONGEST_TITLE}.",
+            hint="Use a shorter one, and put the rest into --body.",
         )
     body = redact(document_format.tidy(f"{rest}\n\n{options.body}".replace("\0", "\ufffd")))
     tags = model.tags(options.tags)
     mentions = tuple(dict.fromkeys(" ".join(word.split()) for word in options.mentions))
     for word in (*tags, *mentions):
         if not word or redact(word).findings:
-            problem = "holds a secret" if word else "is empty"
-            raise ContentRefused(f"A tag or a mention {problem}.", hint="It was not kept.")
+            problem = "contains a secret" if word else "is empty"
+            raise ContentRefused(f"A tag or a mention {problem}.", hint="Nothing was stored.")
     found = [("title", each) for each in title.findings] + [("body", f) for f in body.findings]
     return DocumentDraft(
         title.text,
@@ -121,7 +121,7 @@ def draft(options: Options) -> DocumentDraft:
 
 
 def named(memory: Memory, options: Options) -> DocumentDraft:
-    """What was asked for, with what it mentions as the code around calls it."""
+    """The input, with mentions resolved to names in the code."""
     drafted = draft(options)
     if options.everywhere:
         return drafted
@@ -134,14 +134,14 @@ def fitting(text: str) -> str:
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > LARGEST:
         raise ContentRefused(
-            f"The document would have {size:,} bytes, and {LARGEST:,} are the most.",
+            f"The document would have {size:,} bytes; the limit is {LARGEST:,}.",
             hint="Keep it as a file of its own, and write what matters about it.",
         )
     return text
 
 
 def mention(memory: Memory, change: Change, node_id: NodeId, words: Sequence[str]) -> None:
-    """Relate a node to what it mentions, where no file says so."""
+    """Link a node to what it mentions, if it has no file."""
     for word in words:
         try:
             target = change.graph.find(word)
@@ -153,7 +153,7 @@ def mention(memory: Memory, change: Change, node_id: NodeId, words: Sequence[str
 
 
 class PlacedDocument(NamedTuple):
-    """A document and where it is to be."""
+    """A document and its path."""
 
     path: str
     """Below `narrative/`."""
@@ -175,7 +175,7 @@ def placed(
     number = document_names.next_number(folder, kind)
     if streams.named(stream) == streams.WORK_STREAM:
         raise UsageError(
-            f"The stream `work` has notes of one session, and this is a {kind} for everybody.",
+            f"The stream `work` is for notes of one session, and a {kind} is for everybody.",
             hint="Leave out --stream, or name a feature.",
         )
     within = streams.folder_of(stream, memory.session)
@@ -196,7 +196,7 @@ def placed(
 
 @contextmanager
 def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
-    """Makes documents that belong to a change: where it fails, they go again."""
+    """Creates documents as part of a change: if the change fails, they are removed."""
     assert memory.project_memory is not None
     folder = memory.project_memory.project.narrative
     made: list[str] = []
@@ -207,7 +207,7 @@ def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
         try:
             narrative_files.create(folder, path, text)
         except PathRefused:
-            # It is there, and somebody else's.
+            # It exists, and somebody else wrote it.
             made.remove(path)
             raise
 
@@ -229,7 +229,7 @@ def _is_recorded(memory: Memory, path: str) -> bool:
     try:
         return owner(memory.project_memory.graph.connection, path) is not None
     except (CtxError, OSError, DatabaseError):
-        # Nobody knows: then what a person wrote stays.
+        # Unknown: then the text of the user stays.
         return True
 
 
@@ -299,8 +299,8 @@ def rewriting(document: NodeDocument) -> Iterator[Callable[[str], None]]:
             document.folder, document.path, fitting(text), seen=document.data
         ):
             raise StagingConflict(
-                f"The file {document.path} was saved by somebody just now.",
-                hint="Nothing was changed; look at it, and run the command again.",
+                f"The file {document.path} was changed just now.",
+                hint="Nothing was stored. Check the file, and run the command again.",
             )
 
     try:

@@ -11,7 +11,7 @@ out gives the file as it was; a file that was made for it goes with it.
     # <<< ctx . <<<
     the script of the user, whatever it is
 
-A hook that is no shell script, or that another program writes anew when it likes, is left alone:
+A hook that is not a shell script, or that another program writes anew when it likes, is left alone:
 what to add is said then, and where.
 """
 
@@ -34,15 +34,15 @@ _OURS_ALONE = b"#!/bin/sh\n# Made by `ctx install --git`.\n"
 _BY_HAND = b"ctx commit --auto"
 _BLOCK = """\
 # >>> ctx {place} >>>
-# Memory goes into the same commit as the code; `ctx uninstall --git` takes this out again.
+# Memory goes into the same commit as the code; `ctx uninstall --git` removes this.
 (
     root={root} ctx=ctx
     store="$root/.ctx"
     unset GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS
-    failed() {{ echo "ctx: $1; the commit goes on without memory." >&2; exit 0; }}
+    failed() {{ echo "ctx: $1; the commit continues without memory." >&2; exit 0; }}
     [ "${{CTX_OFF:-0}}" = 0 ] || exit 0
     grep -q '^[[:space:]]*\\[*[[:space:]]*repo' "$store/config.toml" 2>/dev/null || exit 0
-    # A rebase makes old commits again: what is known today is no part of them.
+    # A rebase recreates old commits: the memory of today does not belong in them.
     git_dir=$(git rev-parse --git-dir) || exit 0
     [ ! -d "$git_dir/rebase-merge" ] && [ ! -d "$git_dir/rebase-apply" ] || exit 0
     command -v ctx >/dev/null 2>&1 || ctx={fallback}
@@ -50,7 +50,7 @@ _BLOCK = """\
     "$ctx" -q -C "$root" commit --auto </dev/null || failed '`ctx commit` failed'
     ! git check-ignore -q "$store" || exit 0
     git --literal-pathspecs add -A -- "$store" || failed '`git add` failed'
-    # `git commit PATH` has an index for this commit alone; the one that stays lies beside it.
+    # `git commit PATH` uses a temporary index; the regular one is beside it.
     case "${{GIT_INDEX_FILE-}}" in */next-index-*.lock)
         export GIT_INDEX_FILE="${{GIT_INDEX_FILE%/*}}/index.lock"
         [ ! -f "$GIT_INDEX_FILE" ] || git --literal-pathspecs add -A -- "$store" ;;
@@ -70,7 +70,7 @@ class HookPlace(NamedTuple):
 
 
 class HookPlan(NamedTuple):
-    """What becomes of the file of the hook; None: there is none."""
+    """The new content of the hook; None if there is none."""
 
     path: str
     state: Literal["written", "added", "updated", "there", "current", "removed", "missing"]
@@ -81,7 +81,7 @@ class HookPlan(NamedTuple):
 def checkout_of(project: Project) -> Checkout:
     if project.checkout is None:
         raise GitFailure(
-            f"{shown(project.root)} is in no git repository.", hint="Run `git init` first."
+            f"{shown(project.root)} is not in a git repository.", hint="Run `git init` first."
         )
     return project.checkout
 
@@ -91,7 +91,7 @@ def place(checkout: Checkout) -> HookPlace:
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise SettingsUnreadable(
             f"git runs no hooks here: core.hooksPath is {shown(folder)}.",
-            hint="`git config --show-origin core.hooksPath` says where that is set.",
+            hint="`git config --show-origin core.hooksPath` shows where it is set.",
         )
     path = os.path.join(folder, NAME)
     if _is_inside(folder, checkout.common_dir):
@@ -138,7 +138,7 @@ def planned_removal(checkout: Checkout, project: Project | None) -> HookPlan:
         return HookPlan(path, "missing", before, before)
     if os.path.islink(path):
         raise SettingsUnreadable(
-            f"{shown(path)} is a symbolic link.", hint="Take the block of ctx out by hand."
+            f"{shown(path)} is a symbolic link.", hint="Remove the block of ctx by hand."
         )
     return HookPlan(path, "removed", before, None if after == _OURS_ALONE else after)
 
@@ -187,7 +187,7 @@ def block_of(inside: str, fallback: str) -> bytes:
 
 
 def with_block(before: bytes, block: bytes) -> bytes:
-    """The script with the block behind its first line."""
+    """The script with the block after its first line."""
     if not before.startswith(b"#!"):
         return block + before
     first, end, rest = before.partition(b"\n")
@@ -208,8 +208,8 @@ def _find(text: bytes, inside: str | None, path: str) -> re.Match[bytes] | None:
     found = re.search(whole + rb"\n", text) or re.search(rb"(?ms)\n%b.*?^%b\Z" % (begin, end), text)
     if found is None and re.search(rb"(?m)^" + begin, text):
         raise SettingsUnreadable(
-            f"{shown(path)} has the beginning of the block of ctx, and not its end.",
-            hint="Take by hand what is left of it out.",
+            f"{shown(path)} contains the start of the block of ctx, but not its end.",
+            hint="Remove the rest of the block by hand.",
         )
     return found
 
@@ -225,9 +225,9 @@ def without_blocks(text: bytes, path: str, inside: str | None = None) -> bytes:
 
 
 def _read(path: str) -> bytes | None:
-    """The file of the hook; None where there is none. One that is no plain file is left alone."""
+    """The content of the hook, or None if there is none. Raises if it is not a plain file."""
     if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
-        raise _left_alone(path, "is no plain file", "what it stands for")
+        raise _left_alone(path, "is not a plain file", "the script that it refers to")
     with disk.explained(f"reading {shown(path)}"):
         return disk.read_or_none(path)
 
@@ -237,7 +237,7 @@ def _require_plain_script(path: str, text: bytes) -> None:
     if not os.access(path, os.X_OK):
         raise SettingsUnreadable(
             f"{shown(path)} is not executable, so git does not run it.",
-            hint=f"`chmod +x {shlex.quote(shown(path))}` switches it on; or move it away.",
+            hint=f"`chmod +x {shlex.quote(shown(path))}` enables it; or move it away.",
         )
     _require_own_folder(path)
     name = shown(path)
@@ -251,11 +251,11 @@ def _require_plain_script(path: str, text: bytes) -> None:
         if mark in text:
             raise _left_alone(path, f"is written by {program}", where)
     if b"\0" in text or len(text) > _LARGEST or not _is_shell(text.partition(b"\n")[0]):
-        raise _left_alone(path, "is no shell script", "it, in its own language")
+        raise _left_alone(path, "is not a shell script", "it, in its own language")
 
 
 def _require_own_folder(path: str) -> None:
-    """husky has a folder for what it writes, and another one for what its users write."""
+    """husky has one folder for its own files, and another one for those of its users."""
     folder = os.path.dirname(path)
     if folder.endswith(os.path.join("", ".husky", "_")):
         raise _left_alone(path, "is written by husky", os.path.join(folder[:-2], NAME))
@@ -273,7 +273,7 @@ def _is_shell(first: bytes) -> bool:
 
 def _left_alone(path: str, why: str, where: str) -> SettingsUnreadable:
     return SettingsUnreadable(
-        f"{shown(path)} {why}, and was left alone.",
+        f"{shown(path)} {why}, so it was not changed.",
         detail="  ctx commit --auto\n  git add .ctx",
         hint=f"Add these two lines to {where}.",
     )

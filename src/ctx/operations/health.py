@@ -1,4 +1,4 @@
-"""How ctx is doing, at a glance: what it took in, what it gave, what it costs, what is wrong."""
+"""The health of ctx at a glance: what it captured, what it gave, what it costs, and problems."""
 
 import os
 from contextlib import suppress
@@ -37,8 +37,7 @@ class Health(NamedTuple):
     sessions: int
     queue: CaptureQueue
     worker: int | None
-    """Its process, 0 where nobody knows which; null where none runs, which is fine while no session
-    is live."""
+    """Its process, 0 if unknown; null if none runs, which is fine while no session is active."""
     tokens_today: int
     """What agents were given today."""
     tokens_a_day: int
@@ -48,10 +47,10 @@ class Health(NamedTuple):
     model_tokens_cap: int | None
     """What may; null where no model is configured, and none was asked today."""
     model_problem: str | None
-    """Why no model tells what sessions did, where one was tried in the last day."""
+    """Why no model summarises sessions, if one was tried in the last day."""
     sizes: Sizes
     paused: tuple[CaptureStop, ...]
-    """Why nothing is taken in, where somebody has said so."""
+    """Why capture is off, if it is."""
     problems: tuple[str, ...]
 
 
@@ -193,7 +192,7 @@ def _all_in(folder: str) -> int:
 
 
 def as_text(found: Health) -> list[str]:
-    """As lines of `ctx status`; nothing where nothing was ever taken in."""
+    """The lines of `ctx status`; none if nothing was ever captured."""
     models = _of_models(found)
     paused = [f"Not recorded: {each.why}; {each.advice}" for each in found.paused]
     problems = [*paused, *(f"Problem: {each}" for each in found.problems)]

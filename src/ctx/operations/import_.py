@@ -229,7 +229,7 @@ def _text(source: ImportSource) -> str:
     except UnicodeDecodeError as error:
         raise ContentRefused(
             f"{shown(path)} is not UTF-8: byte {data[error.start]:#04x} at {error.start:,}.",
-            hint="Nothing was changed. Is the file whole?",
+            hint="Nothing was changed. Check that the file is complete.",
         ) from None
 
 
@@ -250,10 +250,9 @@ class _ImportFilter:
         return len(self._left_out)
 
     def from_(self, item: Item, is_filtered: bool) -> Item | None:
-        """The item as it is to be taken; None where it was not asked for.
+        """The item to import, or None if it is excluded.
 
-        What says nothing about projects is given the tag, if it does not come from a program
-        that knows them.
+        Items without a project get the tag, unless they come from a program that knows projects.
         """
         if isinstance(item, View):
             return None if self._tag or self._since else item

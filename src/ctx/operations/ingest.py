@@ -44,7 +44,7 @@ class IngestedFile(NamedTuple):
     short_id: str
     token_estimate: int
     supersedes: NodeId | None
-    """The node of what the file said before."""
+    """The node of the previous content of the file."""
 
 
 class RefusedPage(NamedTuple):
@@ -113,7 +113,7 @@ def _place(memory: Memory, path: str) -> _Place:
 
 
 def _read(path: str, limit: int, place: _Place) -> _Page | RefusedPage:
-    """A file's text, or why it is none."""
+    """The text of a file, or why it has none."""
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
@@ -183,7 +183,7 @@ class _FileIntake:
                 sources.KEY: sources.REPOSITORY,
             },
         )
-        # What was said about the old text by tags holds for the new one.
+        # The tags of the old text apply to the new one.
         given = before.tags if before else ()
         replaced = model.replaced_tiers(given, self._tags)
         for tag in (*(tag for tag in given if tag not in replaced), *self._tags):

@@ -22,7 +22,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.untracked_survey import thrown_away
 from ctx.project import compaction, trust_check, trust_list
 
-# What may lie in a store that was begun; anything else there is somebody else's.
+# Names that may be in an incomplete store; anything else belongs to another program.
 _OURS = frozenset(
     {
         ".gitattributes", ".gitignore", "config.toml", "heads", "local", "narrative", "objects",
@@ -30,7 +30,7 @@ _OURS = frozenset(
     }
 )  # fmt: skip
 _GITIGNORE = """\
-# Whatever the project ignores, memory is not: but for what ctx keeps here only for itself.
+# Memory is tracked whatever the project ignores, except for the local files of ctx.
 !*
 *.tmp
 /local/
@@ -126,9 +126,9 @@ class InitResult(NamedTuple):
     """`added`, `excluded`, `tracked`, `left alone`, `refused` or `none`."""
     git_message: str | None = None
     outer: str | None = None
-    """The project that this one lies inside, if it does."""
+    """The project that contains this one, if there is one."""
     trusted: bool = False
-    """Whether agents are given what is in it. What was there before was somebody else's."""
+    """Whether agents get its content. An existing store came from somebody else."""
 
 
 class Options(NamedTuple):
@@ -162,7 +162,7 @@ def init(project: Project, options: Options) -> InitResult:
     )  # fmt: skip
     if layout.is_project_store(project.store, options.home) and not options.force:
         return answer
-    # What lies there already came with a clone, or was left by a crash: nobody knows.
+    # An existing store came with a clone, or was left by a crash: ctx cannot tell.
     is_all_ours = options.force or not disk.names(project.store)
     repository = Repository(project)
     with disk.explained("making the project store"):
@@ -195,7 +195,7 @@ def init(project: Project, options: Options) -> InitResult:
 
 def _trust(project: Project, home: str, author: str) -> None:
     """Trust a store while it is still empty: a crash in the midst of making it changes nothing."""
-    # Where the user store cannot be written, a project store can be made all the same.
+    # If the user store cannot be written, the project store is still created.
     with suppress(DiskFailure, LockConflict):
         trust_check.trust_project(home, project, author, clock.iso(clock.now_ms()))
 
@@ -224,7 +224,7 @@ def _refuse_place(project: Project, home: str) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a name may lie in a store that was begun, also as what a killed writer left."""
+    """Whether a name may be in an incomplete store, including files of a killed writer."""
     half_written = name.endswith(disk.TEMPORARY_SUFFIX)
     return name in _OURS or (half_written and name.rpartition(".")[0].rpartition(".")[0] in _OURS)
 

@@ -1,8 +1,8 @@
-"""Keep what a model answered, and what it speaks of, as one step of the session.
+"""Store the answer of a model, and what it mentions, as one step of the session.
 
-In a project the answer is an object, and a node says in short what it is about; elsewhere the node
-has all of it. The files and items of the code that it names are linked to it, if they are there. It
-is what a model said: quoted like everybody's words, never pinned, and nothing in it is carried out.
+In a project the answer is an object, and a node summarises it; elsewhere the node has all of it.
+Existing files and items of the code that it names are linked to it. The answer is treated like any
+foreign text: quoted, never pinned, and never executed.
 """
 
 import os
@@ -42,9 +42,9 @@ LONGEST_TEXT = 500_000
 _SAID_BY = "model"
 _TOOL = "llm"
 _CONFIDENCE = 700
-"""In per mille: it is there, but whether it has to do with it is a model's word."""
+"""In per mille: it exists, but only the model says that it is related."""
 _MOST_LOOKED_UP = 100
-"""Names that are looked for in the code: in a large one each takes some milliseconds."""
+"""Names that are looked up in the code: in a large project each takes some milliseconds."""
 _LONGEST_TASK = 300
 _LONGEST_KEPT_TASK = 2_000
 _MOST_DECISIONS_TOLD = 5
@@ -68,7 +68,7 @@ class ModelResponse(NamedTuple):
 
 
 class CodeMention(NamedTuple):
-    """Something in the code that an answer speaks of."""
+    """Something in the code that an answer mentions."""
 
     type: str
     """`file` or `item`."""
@@ -101,7 +101,7 @@ def keep_answer(memory: Memory, response: ModelResponse) -> KeptAnswer:
     response = response._replace(task=_sound(response.task), model=_sound(response.model))
     whole = _sound(response.text).strip()
     if not whole:
-        raise ContentRefused("An answer without words says nothing.")
+        raise ContentRefused("The answer is empty.")
     # A secret is known by all of it, so more is looked through than is kept.
     clean = redact(whole[: 2 * LONGEST_TEXT])
     text = clean.text[:LONGEST_TEXT]
@@ -145,9 +145,9 @@ def keep_answer(memory: Memory, response: ModelResponse) -> KeptAnswer:
 
 
 def write_to_log(memory: Memory, kept: KeptAnswer) -> str | None:
-    """Tell an answer in the log, for people. Its path; None where there is no project store.
+    """Write an answer to the log, for people, and return its path; None without a project store.
 
-    The log has no node of its own: the answer has one, which says whose words they are.
+    The log has no node: the answer has one, which names the model.
     """
     if memory.project_memory is None:
         return None
@@ -210,7 +210,7 @@ def _content(
     return "\n\n".join(filter(None, (heading, parts.paragraph, decided)))
 
 
-# What it speaks of
+# Mentions
 
 
 def _link(

@@ -33,7 +33,7 @@ _VERIFIED = "bugfix:"
 """The key of a bug fix that a check confirmed; others are only reported."""
 _BROKE = "broke "
 _AUTHOR = "learnings"
-# Whoever counts every thousandth writes a record a day for each learning.
+# Recording every small change would write a record per day for each learning.
 _STEP = 50
 _GONE = 50
 """What is less certain than this is put away."""
@@ -47,7 +47,7 @@ class Learning(NamedTuple):
     times_seen: int
     last_seen: str
     origin: str
-    """`inferred`, or `human`: somebody said or confirmed it."""
+    """`inferred`, or `human`: somebody stated or confirmed it."""
     rejected: bool
 
 
@@ -57,7 +57,7 @@ class LearningList(NamedTuple):
     learnings: tuple[Learning, ...]
     project: str | None
     left_out: int
-    """Those of another category or less certain than was asked for, or that were rejected."""
+    """Learnings of another category, below the requested confidence, or rejected."""
     rejected: int
     """How many of these were rejected."""
 
@@ -143,9 +143,9 @@ def confirm(memory: Memory, node_id: NodeId) -> Learning:
 
 
 def reject(memory: Memory, node_id: NodeId) -> Learning:
-    """It is not so. It stays, unseen, so that it is not learned again.
+    """Reject a learning. It stays hidden, so that it is not learned again.
 
-    What sessions have said to the same effect is not shown to agents any more either.
+    Statements of sessions to the same effect are no longer shown to agents either.
     """
     node = _required(memory, node_id)
     scope = memory.graph.holding(node_id).scope
@@ -158,9 +158,9 @@ def reject(memory: Memory, node_id: NodeId) -> Learning:
 
 
 def learn(memory: Memory, project: str | None) -> LearnResult:
-    """Bring the learnings of a project to what its sessions have shown.
+    """Update the learnings of a project from its sessions.
 
-    The same sessions give the same learnings, however often they are looked at.
+    The same sessions give the same learnings, however often this runs.
     """
     tag = f"project:{project}" if project else None
     worked, told = _worked(memory, project), _recurring_observations(memory, tag)
@@ -182,7 +182,7 @@ def learn(memory: Memory, project: str | None) -> LearnResult:
             contradicted += len(against) > node.metadata.get("contradicted", 0)
             changed += _renew(change, node, candidate, len(against), now_ms)
         for node in known.values():
-            # Nobody shows it any more, as far as steps are kept: it fades, or was contradicted.
+            # No stored steps show it any more: it fades, or was contradicted.
             against = _against(node, told)
             contradicted += len(against) > node.metadata.get("contradicted", 0)
             changed += _renew(change, node, None, len(against), now_ms)
@@ -250,7 +250,7 @@ def _observation(found: ObservationRow) -> ObservedStatement:
 
 
 def _against(node: Node, told: Iterable[ObservedStatement]) -> list[ObservedStatement]:
-    """What was said against a learning after it was seen last."""
+    """Statements against a learning since it was last seen."""
     since = str(node.metadata.get("last_seen", ""))
     return [
         each
@@ -361,7 +361,7 @@ def _same(known: Mapping[NodeId, Node], candidate: LearningCandidate) -> Node | 
 
 
 def _tag(memory: Memory) -> str | None:
-    """What nodes of this project carry in the user store, also where it has one of its own."""
+    """The tags of this project's nodes in the user store, also if it has a project store."""
     return f"project:{memory.project}" if memory.project else None
 
 
@@ -384,7 +384,7 @@ def _required(memory: Memory, node_id: NodeId) -> Node:
     node = memory.graph.node(node_id)
     if _category(node) is None:
         raise NodeNotFound(
-            f"The node {node_id[:12]} is no learning.", hint="`ctx learnings list` shows them."
+            f"The node {node_id[:12]} is not a learning.", hint="`ctx learnings list` shows them."
         )
     return node
 

@@ -41,9 +41,9 @@ def link(
     evidence: Evidence | None = None,
     claim: Claim | None = None,
 ) -> LinkResult:
-    """Add an edge. `SUPERSEDES` takes its target out of lists and contexts.
+    """Add an edge. `SUPERSEDES` removes its target from lists and contexts.
 
-    Without evidence it rests on being said, and what an edge that is there rests on stays.
+    Without evidence, the command itself is the evidence; an existing edge keeps its own.
     """
     graph = memory.graph
     kind = model.edge_type(edge_type)
@@ -89,14 +89,17 @@ def refuse_way_out(scope: str, kind: str, from_id: NodeId, to_id: NodeId) -> Non
     """What a project knows must not rest on what only one person has."""
     if scope == PROJECT:
         raise UsageError(
-            f"{short(from_id)} is in the project store and {short(to_id)} in yours: the edge"
-            " would lead nowhere for others.",
-            hint=f"`ctx move {short(to_id)} --project` gives it to the project first.",
+            f"{short(from_id)} is in the project store and {short(to_id)} in yours: others"
+            " could not follow the edge.",
+            hint=f"`ctx move {short(to_id)} --project` moves it to the project first.",
         )
     if kind == "SUPERSEDES":
         raise UsageError(
-            f"{short(to_id)} is the project's: a node of your own cannot supersede it.",
-            hint=f"`ctx move {short(from_id)} --project` gives yours to the project first.",
+            (
+                f"{short(to_id)} is in the project store: a node in your own store"
+                " cannot supersede it."
+            ),
+            hint=f"`ctx move {short(from_id)} --project` moves yours to the project first.",
         )
 
 

@@ -1,6 +1,6 @@
-"""Ask a model about a pack: what is sent fits it, what comes is heard, what it costs is counted.
+"""Ask a model about a pack: fit the prompt, stream the answer, and count the cost.
 
-`keep_answer` stores the answer. No store is held open while a model works, so this has three parts:
+`keep_answer` stores the answer. No store is open while a model works, so this has three parts:
 `prepare` reads, `ask` waits, `keep_answer` writes.
 """
 
@@ -26,15 +26,15 @@ from ctx.workspace import Memory
 PURPOSE = "llm"
 
 _TEMPLATE = 64
-"""Tokens that a server puts around what is said to a model."""
+"""Tokens that a server adds to a prompt."""
 _ANSWERS_SHARE = 2
-"""Of a small model's room, half is for the answer, unless somebody says how much."""
+"""Half of the context of a small model is for the answer, unless a limit is given."""
 _KEPT_FREE = 20
 """Tokens are estimated: a twentieth of the room is not planned with."""
 _NOT_FOUND = 404
 _LEAST = 200
 _SHORTEST_ANSWER = 50
-"""Tokens in which a model can say something."""
+"""The fewest tokens for a useful answer."""
 _TRIES = 3
 
 
@@ -112,9 +112,9 @@ def meter(ledger: Ledger, backend: Backend, question: LlmQuestion) -> Meter:
 def ask(
     backend: Backend, question: LlmQuestion, meter: Meter, on_token: OnToken = ignore
 ) -> Answer:
-    """What the model answers; where somebody interrupts it, what had come until then.
+    """The answer of the model; if it is interrupted, the part that has arrived.
 
-    `ModelFailure` where it says nothing at all.
+    `ModelFailure` if there is no answer at all.
     """
     heard: list[str] = []
     began = clock.monotonic()
@@ -141,7 +141,7 @@ def ask(
 
 
 def cost_micros(question: LlmQuestion, answer: Answer) -> int | None:
-    """Millionths of a dollar; None where nobody knows."""
+    """Millionths of a dollar; None if unknown."""
     if answer.usage is None or answer.usage.cost_micros is not None:
         return answer.usage.cost_micros if answer.usage else None
     return question.prices.cost_micros(answer.model, answer.usage)
@@ -161,7 +161,7 @@ def _capabilities(backend: Backend) -> Capabilities:
 
 
 def _what_it_has(backend: Backend) -> str:
-    """The models that a server has, where it has not the one that was asked for."""
+    """The models of a server, if it does not have the requested one."""
     try:
         backend.probe()
     except ModelFailure as failure:
@@ -172,12 +172,12 @@ def _what_it_has(backend: Backend) -> str:
 def _silent(backend: Backend, answer: Answer) -> ModelFailure:
     if answer.stop == "refused":
         return ModelFailure(
-            f"The model {answer.model or backend.model} would not answer.",
+            f"The model {answer.model or backend.model} refused to answer.",
             hint="Ask in other words, or another model: --model NAME.",
         )
     return ModelFailure(
-        f"The model {answer.model or backend.model} at {backend.where} answered nothing"
-        f"{f': {answer.problem}' if answer.problem else '.'}",
+        f"The model {answer.model or backend.model} at {backend.where} gave no"
+        f" answer{f': {answer.problem}' if answer.problem else '.'}",
         hint="Ask again, or with more --max-tokens; `ctx doctor` looks at the model.",
     )
 
@@ -189,7 +189,7 @@ class _ContextWindow(NamedTuple):
     """What a model takes at once."""
 
     context: int | None
-    """None where it does not say."""
+    """None if it does not report it."""
     answer: int
     """Tokens of it that are kept for the answer."""
 
@@ -206,7 +206,9 @@ class _ContextWindow(NamedTuple):
 def _most(options: LlmOptions, seen: Capabilities, configured: int) -> int:
     if options.max_tokens is not None:
         if options.max_tokens < 1:
-            raise UsageError("An answer of no tokens says nothing.", hint="Give --max-tokens 500.")
+            raise UsageError(
+                "--max-tokens must be at least 1.", hint="For example: --max-tokens 500"
+            )
         return options.max_tokens
     if seen.context_tokens is None:
         return configured
@@ -218,7 +220,7 @@ def _packed(
 ) -> tuple[PromptPack, Request]:
     """The pack for a query, as large as the model and the settings allow."""
     query = parse(options.query)
-    # A pack tells a long task in short: whoever asks for one has it. A model has not.
+    # A pack shortens a long task, because its reader has the task. A model does not.
     task = query.words.strip() or query.text
     budget = options.budget
     if budget is None:
@@ -242,8 +244,8 @@ def _packed(
 
 
 def _without_answers(memory: Memory, pack: PromptPack) -> PromptPack:
-    """A pack but for what models said before: one that is given its own words takes them for what
-    is known, and the same question would be another one each time."""
+    """A pack without earlier answers of models: a model would take its own words for facts, and the
+    same question would differ each time."""
     nodes = [NodeId(Ulid(chunk.object_id)) for chunk in pack.retrieved if chunk.path is None]
     answers = {node.id for node in memory.graph.nodes(nodes) if keep_answer.TAG in node.tags}
     return pack._replace(

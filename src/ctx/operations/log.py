@@ -35,7 +35,7 @@ class LogEntry(NamedTuple):
 
 
 class StagedLog(NamedTuple):
-    """What a session has said since its last commit."""
+    """What a session has staged since its last commit."""
 
     session: SessionId
     time: str
@@ -82,7 +82,11 @@ def day(workspace: Workspace, date: str) -> LogDay:
     folder = workspace.project.narrative
     if date not in (days := log_files.days(folder)):
         newest = max(days, default=None)
-        hint = f"The last day with an entry is {newest}." if newest else "There is none at all yet."
+        hint = (
+            f"The last day with an entry is {newest}."
+            if newest
+            else "There are no log entries yet."
+        )
         raise UsageError(f"There is no log of {date}.", hint=hint)
     return LogDay(date, log_files.day(folder, date))
 
@@ -143,6 +147,6 @@ def _files(repository: Repository, commit: IndexedCommit) -> tuple[str, ...]:
         roots: list[ObjectId | None] = [*before] or [None]
         parts = [trees.differing(repository.objects, root, own) for root in roots]
     except CtxError:
-        # History may end here, as in a shallow clone. What else is known is shown all the same.
+        # History may end here, as in a shallow clone. The rest is shown.
         return ()
     return tuple(sorted(set.intersection(*parts)))

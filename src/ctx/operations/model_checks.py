@@ -1,4 +1,4 @@
-"""What the doctor says about models: which is named, whether it answers, what it may use."""
+"""The doctor's checks of models: which one is configured, whether it responds, its limits."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ _NAMED = "To configure one: `ctx config set llm.backend NAME`"
 
 
 def model(environment: Environment, variables: Mapping[str, str]) -> Iterator[DoctorCheck]:
-    """Which model there is. To look spends nothing; where none is wanted, nobody is asked."""
+    """The state of the model. Checking costs nothing; if none is configured, no server is asked."""
     # A project has no say in it.
     store = environment.user_store
     config = survey(store.config_file, None, environment.variables, environment.overrides)
@@ -43,7 +43,7 @@ def _model_line(found: BackendSurvey) -> str:
 
 
 def _others(found: BackendSurvey) -> str:
-    """What could be named, said so that nobody takes it for what is used."""
+    """Available models, worded so that they are not taken for the configured one."""
     if not found.others:
         return ""
     return f"; available, but not configured: {', '.join(found.others)}"

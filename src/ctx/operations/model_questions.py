@@ -1,8 +1,8 @@
-"""Ask a model what a session did: what is due, one question at a time, and what was answered.
+"""Ask a model what a session did: what is due, one question at a time, and the answers.
 
-What synthesis finds without a model is there before anybody is asked, and stays if nobody answers.
-A question is made while the store is open, asked while nothing is held, and its answer kept in
-`model_answers`; then the session is told anew, by `synthesise`, which never asks anybody.
+Synthesis without a model comes first, and stays if there is no answer. A question is built while
+the store is open, sent while nothing is held, and its answer is stored in `model_answers`; then
+`synthesise`, which never asks a model, updates the session.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 PURPOSE = "synthesis"
 
 _RECENT_MS = 2 * 86_400_000
-"""What was heard of last before then is asked about only where a person says so: months that were
-taken in from transcripts would use up every cap."""
+"""Older sessions are sent only on request: months of imported transcripts would use up every
+cap."""
 _FOR_THE_SUMMARY = 3
 """A third of what may be used for a session is left for the summary of it."""
 _LONGEST_PROBLEM = 300
@@ -72,10 +72,10 @@ class SynthesisModel:
         self._voice = voice(config)
 
     def voice(self) -> QuestionOptions:
-        """How the model is asked: what it is told has to fit into its context.
+        """The limits of the model: the prompt must fit into its context.
 
-        It is looked at for that, which spends nothing. `ModelFailure` where it is not there, or too
-        small for what we have to say ourselves.
+        Reading them costs nothing. `ModelFailure` if there is no model, or if its context is too
+        small for our own text.
         """
         size = self.backend.probe().context_tokens
         if size is None:
@@ -83,18 +83,18 @@ class SynthesisModel:
         found = self._voice.within(size)
         if found.most_tokens < _FEWEST_TOKENS:
             raise ModelFailure(
-                f"The model at {self.backend.where} takes {size:,} tokens at once, which is too few"
-                " to be told what a session did.",
+                f"The model at {self.backend.where} takes {size:,} tokens at once, which is"
+                " too few to summarise a session.",
                 hint=f"Give its server a context of {_GOOD_CONTEXT:,} tokens or more, or"
                 " `ctx config set llm.synthesis false`.",
             )
         return found
 
     def ask(self, question: ModelQuestion, project: str | None) -> ModelAnswer:
-        """What the model answers, in its form; with one more try where it has another.
+        """The parsed answer of the model, with one retry if it has the wrong form.
 
-        Nothing is kept by this. `ModelFailure` where there is no answer, `BudgetExceeded` where it
-        would take more than is allowed.
+        Nothing is stored. `ModelFailure` if there is no answer, `BudgetExceeded` if it would exceed
+        a cap.
         """
         from ctx.llm import send
 
@@ -136,8 +136,9 @@ class SynthesisModel:
         wanted = questions.most_at_once(question)
         if question.kind == "steps" and room < wanted:
             raise SessionCapReached(
-                f"A model may use {max(0, room):,} more tokens for the steps of this session, with"
-                f" {kept:,} left for its summary, and this may take {wanted:,}.",
+                f"A model may use {max(0, room):,} more tokens for the steps of this"
+                f" session, because {kept:,} are reserved for its summary. This request may"
+                f" take {wanted:,}.",
                 hint="`ctx config set llm.session_token_cap N` allows more.",
             )
 
@@ -146,7 +147,7 @@ class SynthesisModel:
 def configured(
     config: Config, variables: Mapping[str, str], store: UserStore
 ) -> Iterator[SynthesisModel | None]:
-    """The model that a person has configured; None where there is none.
+    """The model that the user has configured; None if there is none.
 
     `variables` is the whole environment: a key may be in it.
     """
@@ -168,9 +169,9 @@ def voice(config: Config) -> QuestionOptions:
 
 
 def recent(connection: Connection) -> list[Session]:
-    """The sessions that a model is asked about by itself, the newest first.
+    """The sessions to send to the model automatically, the newest first.
 
-    What they did is told without a model first.
+    They are summarised without a model first.
     """
     found = session_state.all_of(connection, since=clock.iso(clock.now_ms() - _RECENT_MS))
     return [each for each in found if not each.synthesised or not _is_behind(connection, each)]
@@ -194,9 +195,9 @@ def progress_key(connection: Connection, session: Session) -> tuple[str, ...]:
 def due(
     connection: Connection, session: Session, voice: QuestionOptions, *, again: bool = False
 ) -> list[ModelQuestion]:
-    """What a model is to be asked about a session now, in order; `again`: also what it was.
+    """What to ask about a session now, in order; `again`: also what was asked before.
 
-    Stretches of steps when the agent rests or is gone, and the whole when the session is over.
+    Batches of steps while the agent is idle or gone, and the whole session when it is over.
     """
     steps = taken.of_session(connection, session.id)[-extractive.MOST_STEPS :]
     is_over = session.status != session_state.ACTIVE
@@ -217,7 +218,7 @@ def due(
 
 
 def _last_request(steps: Sequence[Step], first: str) -> Step | None:
-    """The last thing that a person had asked for, where it is not among the steps themselves."""
+    """The last request of the user, if it is not among the steps themselves."""
     until = [step for step in steps if step.id <= first]
     asked = [step for step in until if step.kind == "prompt" and not step.agent]
     return asked[-1] if asked and asked[-1].id < first else None
@@ -229,7 +230,7 @@ def _summary(
     found = extractive.synthesise(session, steps, is_over=True)
     if found.summary is None:
         return None
-    # The model does not read again what it said of the whole.
+    # The model does not get its own earlier summary.
     of_steps = [each for each in known if each.kind == "steps"]
     told = merge_answers.merged(found, steps, of_steps, is_whole=True)
     return questions.summary_question(session.id, steps, told, voice)
@@ -246,10 +247,11 @@ def last_scrub(connection: Connection) -> int:
 
 
 def keep(memory: Memory, answer: ModelAnswer, scrub: int) -> bool:
-    """Keep an answer, and have the session told anew; `scrub` was the last before the question.
+    """Store an answer, and synthesise the session again; `scrub` is the last scrub before the
+    question.
 
-    False where the session is not there any more, or something was taken out of the store while
-    the model was asked: the answer could bring it back.
+    False if the session was deleted, or if something was scrubbed during the request: the answer
+    could bring it back.
     """
     connection = memory.user.connection
     with transaction(connection):
@@ -270,7 +272,7 @@ def note(connection: Connection, session: str, error: CtxError) -> None:
 
 
 def forget(connection: Connection) -> None:
-    """What was said of steps goes with the last of them."""
+    """Answers about steps are dated by the last of them."""
     with transaction(connection):
         for session in model_answers.sessions(connection):
             if not event_table.last(connection, session):
@@ -293,7 +295,7 @@ def _purpose(session: str, project: str | None) -> "Purpose":
 def _whole(said: Answer) -> Answer:
     """An answer that came to its end, one way or the other."""
     if said.stop in ("cut", "interrupted"):
-        raise ModelFailure(said.problem or "The model's answer broke off.")
+        raise ModelFailure(said.problem or "The model's answer was cut off.")
     return said
 
 
@@ -302,5 +304,5 @@ def _read(said: Answer, question: ModelQuestion) -> ParsedAnswer:
     if found.problem and said.stop == "length":
         return found._replace(problem="it is too long, and was cut off.")
     if found.problem and said.stop == "refused":
-        return ParsedAnswer({}, "the model would not answer.")
+        return ParsedAnswer({}, "the model refused to answer.")
     return found

@@ -1,10 +1,10 @@
-"""Bring nodes from one store to the other: what is yours to the project, or back.
+"""Move nodes from one store to the other.
 
-A node keeps its id, its tags, its times and those of its edges that may be. An edge lives with the
-node where it begins, and leads from your store into the project's, never the other way: others
-would have an edge that leads nowhere.
+A node keeps its id, its tags, its times, and the edges that are allowed. An edge is stored with the
+node where it begins, and may lead from the user store to the project store, not the other way:
+other people would have an edge without an end.
 
-The node is put where it goes before it is taken from where it was. Whoever is killed in between
+The node is written to its new store before it is removed from the old one. A crash in between
 leaves it in both; then the project's counts, and moving it again finishes the work.
 """
 
@@ -102,9 +102,9 @@ def _refuse_documents(nodes: Sequence[Node], target: str) -> None:
         path = document.file_of(node)
         if target == USER and path:
             raise UsageError(
-                f"{ids.short(node.id)} has the file {document.shown_path(path)}, which is the"
-                " project's.",
-                hint="Add a node of your own that says what you need.",
+                f"{ids.short(node.id)} has the file {document.shown_path(path)}, which"
+                " belongs to the project.",
+                hint="Add a node to your own store instead.",
             )
 
 
@@ -122,7 +122,7 @@ def _ways(memory: Memory, leaving: Sequence[Node], target: str) -> list[_EdgeMov
     for edge in edges.values():
         begins, ends_in = goes_to(edge.from_id), goes_to(edge.to_id)
         if begins == PROJECT and ends_in == USER:
-            # What stands for a thing in the code can stand in both.
+            # An anchor of the code can be in both stores.
             stays = edge.to_id not in moving and _is_anchor(others[edge.to_id])
             found.append(_EdgeMove(edge, PROJECT if stays else None))
         elif begins == USER and ends_in == PROJECT:
@@ -147,11 +147,11 @@ def _refuse_edges(memory: Memory, edges: Sequence[Edge], target: str) -> None:
     ]
     lines += [f"  … and {len(edges) - _MOST_TOLD:,} more"] if len(edges) > _MOST_TOLD else []
     some = "An edge" if len(edges) == 1 else f"{len(edges):,} edges"
-    then = "lead from the project to what is yours alone" if target == PROJECT else "lead nowhere"
+    then = "lead from the project to your own store" if target == PROJECT else "lead nowhere"
     raise UsageError(
         f"{some} would {then}.",
         detail="\n".join(lines),
-        hint="Move the other ends along, or give --drop-edges to go without.",
+        hint="Move the nodes at the other end too, or drop the edges with --drop-edges.",
     )
 
 

@@ -1,7 +1,7 @@
-"""Keep what an agent saw and did, as one step of its session.
+"""Store what an agent saw and did, as one step of its session.
 
-What was observed is held by the caller and taken in whole: one change, one work commit. What cannot
-be kept is told and keeps nothing else from being.
+The caller collects the observations, and they are stored together: one change, one work commit. An
+observation that cannot be stored is reported and does not affect the others.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class ObservedFile(NamedTuple):
 
 
 class ObservedCommand(NamedTuple):
-    """What was run, what it printed, and how it ended."""
+    """A command, its output, and how it ended."""
 
     name: str
     output: bytes
@@ -99,7 +99,7 @@ def observe_file(
 def take(
     workspace: Workspace, folder: str, path: str, content: bytes
 ) -> ObservedFile | RejectedObservation:
-    """A file as somebody says that they have written it."""
+    """A file as the caller says it was written."""
     rules = rules_of(workspace.config)
     found = file_selection.choose_one(workspace.project, folder, path, rules)
     if isinstance(found, file_selection.RefusedFile):
@@ -118,7 +118,7 @@ def _unless_secret(
 
 
 def _not_kept(refused: file_selection.RefusedFile) -> RejectedObservation:
-    # What would add it all the same is said to those who type commands.
+    # Advice for the command line does not apply here.
     return RejectedObservation(refused.path, refused.reason.partition(" (--")[0])
 
 
@@ -183,7 +183,7 @@ def _keep_files(
 
 def _note(memory: Memory, text: str) -> NodeId:
     if not text.strip():
-        raise ContentRefused("A note without words says nothing.")
+        raise ContentRefused("The note is empty.")
     tags = model.tags([add_note.TAG])
     given = add_note.of_task_and_project(memory, tags)
     with memory.transaction("observe") as change:

@@ -28,7 +28,7 @@ def writing(home: str, path: str, *, force: bool) -> Iterator[TextIO]:
     path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
-        raise PathRefused(f"There is no folder {folder}.", hint="Make it, or name another file.")
+        raise PathRefused(f"There is no folder {folder}.", hint="Create it, or name another file.")
     with disk.explained(f"writing {path}"):
         exists = _may_replace(home, path, force=force)
         temporary = f"{path}.{os.urandom(8).hex()}{disk.TEMPORARY_SUFFIX}"
@@ -61,7 +61,7 @@ def _may_replace(home: str, path: str, *, force: bool) -> bool:
         raise PathRefused(f"{path} is {kind}.", hint="Name a plain file, or `-` for stdout.")
     if not force and not _wrote(home, path):
         raise PathRefused(
-            f"{path} exists, and ctx did not write what is in it.",
+            f"{path} exists, and ctx did not write it.",
             hint="Name another file, or add --force to overwrite this one.",
         )
     return True
@@ -74,7 +74,7 @@ def _put(temporary: str, path: str, *, replace: bool) -> None:
             os.link(temporary, path)
         except FileExistsError:
             raise PathRefused(
-                f"{path} was made by another process just now.", hint="Run the command again."
+                f"{path} was created by another process just now.", hint="Run the command again."
             ) from None
         except OSError as error:
             if error.errno not in disk.NO_LINKS:

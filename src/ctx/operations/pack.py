@@ -54,7 +54,7 @@ _LONGEST = 200
 """Characters of a title in a receipt."""
 _LONGEST_TASK = 2_000
 _LOOKED_AT = 20_000
-"""Characters in which secrets are looked for before a title is made of them."""
+"""Characters that are checked for secrets before a title is made."""
 _BETWEEN = "\n\0\n"
 _PLACES = 4
 
@@ -107,7 +107,7 @@ def _config(memory: Memory, options: Options, query: Query) -> RetrievalConfig:
 
 
 def _codebase(memory: Memory, options: Options, query: Query) -> Codebase | None:
-    """The code of the project here, unless something else was asked for."""
+    """The code of the current project, unless another is requested."""
     if not options.code or not _may_be_code(query.tree, memory.project):
         return None
     return freshness.codebase_here(memory)
@@ -140,8 +140,8 @@ def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
     """Which nodes a pack may tell of, when they are named or an edge leads to them."""
     from ctx.memory.query import node_candidates
 
-    # What was replaced is told of as such. Filters say nothing about what stands for the code:
-    # it is no answer, and leads to one.
+    # Superseded nodes are marked as such. Filters do not apply to anchors of the code: they are not
+    # results, but lead to some.
     wide = scope._replace(include_superseded=True)
     types: tuple[Expression, ...] = tuple(map(TypeFilter, ANCHOR_TYPES))
     anchors = query._replace(tree=Or(types), names_project=False, names_task=False)
@@ -201,7 +201,7 @@ def _are_many(memory: Memory, query: Query, scope: Scope) -> bool:
 
 
 def _sections(memory: Memory) -> Callable[[str, int], Sequence[NarrativeSection]]:
-    """What finds the parts of the narrative that speak of something."""
+    """A search for matching sections of the narrative."""
     from ctx.operations import passages
 
     def find(question: str, limit: int) -> Sequence[NarrativeSection]:
@@ -278,7 +278,7 @@ def _holds(expression: Expression, path: str, project: str | None) -> bool:
 
 
 def _is_at(path: str, pattern: str) -> bool:
-    """What `path:` says of a node, said of a file."""
+    """A `path:` filter, applied to a file."""
     wanted = "*" if pattern == "." else pattern.removeprefix("./").rstrip("/")
     if path == wanted or path.startswith(f"{wanted}/"):
         return True
@@ -293,7 +293,7 @@ def _keep(memory: Memory, built: PromptPack) -> str | None:
     """Write down what was given; None where that cannot be. The answer does not depend on it."""
     path = memory.path
     if memory.is_single_store and not user_store.is_there(path):
-        # To ask makes no store at a place that somebody named, perhaps by mistake.
+        # A question must not create a store at a path that was named by mistake.
         return None
     receipt = _receipt(memory, built)
     try:
@@ -301,7 +301,7 @@ def _keep(memory: Memory, built: PromptPack) -> str | None:
             explained(path),
             closing(user_store.open_for_writing(path, _BUSY_MS)) as connection,
         ):
-            # Nobody waits for the disk: a power cut may take the last receipts, and nothing else.
+            # Do not wait for the disk: a power failure may lose only the last receipts.
             truth.commit_without_sync(connection)
             with transaction(connection):
                 receipts.keep(connection, receipt)

@@ -1,6 +1,7 @@
-"""What is no node and speaks of a question: sections of the narrative, commits, files.
+"""Search results that are not nodes: sections of the narrative, commits, files.
 
-Of the code it is what can be had in a moment, as for a pack; the answer says how old that is.
+The code index is used as far as it is quickly available, as for a pack; the answer says how old it
+is.
 """
 
 import os
@@ -32,7 +33,7 @@ _RELEVANT = 0.5
 
 
 class Passage(NamedTuple):
-    """Something that is no node and speaks of what was asked."""
+    """A search result that is not a node."""
 
     kind: Literal["narrative", "commit", "file"]
     title: str

@@ -1,7 +1,6 @@
-"""Stop taking in what agents do, everywhere or in one project, and go on with it.
+"""Pause and resume capture, everywhere or in one project.
 
-Memory is given and asked for all the same, and what an agent is told to remember is remembered:
-only what is observed is not.
+Agents still get memory and can use it, and their commands still run: only capture stops.
 """
 
 import os
@@ -22,7 +21,7 @@ class Pause(NamedTuple):
     """`*`: everywhere."""
     since: str
     until: str | None
-    """None: until somebody says `ctx resume`."""
+    """None: until `ctx resume`."""
 
 
 class PauseResult(NamedTuple):
@@ -49,7 +48,7 @@ def pause(home: str, place: Place | None, until_ms: int | None) -> PauseResult:
     """Pause where a place is, in all working trees of its repository; None: everywhere."""
     now_ms = clock.now_ms()
     folders = _folders(place) if place else [EVERYWHERE]
-    with disk.explained("writing down that ctx is paused"):
+    with disk.explained("pausing capture"):
         changed = capture_pauses.pause(home, folders, now_ms, until_ms or 0)
     return PauseResult(_name(place), changed, active_pauses(home))
 
@@ -57,7 +56,7 @@ def pause(home: str, place: Place | None, until_ms: int | None) -> PauseResult:
 def resume(home: str, place: Place | None) -> ResumeResult:
     """Go on where a place is; None: wherever it is paused."""
     now_ms = clock.now_ms()
-    with disk.explained("writing down that ctx goes on"):
+    with disk.explained("resuming capture"):
         ended = capture_pauses.resume(home, _folders(place) if place else None, now_ms)
     return ResumeResult(_name(place), tuple(map(_pause, ended)), active_pauses(home))
 

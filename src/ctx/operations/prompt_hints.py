@@ -1,6 +1,6 @@
-"""What memory has to say to a prompt, and has not said to this session yet.
+"""Hints for a prompt: relevant memory that this session was not given yet.
 
-Nobody asked, so it is little and seldom, and it is there in time or not at all.
+Hints are unasked, so they are few and short, and they arrive in time or not at all.
 """
 
 import sqlite3
@@ -33,8 +33,8 @@ from ctx.workspace import Memory, for_agents
 MOST_TOKENS = 400
 AUTHOR = "claude-code"
 
-_PREFACE = "Memory (ctx) knows about this:"
-_PREFACE_OF_A_FIX = "Memory (ctx) knows about this; it has gone wrong before:"
+_PREFACE = "Related memory (ctx):"
+_PREFACE_OF_A_FIX = "Related memory (ctx); this has failed before:"
 _PREFACE_OF_A_RULE = "The user has a rule about this (ctx):"
 _FRAME_TOKENS = 40
 _LONGEST_PROMPT = 4_000
@@ -43,7 +43,7 @@ _MOST_RECEIPTS = 50
 _MOST_FILES = 5
 _MOST_ABOUT_FILES = 3
 _ABOUT_A_FILE = 0.5
-"""What speaks for a node is that it is about a file which the prompt names."""
+"""The node is about a file that the prompt names."""
 _PREVIEWS = (700, 350, 160)
 """Characters of a node, the fewer the less room there is."""
 # How many steps of its machine SQLite takes between two looks at the clock.
@@ -73,7 +73,7 @@ def prompt_hints(
             with _until(deadline, there.graph.connections):
                 return _find_hints(there, session, asked, deadline)
         except sqlite3.OperationalError:
-            # It took too long, or somebody holds the store.
+            # It took too long, or another process holds the store.
             return NOTHING
 
 
@@ -147,7 +147,7 @@ def _known(there: Memory, session: str) -> set[str]:
     known |= receipts.nodes_given(there.user.connection, session, _MOST_RECEIPTS)
     for name in spool.waiting(home)[-_MOST_RECEIPTS:]:
         if spool.kind_of(name) == spool.RECEIPT:
-            # It may be taken in at this moment.
+            # It may be processed at this moment.
             with suppress(OSError, ValueError, ContentRefused):
                 handed = read_receipt(name, disk.read(spool.path_of(home, name)))
                 if handed.receipt.session == session:

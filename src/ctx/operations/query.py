@@ -29,7 +29,7 @@ class QueryResult(NamedTuple):
 
 
 def find(graph: Graphs, query: Query, scope: Scope, limit: int) -> QueryResult:
-    """The first nodes that match; a limit of 0 is none."""
+    """The first nodes that match; a limit of 0 means no limit."""
     return first(graph, query, scope, limit, beginnings=True)
 
 

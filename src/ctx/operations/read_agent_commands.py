@@ -36,12 +36,12 @@ def commands_in_answer(
 ) -> tuple[list[NamedCommand], str]:
     """The commands of an answer, and why it could not be read as a whole, if so."""
     if event.response is not None:
-        # Whoever tries it by hand may try it twice.
+        # A hook that is run by hand may run twice.
         return _named_commands(f"{event.session} {event.id}", storable(event.response)), ""
     last = storable(event.text or "").strip()
     turn = _turn(memory.environment.hosts.named(event.host), event, name, last, deadline)
     if last and turn.messages and last.startswith(turn.messages[-1].text.strip()):
-        # The client has told more of the message than it has written down.
+        # The client has sent more of the message than it has written to the transcript.
         told = turn.messages[-1]._replace(text=last)
         turn = turn._replace(messages=(*turn.messages[:-1], told))
     _name(memory, event.session, turn)
@@ -58,10 +58,10 @@ def commands_in_answer(
 
 
 def _turn(host: Host, event: Event, name: str, last: str, deadline: float) -> Turn:
-    """What the agent said since the last Stop, as the transcript has it.
+    """The agent's text since the last Stop, from the transcript.
 
-    The client may write the end of it down only while the hook runs, so it is waited for: what
-    the transcript has is named, and can be told from the same words said again.
+    The client may write the end of it only while the hook runs, so this waits for it: messages in
+    the transcript have names, which distinguish them from repeated text.
     """
     path, transcript = event.transcript, host.transcripts
     if not path:
@@ -98,7 +98,7 @@ def _is_error(turn: Turn, last: str) -> bool:
 
 
 def _up_to(turn: Turn, last: str) -> Turn | None:
-    """What was said up to the answer that the client calls its last; None where it is not there."""
+    """The text up to the answer that the client calls its last; None if it is not there."""
     for count, message in enumerate(turn.messages, 1):
         if has_final(Turn((message,), ""), last):
             return Turn(turn.messages[:count], turn.problem)

@@ -68,17 +68,17 @@ class RecallResult(NamedTuple):
     scopes: tuple[str, ...]
     """The stores that were asked: `project`, `user`, or both."""
     authors: Mapping[NodeId, str] = {}
-    """Who wrote those of the nodes that somebody else wrote."""
+    """The authors of nodes that other people wrote."""
     scores: Mapping[NodeId, float] = {}
     """How well the nodes answer a question, the best with 1; filters alone rank nothing."""
     signals: Mapping[NodeId, tuple[Signal, ...]] = {}
     """What makes up these scores."""
     beside: "tuple[Passage, ...]" = ()
-    """What else speaks of it: sections of the narrative, commits, files."""
+    """Other results: sections of the narrative, commits, files."""
     code_index: IndexState | None = None
-    """How old what is said of commits and files is; None where nobody looked for them."""
+    """The age of the results about commits and files; None if they were not searched."""
     kinds: tuple[str, ...] = (NODES,)
-    """What was looked for: `nodes`, `narrative`, `commits`, `files`."""
+    """What was searched: `nodes`, `narrative`, `commits`, `files`."""
     anchors: Mapping[NodeId, tuple[AnchorState, ...]] = {}
     """What has become of the code that the nodes are about."""
 
@@ -130,10 +130,10 @@ def recall_everything(
     kinds: "Collection[Kind]",
     nearness: Nearness | None = None,
 ) -> RecallResult:
-    """The same, with what is no node: of some kinds, passages that speak of the question.
+    """The same, with passages of some kinds that are not nodes.
 
-    Filters are about nodes, and another project's files lie elsewhere: then nothing else is
-    looked for.
+    Filters apply only to nodes, and files of another project are elsewhere: then only nodes are
+    searched.
     """
     from ctx.operations import passages
 
@@ -169,7 +169,7 @@ def _answer(
 
 
 def _without_places(found: Sequence[RankedNode]) -> list[RankedNode]:
-    """What says something, compared with the best of it."""
+    """The results that are good enough, compared with the best."""
     said = [each for each in found if each.node.type not in _PLACES]
     most = said[0].score if said else 1.0
     return [

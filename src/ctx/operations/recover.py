@@ -45,10 +45,10 @@ class StageRecoverResult(NamedTuple):
 def recover(
     workspace: Workspace, name: str | None, *, documents: bool, dry_run: bool
 ) -> StageRecoverResult:
-    """Save what can be saved of damaged chains; by name also what was aborted.
+    """Save the undamaged part of chains; by name also restore an aborted one.
 
-    With `documents` also those that were flushed and are gone: somebody may well have deleted them
-    on purpose.
+    With `documents`, also restore flushed documents that are missing: they may have been deleted on
+    purpose.
     """
     repository = workspace.repository
     with repository.locked("ctx stage recover"):

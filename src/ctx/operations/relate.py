@@ -59,7 +59,7 @@ class Relation(NamedTuple):
     evidence: str = ""
     """Why it is so."""
     span: str = ""
-    """The lines where it can be seen: `10:20`, or `10`."""
+    """The lines that show it: `10:20`, or `10`."""
 
 
 class RelateResult(NamedTuple):
@@ -75,7 +75,7 @@ class RelateResult(NamedTuple):
     """The anchors that were not there before."""
     redacted: tuple[Redaction, ...]
     unknown: tuple[UnknownName, ...] = ()
-    """Names that the index of the code does not have: they are kept as they were said."""
+    """Names that are not in the code index: they are stored as written."""
 
 
 def relate(memory: Memory, options: Relation) -> RelateResult:
@@ -126,13 +126,13 @@ class MentionedNames(NamedTuple):
     """What a document says: files by their path from the root, items by the whole of their name."""
     unknown: tuple[UnknownName, ...]
     unclear: tuple[UnknownName, ...]
-    """Those that name several things. They are kept as they were said, as the unknown ones are."""
+    """Ambiguous names. They are stored as written, like unknown ones."""
 
 
 def mentioned(memory: Memory, words: Sequence[str], text: str) -> MentionedNames:
-    """What is meant by words that a document is to mention, and what its text speaks of.
+    """What the mentions of a document refer to, and what its text mentions.
 
-    None of the words is refused. In the text only that counts which is surely meant.
+    No mention is refused. In the text, only clear mentions count.
     """
     found: list[str] = []
     unknown: list[UnknownName] = []
@@ -160,7 +160,7 @@ def mentioned(memory: Memory, words: Sequence[str], text: str) -> MentionedNames
 
 
 def _spoken_of(memory: Memory, text: str, names: CodeNames) -> Iterator[Anchor]:
-    """The files and items of the code that a text speaks of."""
+    """The files and items of the code that a text mentions."""
     root = _root(memory)
     spoken = dict.fromkeys(found[0] for found in _SPOKEN.finditer(text))
     for word in list(spoken)[:_MOST_SPOKEN]:
@@ -170,9 +170,9 @@ def _spoken_of(memory: Memory, text: str, names: CodeNames) -> Iterator[Anchor]:
 
 
 def _place(memory: Memory, from_: NodeId | Anchor, to: NodeId | Anchor) -> tuple[str, bool]:
-    """The store that gets the edge, and whether it leads to the other one.
+    """The store for the edge, and whether it leads to the other store.
 
-    What stands for code may stand in both stores, and is the project's where it can be.
+    Anchors of the code may be in both stores, and are created in the project's if possible.
     """
     graph = memory.graph
     scope = memory.home if isinstance(from_, Anchor) else graph.holding(from_).scope
@@ -185,10 +185,10 @@ def _place(memory: Memory, from_: NodeId | Anchor, to: NodeId | Anchor) -> tuple
 def _named(
     memory: Memory, word: str, names: CodeNames, unknown: list[UnknownName]
 ) -> NodeId | Anchor:
-    """What a word means; see above for the order in which it is looked for."""
+    """What a word refers to; see above for the order."""
     text = word.strip()
     if not text:
-        raise UsageError("An empty word names nothing.", hint="Name a file, a node or an item.")
+        raise UsageError("The name is empty.", hint="Name a file, a node or an item.")
     root = _root(memory)
     found = _document(memory, text, root) or _file(memory, text, root) or _node(memory, text)
     found = found or _known_file(memory, text)
@@ -207,7 +207,7 @@ def _named(
             unknown.append(missing)
         return anchors.item(text)
     raise NodeNotFound(
-        f"{text[:80]!r} names nothing here.",
+        f"{text[:80]!r} is not known here.",
         detail=_TRIED.format(root=root),
         hint=_near(memory, text, root),
     )
@@ -290,7 +290,7 @@ def _known_file(memory: Memory, text: str) -> Anchor | None:
 
 
 def _known(memory: Memory, candidates: Sequence[Anchor]) -> Anchor | None:
-    """The first that memory has, as one of this project or of nobody in particular."""
+    """The first match in memory, of this project or without a project."""
     has = memory.graph.has
     return next((it for it in candidates if has(_owned(memory, it).id) or has(it.id)), None)
 
@@ -305,7 +305,7 @@ def _owned(memory: Memory, end: NodeId | Anchor) -> NodeId | Anchor:
 
 
 def _is_qualified(text: str) -> bool:
-    """Whether a word names an item and what it belongs to. A bare word may be a slip."""
+    """Whether a word names an item and its container. A bare word may be a typing error."""
     return anchors.looks_qualified(text) and not text.isidentifier() and "/" not in text
 
 
@@ -332,7 +332,7 @@ def _near(memory: Memory, text: str, root: str) -> str:
 
 
 def _files(memory: Memory, root: str) -> Iterator[str]:
-    """Files of the project from its root: as git tells, else as they lie there, not all of many."""
+    """Files of the project from its root: from git, else from the folder, up to a limit."""
     checkout = (
         memory.project_memory.project.checkout
         if memory.project_memory
@@ -363,7 +363,7 @@ def _span(text: str, ends: list[NodeId | Anchor]) -> str:
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 0 < first <= last:
         raise UsageError(
-            f"{text[:40]!r} is no span of lines.", hint="Write START:END, such as 10:20."
+            f"{text[:40]!r} is not a span of lines.", hint="Write START:END, such as 10:20."
         )
     related = [end.name for end in reversed(ends) if isinstance(end, Anchor) and end.type == "file"]
     lines = f"{first}-{last}" if last > first else f"{first}"

@@ -24,13 +24,13 @@ class FieldVersion(NamedTuple):
 
     number: int
     value: Any
-    """For the node as a whole: false where it was deleted."""
+    """For a whole node: false if it was deleted."""
     at: str
     author: str
-    """Who made the commit; through what it was said, where it is staged."""
+    """The author of the commit; the source of the change, if it is staged."""
     session: str
     commit: str | None
-    """None where it is staged."""
+    """None if it is staged."""
     record: str
 
 
@@ -90,7 +90,7 @@ def count(graph: Graph) -> int:
 
 
 def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
-    """Let what holds hold, in one field of a node or in all that are disputed."""
+    """Let what holds hold, in one field of a node or in all that are in conflict."""
     settled = []
     with memory.transaction(ACTION, PROJECT) as change:
         for dispute in _disputes_of(memory, node_id, field):
@@ -105,8 +105,8 @@ def pick(memory: Memory, node_id: NodeId, field: str | None, number: int) -> Rev
     if len(chosen) > 1:
         names = ", ".join(f"--field={each.field!r}" for each in chosen)
         raise UsageError(
-            f"{len(chosen)} fields of {ids.short(node_id)} are disputed.",
-            hint=f"Say which: {names}.",
+            f"{len(chosen)} fields of {ids.short(node_id)} are in conflict.",
+            hint=f"Choose one with --field: {names}.",
         )
     versions = chosen[0].versions
     if not 1 <= number <= len(versions):
@@ -141,7 +141,7 @@ def find(memory: Memory, text: str) -> NodeId:
     named = [node_id for node_id in known if node_id.startswith(text.strip().upper())]
     if len(named) != 1 or len(text.strip()) < ids.SHORTEST_PREFIX:
         raise NodeNotFound(
-            f"Nothing about {text[:40]!r} is disputed.", hint="`ctx review` shows what is."
+            f"There is no conflict about {text[:40]!r}.", hint="`ctx review` lists the conflicts."
         )
     return named[0]
 
@@ -159,7 +159,7 @@ def _disputes_of(memory: Memory, node_id: NodeId, field: str | None) -> list[Con
     if not chosen:
         raise NodeNotFound(
             f"Nothing about {ids.short(node_id)} is disputed{f' in {field}' if field else ''}.",
-            hint="`ctx review` shows what is.",
+            hint="`ctx review` lists the conflicts.",
         )
     return chosen
 

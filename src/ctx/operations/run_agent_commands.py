@@ -1,7 +1,7 @@
-"""Do what an agent wrote into its answer: `<ctx:remember …>` and its like.
+"""Run the commands in an agent's answer: `<ctx:remember …>` and others.
 
-Each command is done once. What it changes and the note that it was done are one transaction; what
-it asks for waits in `pending` for the next prompt of the session, and so does what was wrong.
+Each command runs once. Its change and the record that it ran are one transaction; its result waits
+in `pending` for the next prompt of the session, and so do problems.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -178,7 +178,7 @@ def _linked(
 
 
 def _proposing(claim: Claim, wish: ProposedChange) -> Claim:
-    """A claim that also tells the agent what the user has to decide about."""
+    """A claim that also tells the agent what the user has to decide."""
     asked = ", ".join(wish.words())
     if not asked:
         return claim
@@ -208,7 +208,7 @@ def _is_nowhere(memory: Memory) -> bool:
 
 
 def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _CommandResult:
-    # An agent sees nothing of other projects, also where it works in none.
+    # An agent sees nothing of other projects, even outside of a project.
     visible = VisibleNodes(project=memory.project or "")
     query = command.attributes["query"]
     options = recall.Options(query, _RECALLED, _RECALL_BUDGET, visible)
@@ -241,7 +241,7 @@ def _expand(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _
     said, _ = trace.steps_behind(memory, behind)
     if not sources and not said:
         if node.type == "summary":
-            raise UsageError("The summary has no sources any more.")
+            raise UsageError("The sources of the summary no longer exist.")
         raise UsageError(
             f"The node is of type {node.type}, and nothing is stored that it was derived from."
         )
@@ -286,22 +286,22 @@ def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | N
 
 def _secrets_note(redacted: Sequence[Redaction]) -> str:
     where = "; ".join(f"{each.where}, line {each.line} ({each.rule})" for each in redacted[:5])
-    return f"## A secret was not kept\n\nMemory holds none. Left out of what you said: {where}.\n\n"
+    return f"## A secret was not stored\n\nMemory does not store secrets. Removed: {where}.\n\n"
 
 
 def _error_message(wrong: CommandProblem) -> str:
     """As the agent reads it."""
     fence = "`" * 3
-    right = f"Right would be, outside of code:\n\n{fence}\n{wrong.right}\n{fence}\n\n"
+    right = f"Write this instead, outside of code:\n\n{fence}\n{wrong.right}\n{fence}\n\n"
     return (
-        "## A memory command was not done\n\n"
-        f"{fence}\n{wrong.written.replace(fence, '')}\n{fence}\n\n{wrong.problem}\n\n"
-        f"{right if wrong.right else ''}"
+        f"## A memory command failed\n\n{fence}\n{wrong.written.replace(fence, '')}\n{fence}\n\n"
+        f"{wrong.problem}\n\n{right if wrong.right else ''}"
     )
 
 
 def _sentence(error: CtxError) -> str:
-    # A query's details point at a place in it, which needs lines of its own and even letters.
+    # The details of a query error point at a position, which needs separate lines and a fixed-width
+    # font.
     detail = "" if isinstance(error, QueryInvalid) else error.detail
     return " ".join(filter(None, (error.message, detail, error.hint)))
 

@@ -1,10 +1,9 @@
-"""Take a word, or every secret that the rules know, out of what was stored.
+"""Remove a word, or every secret that the rules find, from everything stored.
 
-Each part is done so that doing it again is harmless, and a file says that a scrub is under way: one
-that was interrupted is completed by the next, free pages included. Hooks go on meanwhile, so at the
-end everything is looked at again, byte by byte, and what is left is told.
-
-Locks are taken in one order: that of whoever makes memory, the spool, the store, the project.
+Each part can be repeated, and a file marks a scrub in progress: the next scrub completes an
+interrupted one, including free pages. Hooks continue meanwhile, so at the end everything is checked
+again, byte by byte, and what is left is reported. Locks are taken in one order: sessions, the
+spool, the store, the project.
 """
 
 import os
@@ -34,8 +33,8 @@ MARK = "scrubbing"
 
 _PROJECTIONS = ("AGENTS.md", "CLAUDE.md")
 _PROJECTED = b"<!-- ctx:projection"
-_MEANWHILE = "it was written meanwhile: run the command again"
-_OURS = "in what ctx itself calls things: the name of a session, a type, a key"
+_MEANWHILE = "it changed meanwhile: run the command again"
+_OURS = "in a name that ctx uses itself: of a session, a type or a key"
 _TURNS = 3
 _PATIENCE_S = 30.0
 _POLL_S = 0.05
@@ -58,7 +57,7 @@ class ScrubResult(NamedTuple):
 
     dry_run: bool
     looked_for: str
-    """What was looked for, in words that do not give it away."""
+    """What was removed, in words that do not reveal it."""
     places: tuple[ScrubbedPlace, ...]
     left: tuple[RemainingPlace, ...]
     """What holds it still, and why."""
@@ -71,9 +70,9 @@ class ScrubResult(NamedTuple):
 
 
 def settle(memory: Memory, home: str) -> None:
-    """Let what waits come in first: an answer in the spool is read in the agent's transcript.
+    """Process what is waiting first: an answer in the spool is read from the agent's transcript.
 
-    What is wrong with one part of it is no reason to leave a secret where it is.
+    A problem in one part is no reason to leave a secret in another.
     """
     for part in (worker_round.drain, _remember):
         with suppress(CtxError, sqlite3.Error, OSError):
@@ -155,7 +154,7 @@ def _scrub_store(
         found = scrub_store.scrub(opened, needle, tick)
         places = _rows(found)
         is_needed = bool(found) or was_begun or in_free_pages
-        # What a rule would find in free pages, nobody can tell.
+        # Rules cannot be applied to free pages.
         is_wiped = not (is_needed or needle.is_rules) or scrub_store.wipe(opened)
         if is_needed and not places:
             places.append(ScrubbedPlace(os.path.basename(scope.database), 1, "rewritten"))
@@ -228,7 +227,7 @@ def _left(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
                 if holds(path, needle) or (
                     needle.is_rules and scrub_files.rewritten(path, needle) is not None
                 ):
-                    yield RemainingPlace(inside, "it is yours: edit it")
+                    yield RemainingPlace(inside, "it is your file: edit it")
             elif holds(path, needle):
                 is_named = scrub_files.only_in_schema(path, needle)
                 yield RemainingPlace(inside, _OURS if is_named else _MEANWHILE)
@@ -238,20 +237,20 @@ def _left(scope: ScrubScope, needle: Needle) -> Iterator[RemainingPlace]:
         path = os.path.join(scope.folder, name)
         if scope.folder and holds(path, needle) and _PROJECTED in disk.read(path):
             yield RemainingPlace(
-                name, "`ctx install --projection` writes the block of memory in it anew"
+                name, "`ctx install --projection` rewrites the block of memory in it"
             )
 
 
 def _at_models(home: str) -> Iterator[RemainingPlace]:
-    """What servers of models keep of prompts. Nobody can tell what is in it, or delete it there."""
+    """Prompts that model servers keep. ctx cannot read or delete them there."""
     for each in slots.forget(os.path.join(home, "llm")):
-        why = f"the llama.cpp server at {each.where} keeps a prompt in it, which may hold it"
+        why = f"the llama.cpp server at {each.where} keeps a prompt in it, which may contain it"
         yield RemainingPlace(each.file, f"{why}: delete it in that server's --slot-save-path")
 
 
 @contextmanager
 def _alone(home: str | None) -> Iterator[None]:
-    """Nobody else looks after the spool, or makes memory of sessions, meanwhile."""
+    """No other process works on the spool or on sessions meanwhile."""
     if home is None:
         yield
         return
@@ -264,7 +263,7 @@ def _alone(home: str | None) -> Iterator[None]:
                         yield
                         return
         clock.sleep(_POLL_S)
-    raise LockConflict("Another process has been making memory of what hooks reported for a while.")
+    raise LockConflict("Another process has been processing events for a while.")
 
 
 def _in_free_pages(scope: ScrubScope, needle: Needle) -> bool:

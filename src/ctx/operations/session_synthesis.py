@@ -16,8 +16,8 @@ from ctx.synthesis.session_writer import SessionWriteResult
 from ctx.workspace import Memory
 
 _MEANWHILE = (
-    "The session was deleted or something was scrubbed while the model was asked, so its answer was"
-    " not kept."
+    "The session was deleted or something was scrubbed during the request, so the answer"
+    " was not stored."
 )
 
 
@@ -27,7 +27,7 @@ class QuestionResult(NamedTuple):
     kind: str
     """`steps` or `summary`."""
     steps: int
-    """How many steps it is about; of a summary, 0: it is about what was told of them."""
+    """The number of steps; 0 for a summary, which is made from the answers about steps."""
     most_tokens: int
     """What it can take at most."""
     most_mended: int
@@ -58,13 +58,13 @@ class SynthesisResult(NamedTuple):
     new: int
     changed: int
     withdrawn: int
-    """Nodes, where memory has been told anew by now."""
+    """Nodes, if memory has been updated by now."""
 
 
 def plan_synthesis(
     memory: Memory, text: str, asking: SynthesisModel, voice: QuestionOptions, *, again: bool
 ) -> SynthesisResult:
-    """What would be asked. Nobody is asked by this."""
+    """What would be asked. This sends nothing."""
     session = session_state.get(memory.user.connection, text)
     due = model_questions.due(memory.user.connection, session, voice, again=again)
     asked = [_question_result(each, None) for each in due]
@@ -84,9 +84,9 @@ def synthesise_now(
     again: bool,
     tick: clock.Tick = clock.no_tick,
 ) -> SynthesisResult:
-    """Ask about a session, and tell it anew; `again`: also what was asked before.
+    """Ask about a session, and synthesise it again; `again`: also what was asked before.
 
-    What was answered until something goes wrong is kept, and told.
+    If a request fails, the answers before it are stored.
     """
     connection = memory.user.connection
     session = session_state.get(connection, text)
@@ -102,7 +102,7 @@ def synthesise_now(
             interrupts.next_part()
             tick(number, len(names))
             scrub = model_questions.last_scrub(connection)
-            # The summary is of what was told just now, and what was scrubbed is not sent.
+            # The summary uses the new answers, and scrubbed text is not sent.
             due = model_questions.due(connection, session, voice, again=again)
             question = next((each for each in due if each.name == name), None)
             if question is None:

@@ -57,7 +57,7 @@ class SessionList(NamedTuple):
     project: str | None
     """Whose they are; None: everybody's."""
     more: int
-    """How many more there are than were asked for."""
+    """How many more there are beyond the limit."""
 
 
 class SessionNode(NamedTuple):
@@ -130,7 +130,7 @@ class DeleteSessionResult(NamedTuple):
     nodes: tuple[SessionNode, ...]
     """What memory kept of this session alone."""
     kept: int
-    """Nodes that other sessions have shown too, or that somebody stated: they stay."""
+    """Nodes that other sessions share, or that somebody stated: they stay."""
     events: int
     symbol_changes: int
     receipts: int
@@ -202,8 +202,8 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     session = session_state.get(connection, text)
     if live.is_live(home, session.id, clock.wall_s()):
         raise UsageError(
-            f"The session {session.id} is going on.",
-            hint="End it first; `ctx pause` keeps what it does from being taken in.",
+            f"The session {session.id} is still active.",
+            hint="End it first; `ctx pause` pauses capture.",
         )
     marked = _marked(memory, session.id)
     nodes = [node for node in marked if _is_of_it_alone(node, session.id)]
@@ -283,14 +283,14 @@ def _delete_nodes(memory: Memory, nodes: Sequence[Node]) -> str | None:
                 change.in_scope(scope).delete_node(node_id)
     from ctx.packs import node_vectors
 
-    # They are gone all the same: the next filling finds what could not be done now.
+    # They are deleted anyway: the next index update does what failed now.
     with suppress(CtxError):
         node_vectors.forget(memory, there)
     return change.id
 
 
 def _logs(memory: Memory, nodes: Sequence[Node]) -> tuple[str, ...]:
-    """What was committed of shared nodes is told by the log, which people and git have."""
+    """The log, which people and git have, still mentions shared nodes that were committed."""
     names = [short(node.id).encode() for node in nodes if node.scope == PROJECT]
     if memory.project_memory is None or not names:
         return ()

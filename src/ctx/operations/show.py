@@ -35,7 +35,7 @@ class NodeVersion(NamedTuple):
     staged: str | None
     """The session in which it is staged, and in no commit yet."""
     document: str | None
-    """The narrative file that says so, as long as it does."""
+    """The narrative file with the same text, while it has it."""
 
 
 class ShowResult(NamedTuple):
@@ -50,7 +50,7 @@ class ShowResult(NamedTuple):
     scopes: tuple[str, ...]
     """The stores that were asked: `project`, `user`, or both."""
     answer: str | None
-    """All of what a model answered, where the node tells it in short."""
+    """The whole answer of a model, if the node has only a summary."""
     anchors: tuple[AnchorState, ...] = ()
     """The code that the node is about, and what has become of it."""
 
@@ -75,7 +75,7 @@ def show(memory: Memory, node_id: NodeId, *, with_edges: bool, with_history: boo
 
 
 def _answer(memory: Memory, node: Node) -> str | None:
-    """What lies beside the node of an answer; None where nothing does, or not here."""
+    """The stored answer of a node; None if there is none, or if it is not here."""
     if memory.project_memory is None or not {"answer", "blob"} <= node.metadata.keys():
         return None
     try:

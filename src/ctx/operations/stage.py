@@ -47,7 +47,7 @@ class StageStartResult(NamedTuple):
     compacted: CompactResult | None
     """What became of what was staged before."""
     left: SessionId | None
-    """The session that was joined before, where it keeps what it has staged."""
+    """The previous session, if it keeps its staging."""
 
 
 class StageFlushResult(NamedTuple):
@@ -122,7 +122,7 @@ def start(memory: Memory, task: str) -> StageStartResult:
 
 
 def start_given(memory: Memory, task: str) -> StageStartResult:
-    """The same for a session that the environment names: nobody else need join it."""
+    """The same for a session that the environment names: no other command joins it."""
     beside = _project(memory)
     repository, session = beside.repository, memory.session
     with repository.locked("ctx stage start"):
@@ -294,13 +294,13 @@ def _chain(repository: Repository, session: SessionId) -> list[WorkStep]:
 
 
 def _to_be_recovered(error: CtxError, session: SessionId) -> CtxError:
-    hint = f"`ctx stage recover {session}` saves what is whole of session {session}."
+    hint = f"`ctx stage recover {session}` saves the undamaged part of session {session}."
     return type(error)(error.message, hint=hint)
 
 
 def _refuse_parked(repository: Repository, session: SessionId, steps: Sequence[WorkStep]) -> None:
     if not commits.contain(repository.objects, repository.tips(), steps[0].work.bases):
         raise StagingConflict(
-            f"Session {session} began in a history that is not checked out here.",
-            hint="Check out the branch that it began on; it is kept until then.",
+            f"Session {session} started from a history that is not checked out here.",
+            hint="Check out the branch on which it started; it is kept until then.",
         )

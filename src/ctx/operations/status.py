@@ -45,7 +45,7 @@ class MemoryStatus(NamedTuple):
     """How they are spread over the stores, the project's first."""
     project: str | None
     project_store: Literal["none", "trusted", "not trusted"]
-    """Whether the project has a store of its own, and whether that is counted here."""
+    """Whether the project has a store, and whether it is included here."""
     task: str | None
     staged: tuple["StagedSession", ...] = ()
     """The sessions of the project that have staged work."""

@@ -131,7 +131,7 @@ def check(path: str, tick: clock.Tick = clock.no_tick) -> StoreCheck:
 
 
 def unrecorded(path: str) -> int:
-    """How many rows of the tables no record speaks of."""
+    """How many rows of the tables have no record."""
     with explained(path), closing(user_store.open_for_reading(path)) as connection:
         return integrity.unrecorded(connection)
 
@@ -175,7 +175,7 @@ def back_up(path: str, target: str | None) -> StoreBackupResult:
 
 def _refuse_existing(path: str) -> None:
     if os.path.lexists(path):
-        raise PathRefused(f"{shown(path)} is there already.", hint="Choose another name.")
+        raise PathRefused(f"{shown(path)} already exists.", hint="Choose another name.")
 
 
 @contextmanager
@@ -187,7 +187,8 @@ def candidate(path: str, source: str) -> Iterator[RestoreCandidate]:
         raise UsageError("That is the store itself.", hint="Give the path of a backup.")
     if truth.application_id_of(source) != user_store.APPLICATION_ID:
         raise DatabaseFailure(
-            f"{shown(source)} is not a store of ctx.", hint="`ctx import` reads other programs'."
+            f"{shown(source)} is not a store of ctx.",
+            hint="`ctx import` reads files of other programs.",
         )
     with disk.explained("reading a backup"):
         disk.make_folder(folder_of(path))
@@ -276,11 +277,11 @@ def _filled(path: str, found: salvage.SalvagedRows) -> list[RecoveryStep]:
         steps.append(RecoveryStep("newest backup", f"{backup.name}: {missing:,} records from it"))
         break
     else:
-        steps.append(RecoveryStep("newest backup", "there is none that helps"))
+        steps.append(RecoveryStep("newest backup", "no backup helps"))
     waiting = len(spool.waiting(folder_of(path)))
     told = f"{since:,} records are newer than it; " if since is not None else ""
     steps.append(
-        RecoveryStep("records and spool since", f"{told}{waiting:,} events wait to be taken in")
+        RecoveryStep("records and spool since", f"{told}{waiting:,} events waiting to be processed")
     )
     return steps
 
@@ -311,5 +312,5 @@ def newest_backup(path: str) -> str | None:
 
 def _restore(backup: str | None) -> str:
     if backup is None:
-        return "There is no backup beside it either. Move it away to begin anew."
-    return f"`ctx store restore {shown(backup)}` brings the newest backup back."
+        return "There is no backup beside it either. Move it away to start with an empty store."
+    return f"`ctx store restore {shown(backup)}` restores the newest backup."

@@ -102,9 +102,9 @@ def find_backup(database: str, name: str) -> Backup:
         return found[0]
     if found:
         raise UsageError(
-            f"{len(found)} backups are called something with {name!r}.",
+            f"{len(found)} backups have {name!r} in their names.",
             detail="\n".join(f"  {each.name}" for each in found),
-            hint="Give more of the name.",
+            hint="Use more of the name.",
         )
     if os.path.isfile(name):
         return Backup(os.path.abspath(name), "", "by hand", size_of(name))

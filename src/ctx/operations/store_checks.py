@@ -106,8 +106,10 @@ def _clock(environment: Environment) -> Iterator[DoctorCheck]:
         advice = "Set it. Changes made meanwhile have wrong times."
         yield DoctorCheck("clock", "problem", seen, advice)
     elif (newest_ms := _newest_ms(environment)) > wall_ms + _DAY_MS:
-        seen = f"It says {told}, and the newest change in memory is of {clock.iso(newest_ms)}."
-        advice = "Set it if it is wrong. If not, a clock was ahead: later changes win all the same."
+        seen = f"It says {told}, and the newest change in memory is from {clock.iso(newest_ms)}."
+        advice = (
+            "Set it if it is wrong. Otherwise another clock was ahead; later changes still win."
+        )
         yield DoctorCheck("clock", "warning", seen, advice)
     else:
         yield ok("clock", told)
@@ -127,7 +129,7 @@ def _newest_ms(environment: Environment) -> int:
 
 
 def _no_folder(environment: Environment) -> Iterator[DoctorCheck]:
-    seen = f"{shown(environment.user_store.home)} is not a folder, and the user store would be one."
+    seen = f"{shown(environment.user_store.home)} is not a folder, so it cannot be the user store."
     yield DoctorCheck("store", "problem", seen, "Move it away, or set CTX_HOME to a folder.")
 
 
@@ -159,7 +161,7 @@ def _lost(path: str) -> Iterator[DoctorCheck]:
     full = [each for each in store_backups.list_backups(path).backups if each.nodes]
     if full:
         nodes, at = full[0].nodes or 0, full[0].at
-        seen = f"It is empty, and the backup of {at} has {nodes:,} {_nodes(nodes)}."
+        seen = f"It is empty, and the backup from {at} has {nodes:,} {_nodes(nodes)}."
         advice = f"`ctx restore --backup {full[0].name}` restores them."
         yield DoctorCheck("store", "warning", seen, advice)
 
@@ -180,7 +182,7 @@ def _contents(path: str) -> DoctorCheck:
         ):
             nodes = stats.count_nodes(connection)
     except DatabaseFailure as error:
-        return DoctorCheck("store", "warning", error.message, "`ctx status` brings it up to date.")
+        return DoctorCheck("store", "warning", error.message, "`ctx status` updates it.")
     size = (size_of(path) + size_of(f"{path}-wal")) / 1_000_000
     told = f"{nodes:,} {_nodes(nodes)}, {size:,.1f} MB, whole"
     return ok("store", f"{shown(path)}: {told}")
@@ -193,7 +195,9 @@ def _permissions(environment: Environment) -> Iterator[DoctorCheck]:
     needed = os.W_OK | os.X_OK | (os.R_OK if folder == home else 0)
     if not os.access(folder, needed):
         seen = f"{shown(folder)} is not writable."
-        advice = f"`ls -ld {shlex.quote(shown(folder))}` shows whose it is; CTX_HOME names another."
+        advice = (
+            f"`ls -ld {shlex.quote(shown(folder))}` shows its owner; CTX_HOME sets another folder."
+        )
         yield DoctorCheck("permissions", "problem", seen, advice)
         return
     if folder != home:

@@ -266,7 +266,7 @@ def _find(memory: Memory, text: str) -> Node | None:
         return None
     if found.type != "task":
         raise UsageError(
-            f"The node {ids.short(found.id)} is of type {found.type}, and not a task.",
+            f"The node {ids.short(found.id)} is of type {found.type}, not a task.",
             hint="`ctx list --type=task` shows tasks.",
         )
     return found

@@ -126,8 +126,8 @@ def _refuse_loss(memory: Memory, change_id: str) -> None:
     for node_id in map(NodeId, map(Ulid, moved)):
         if memory.user.has(node_id) and not _is_elsewhere(memory, node_id, root):
             raise UsageError(
-                f"What {short(node_id)} says is nowhere else, and would be lost.",
-                hint=f"`ctx move {short(node_id)} --project` brings it to the project.",
+                f"The content of {short(node_id)} is stored nowhere else and would be lost.",
+                hint=f"`ctx move {short(node_id)} --project` moves it to the project.",
             )
 
 
@@ -157,7 +157,7 @@ def _named(memory: Memory, text: str) -> str:
     if inverse_changes.is_undone(graph, change_id):
         raise UsageError(
             f"The change {change_id} is already undone.",
-            hint="`ctx undo --list` shows what took it back, which can be undone too.",
+            hint="`ctx undo --list` shows the change that undid it; undo that one to redo it.",
         )
     return change_id
 

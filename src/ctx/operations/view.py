@@ -49,7 +49,7 @@ def create(
         present = _present(change.graph, name)
         if present and (present.query, present.budget) != (query, budget):
             raise UsageError(
-                f"There is a view {name!r} already, with another query or budget.",
+                f"The view {name!r} already exists, with another query or budget.",
                 hint=f"`ctx view update {name} --query=…` changes it.",
             )
         if present is None:
@@ -81,7 +81,7 @@ def update(
 def delete(memory: Memory, name: str, scope: str | None = None) -> ViewResult:
     if name == DEFAULT_VIEW:
         raise UsageError(
-            f"The view {name!r} cannot be deleted: it is what a session begins with.",
+            f"The view {name!r} cannot be deleted: sessions start with it.",
             hint=f"`ctx view update {name} --query=…` changes it.",
         )
     with memory.transaction("view delete", scope or _scope(memory, name)) as change:

@@ -4,7 +4,7 @@
     remember   steps, what transcripts add, observations and summaries,    `capture`, `reconcile`,
                learnings; then contexts anew                               `synthesise`, `learnings`
     upkeep     retention, the daily backup, whether all is well            `backups`, `health`
-    freshen    the index of code that agents work on, and vectors
+    freshen    the code index that agents work on, and vectors
 
 The worker does all of it after each wake, and `ctx hook apply` the first three where there is no
 worker. Each part may be interrupted anywhere and run again, and what is wrong with one is no harm
@@ -163,7 +163,7 @@ class WorkerRounds:
             if self._is_stopping() or self._tries.get(tried, 0) >= _MOST_TRIES:
                 continue
             self._tries[tried] = self._tries.get(tried, 0) + 1
-            with self._guard(f"what is told of {session.id}"):
+            with self._guard(f"synthesis of {session.id}"):
                 from ctx.synthesis import session_writer
 
                 now = session_state.find(connection, session.id) or session
@@ -208,13 +208,13 @@ class WorkerRounds:
         self._note_health(memory)
 
     def _note_health(self, memory: Memory) -> None:
-        with self._guard("how ctx is doing"):
+        with self._guard("the health check"):
             health.note(self._home, health.health(memory))
 
     def freshen(self, memory: Memory) -> None:
         """Bring what is derived up to date, while nobody waits for anything else."""
         self._note_health(memory)
-        with self._guard("the index of code"):
+        with self._guard("the code index"):
             self._freshen_code(memory)
         with self._guard("vectors"):
             self._fill_vectors(memory)
@@ -260,12 +260,12 @@ def transcript_timeout_s(memory: Memory) -> float:
 
 def problems(applied: ApplyResult) -> list[str]:
     """What a person should know about, in sentences."""
-    told = [f"{each.kind} {each.event} was not kept: {each.reason}" for each in applied.refused]
+    told = [f"{each.kind} {each.event} was not stored: {each.reason}" for each in applied.refused]
     for stop in applied.stops:
         if stop.large:
             told.append(f"a command of {stop.session} has {stop.large:,} characters of content")
         if stop.problem:
-            told.append(f"the answer of {stop.session} could not be read whole: {stop.problem}")
+            told.append(f"the answer of {stop.session} could not be fully read: {stop.problem}")
     return told
 
 

@@ -28,9 +28,9 @@ _FEW_LINES = 3
 BUDGET, WEAK, REPEATED, INSIDE, ENOUGH = (
     "budget",
     "below the threshold",
-    "says what another chunk says",
+    "repeats another chunk",
     "is a part of another chunk",
-    "more than were asked for",
+    "over the limit of chunks",
 )
 
 

@@ -137,9 +137,7 @@ def _whole(
 def _preamble(pack: PromptPack) -> str:
     budget = pack.token_budget
     if not pack.retrieved and not pack.files and not pack.left_out:
-        return (
-            "Nothing was found. Look for it with other words, or by the names that the code uses."
-        )
+        return "Nothing was found. Try other words, or names from the code."
     said = f"{len(pack.retrieved)} {'chunk' if len(pack.retrieved) == 1 else 'chunks'},"
     said += f" {budget.used:,} of {budget.total - budget.reserved_for_response:,} tokens."
     if not pack.files:

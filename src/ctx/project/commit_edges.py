@@ -14,7 +14,14 @@ from ctx.memory import model
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
 from ctx.objects.object_store import Object, decode, typed
-from ctx.objects.object_types import Edge, EdgeBatch, Endpoint, Evidence, EvidenceTool, StepKind
+from ctx.objects.object_types import (
+    BatchEdge,
+    EdgeBatch,
+    EdgeEvidence,
+    Endpoint,
+    EvidenceTool,
+    StepKind,
+)
 from ctx.objects.repository import Repository
 from ctx.objects.work_chain import WorkStep
 from ctx.project import staging
@@ -49,16 +56,16 @@ def edges_of_records(graph: Graph, said: Sequence[Record]) -> Object | None:
     return typed(EdgeBatch(tuple(edges), max(at, 0)))
 
 
-def _edge(record: Record, types: dict[Any, str]) -> Edge:
+def _edge(record: Record, types: dict[Any, str]) -> BatchEdge:
     label, _, to_id = record.key.partition(" ")
     metadata = record.body.get("metadata", {})
     tool = str(metadata.get("tool", record.author))
     known = EvidenceTool.HUMAN if tool in _PEOPLE else _TOOLS.get(tool, EvidenceTool.LLM)
-    return Edge(
+    return BatchEdge(
         Endpoint(types[record.subject], record.subject),
         label,
         Endpoint(types[to_id], to_id),
-        Evidence(known, _certainty(record)),
+        EdgeEvidence(known, _certainty(record)),
     )
 
 
@@ -84,7 +91,7 @@ def edges_of_files(repository: Repository, steps: Sequence[WorkStep]) -> Object 
     if not batches:
         return None
     last = {file.file_id: file.blob_id for file in staging.files(repository, steps).values()}
-    found: dict[tuple[Endpoint, str, Endpoint], Edge] = {}
+    found: dict[tuple[Endpoint, str, Endpoint], BatchEdge] = {}
     at = 0
     for batch in batches:
         for edge in batch.edges:

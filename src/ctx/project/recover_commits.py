@@ -17,7 +17,7 @@ from ctx.objects import commits, untracked_commits, untracked_survey
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import Commit
 from ctx.objects.repository import Repository
-from ctx.objects.untracked_commits import Entry
+from ctx.objects.untracked_commits import UntrackedCommit
 from ctx.objects.untracked_survey import THROWN_AWAY
 
 _TOGETHER = 100
@@ -68,7 +68,7 @@ def recover_discarded(repository: Repository, prefix: str, *, dry_run: bool) -> 
     return done
 
 
-def discard_commit(repository: Repository, prefix: str, *, dry_run: bool) -> Entry:
+def discard_commit(repository: Repository, prefix: str, *, dry_run: bool) -> UntrackedCommit:
     """Discard a commit that is not in git. The caller holds the lock."""
     known = {each.commit: each for each in untracked_survey.survey(repository)}
     matching = [id for id in known if id.startswith(prefix)]
@@ -89,13 +89,13 @@ def discard_commit(repository: Repository, prefix: str, *, dry_run: bool) -> Ent
     return entry
 
 
-def _line(commit: ObjectId, known: Mapping[ObjectId, Entry]) -> list[Entry]:
+def _line(commit: ObjectId, known: Mapping[ObjectId, UntrackedCommit]) -> list[UntrackedCommit]:
     """A commit and its ancestors that are not in git, children first.
 
     Ancestors whose objects exist are included: an interrupted recovery may not have written their
     documents.
     """
-    found: dict[ObjectId, Entry] = {}
+    found: dict[ObjectId, UntrackedCommit] = {}
     waiting = [commit]
     while waiting:
         id = waiting.pop()
@@ -105,7 +105,9 @@ def _line(commit: ObjectId, known: Mapping[ObjectId, Entry]) -> list[Entry]:
     return list(found.values())
 
 
-def _recover(repository: Repository, line: Sequence[Entry], *, dry_run: bool) -> RecoveredCommit:
+def _recover(
+    repository: Repository, line: Sequence[UntrackedCommit], *, dry_run: bool
+) -> RecoveredCommit:
     """Write the objects first and the head last: an interrupted recovery can be repeated."""
     project, last = repository.project, line[0]
     missing = [
@@ -146,8 +148,8 @@ def _recover(repository: Repository, line: Sequence[Entry], *, dry_run: bool) ->
 
 
 def _adopted(
-    repository: Repository, entry: Entry, line: Set[ObjectId], heads: Sequence[ObjectId]
-) -> Entry:
+    repository: Repository, entry: UntrackedCommit, line: Set[ObjectId], heads: Sequence[ObjectId]
+) -> UntrackedCommit:
     """An entry that belongs to this branch, even if its own branch is gone."""
     entry = entry._replace(is_parked=False)
     before = [parent for parent in entry.parents if parent not in line]
@@ -157,7 +159,7 @@ def _adopted(
     return entry._replace(parents=(*inside, *heads))
 
 
-def _documents(repository: Repository, line: Iterable[Entry]) -> dict[str, str]:
+def _documents(repository: Repository, line: Iterable[UntrackedCommit]) -> dict[str, str]:
     """The last versions of the removed documents that git does not track."""
     project = repository.project
     assert project.checkout is not None

@@ -1,34 +1,34 @@
 """Takes secrets out of text before the text is stored.
 
-`redact(text)` is a pure function from text to text and findings. It knows
-three things, from the surest to the most doubtful:
+`redact(text)` is a pure function from text to text and findings. It uses
+three signs, from the most to the least certain:
 
-* **formats** (`formats.py`): values that give themselves away, such as a
+* **formats** (`secret_formats.py`): values with a known form, such as a
   vendor's prefix, a PEM block, a JWT, a password inside a URL;
-* **names** (`names.py`): values that somebody called a secret, as in
+* **names** (`named_secrets.py`): values that have the name of a secret, as in
   `DB_PASSWORD=…`, `"apiKey": "…"`, `Authorization: Bearer …`, `--token …`;
-* **neighbours** (`names.py` too): values that look random and stand next to a
+* **neighbours** (`named_secrets.py` too): values that look random and stand next to a
   word such as "token" in a sentence.
 
 A random-looking value alone is never a secret: source code is full of hashes,
-ids and encoded fixtures, and a memory that lost them would be worthless. How
-"random" is told from "words" is in `randomness.py`.
+ids and encoded fixtures, and a memory that lost them would be worthless. `entropy.py`
+distinguishes random values from words.
 
-What must hold: a secret is never kept in a finding; redacting twice changes
-nothing; what is not in a finding stays as it was. The package reads no file,
-no clock and no environment, and imports only the standard library's `re` and
-its like, because it lies on the way of every write.
+Invariants: a finding never contains a secret; redacting twice changes nothing;
+text outside of findings stays unchanged. The package reads no file, no clock
+and no environment, and imports only light modules such as `re`, because every
+write passes through it.
 """
 
 from itertools import chain
 from typing import NamedTuple
 
 from ctx.redaction import named_secrets, secret_formats
-from ctx.redaction.scan_text import Span, marker, read
+from ctx.redaction.scan_text import SecretSpan, marker, read
 
 
 class Finding(NamedTuple):
-    """Where a secret was. Offsets count characters of the text given to `redact`."""
+    """The position of a secret. Offsets count characters of the text given to `redact`."""
 
     rule: str
     start: int
@@ -46,21 +46,20 @@ def redact(text: str) -> Redacted:
     if not spans:
         return Redacted(text, ())
     redacted = _replace(text, spans)
-    # A replacement shortens its line and may bring a word and a value nearer
-    # to each other than they were. Looking again until nothing is found makes
-    # the result a fixed point. Replacements are never found again, so what is
-    # left to find shrinks each time and the loop ends; nearly always at once.
+    # A replacement shortens its line and may bring a word and a value closer together. Repeating
+    # until nothing is found makes the result a fixed point. Replacements are never matched again,
+    # so the loop ends, nearly always after one pass.
     while more := _scan(redacted):
         spans = _joined(spans, more)
         redacted = _replace(text, spans)
     return Redacted(redacted, _findings(text, spans))
 
 
-def _scan(text: str) -> list[Span]:
-    """Find what is secret in `text`: sorted spans that do not overlap.
+def _scan(text: str) -> list[SecretSpan]:
+    """The secrets in `text`: sorted spans that do not overlap.
 
-    Where two rules meet, the union is taken, under the name of the rule that
-    came first: a format knows better what it saw than a name does.
+    Overlapping matches are merged under the name of the first rule: a format is more precise than a
+    name.
     """
     page = read(text)
     found = [
@@ -69,19 +68,19 @@ def _scan(text: str) -> list[Span]:
         if not page.was_redacted(s)
     ]
     found.sort(key=lambda span: span.start)  # Stable: formats stay before names.
-    spans: list[Span] = []
+    spans: list[SecretSpan] = []
     for span in found:
         if spans and span.start < spans[-1].end:
             last = spans[-1]
             rule = min(last, span, key=lambda s: s.rank).rule
             end, rank = max(last.end, span.end), min(last.rank, span.rank)
-            spans[-1] = Span(last.start, end, rule, rank)
+            spans[-1] = SecretSpan(last.start, end, rule, rank)
         else:
             spans.append(span)
     return spans
 
 
-def _replace(text: str, spans: list[Span]) -> str:
+def _replace(text: str, spans: list[SecretSpan]) -> str:
     pieces: list[str] = []
     at = 0
     for span in spans:
@@ -91,8 +90,8 @@ def _replace(text: str, spans: list[Span]) -> str:
     return "".join(pieces)
 
 
-def _joined(spans: list[Span], more: list[Span]) -> list[Span]:
-    """Add to `spans` what was found after they had been replaced."""
+def _joined(spans: list[SecretSpan], more: list[SecretSpan]) -> list[SecretSpan]:
+    """Add to `spans` what was found after they were replaced."""
     joined = list(spans)
     shift, upcoming = 0, iter(spans)
     span = next(upcoming, None)
@@ -105,7 +104,7 @@ def _joined(spans: list[Span], more: list[Span]) -> list[Span]:
     return joined
 
 
-def _findings(text: str, spans: list[Span]) -> tuple[Finding, ...]:
+def _findings(text: str, spans: list[SecretSpan]) -> tuple[Finding, ...]:
     findings, line, at = [], 1, 0
     for span in spans:
         line += text.count("\n", at, span.start)

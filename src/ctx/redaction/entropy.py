@@ -29,7 +29,7 @@ _HUMP = -0.4  # aB: camel case has these too, a little less often.
 _SEQUENCE = 1.45  # aa, ab, 11, 12: what people type when they make a value up.
 
 RANDOM = -4.0  # One chance in fifty to be words.
-_JUDGED = 64  # Characters that are looked at: more would not change the verdict.
+_JUDGED = 64  # Characters that are examined: more would not change the result.
 
 
 def wordiness(value: str) -> float:
@@ -64,17 +64,17 @@ def is_random(value: str) -> bool:
     return wordiness(judged) <= limit and re.search("[A-Za-z]", judged) is not None
 
 
-# Hexadecimal digits make too few pairs to be judged by, and spell no words at this length.
+# Hexadecimal digits form too few pairs to judge, and no words of this length.
 _HEX = r"(?=.*[a-fA-F])(?=.*\d)(?:[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12,}|[0-9A-F]{32,})"
 
 
 def is_varied(value: str) -> bool:
-    """Tell `ghp_xxxxxxxxxxxx` and `****` from values."""
+    """Whether a value is a mask such as `ghp_xxxxxxxxxxxx` or `****`."""
     return len(set(value[-24:])) >= 6
 
 
 def is_placeholder(value: str) -> bool:
-    """Tell what a template, an example or a piece of documentation says in a secret's place."""
+    """Whether a value is a placeholder of a template, an example or documentation."""
     lowered = value.lower()
     return (
         lowered.strip("_-. ") in _STAND_INS

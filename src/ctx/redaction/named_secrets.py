@@ -1,10 +1,9 @@
-"""Secrets that somebody called one.
+"""Secrets that have a telling name.
 
-A name such as `DB_PASSWORD`, `apiKey` or `Authorization` is followed by a value
-in a few dozen ways: `=` in shells and programs, `:` in YAML, JSON and headers,
-a blank after an option, "is" in a sentence. The name makes the value suspect;
-whether it is a secret is then judged by how it looks and by how it was given:
-a program is full of `token = next_token`, an environment file is not.
+A name such as `DB_PASSWORD`, `apiKey` or `Authorization` is followed by a value in a few dozen
+ways: `=` in shells and programs, `:` in YAML, JSON and headers, a blank after an option, "is" in a
+sentence. The name makes the value suspect. Its look and its form decide whether it is a secret:
+programs are full of `token = next_token`, environment files are not.
 """
 
 import re
@@ -14,13 +13,13 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from ctx.redaction.entropy import is_placeholder, is_random
-from ctx.redaction.scan_text import Page, Span
+from ctx.redaction.scan_text import Page, SecretSpan
 
 RANK = 1
 NEARBY_RANK = 2
 
-# Looked for everywhere, so as few and as rare as possible. "key" is common and
-# counts only after one of `_KEY_OF`; "pass" stands for password, passwd, passphrase.
+# Searched for everywhere, so there are few, and rare ones. "key" is common and counts only after
+# one of `_KEY_OF`; "pass" covers password, passwd, passphrase.
 _ANCHORS = (b"secret", b"token", b"pass", b"pwd", b"cred", b"auth", b"key")
 
 _KEY_OF = (
@@ -37,7 +36,7 @@ _SECRET_ENDS = ("secret", "token", "credential", "apikey", "secretkey", "accessk
 _PASSWORD_ENDS = ("password", "passwd", "passphrase", "passcode", "pwd")
 _SECRET_WORDS = frozenset(("auth", "cred"))
 
-# What is said *about* a secret is none: `token_count`, `password_hash`, `public_key`.
+# Names of things about a secret: `token_count`, `password_hash`, `public_key`.
 _ABOUT = frozenset(
     "csrf xsrf hash hashed hasher sha md blake digest checksum fingerprint integrity "
     "public pub tokenizer next starting continuation change lock pagination idempotency "
@@ -88,7 +87,7 @@ _LINE_LEAD = r"(?:\A|\n)[ \t>+-]*(?:(?:export|set|setx|declare -x|ENV|ARG)[ \t]+
 _TAIL = r"""[^\s"'`,;&<>(){}\[\]|\\]*+"""
 
 
-Given = Literal[
+ValueForm = Literal[
     "quoted",
     "line",  # All that is left of its line.
     "inline",  # Within a line, but clearly a value.
@@ -105,10 +104,10 @@ class _Name(NamedTuple):
 class _Value(NamedTuple):
     start: int
     end: int
-    given: Given
+    form: ValueForm
 
 
-def find(page: Page) -> Iterator[Span]:
+def find(page: Page) -> Iterator[SecretSpan]:
     sign = _compiled(_SIGN).match
     qualified = re.compile(_QUALIFIED).search
     for anchor in _ANCHORS:
@@ -128,7 +127,7 @@ def find(page: Page) -> Iterator[Span]:
     yield from _find_bearers(page)
 
 
-def _assigned(page: Page, at: int, end: int, sign: re.Match[str]) -> Span | None:
+def _assigned(page: Page, at: int, end: int, sign: re.Match[str]) -> SecretSpan | None:
     name = _name(page, at, end)
     if name is None:
         return None
@@ -144,17 +143,17 @@ def _assigned(page: Page, at: int, end: int, sign: re.Match[str]) -> Span | None
         return None  # "… to pass to …", "Pass `--verbose` …"
     if sign["sign"] == ":" and page.raw[max(0, name.start - 1) : name.start] == b":":
         return None  # `arn:aws:…:secret:name`
-    if not _is_secret(text, name, value.given):
+    if not _is_secret(text, name, value.form):
         return None
     return _span(page, name, value)
 
 
-def _span(page: Page, name: _Name, value: _Value) -> Span:
+def _span(page: Page, name: _Name, value: _Value) -> SecretSpan:
     end = value.end
     if end - value.start >= 256:  # Longer than the patterns reach: take all of it.
         end = _match_end(_TAIL, page, end)
     rule = "password" if name.kind == "password" else "named-secret"
-    return Span(value.start, end, rule, RANK)
+    return SecretSpan(value.start, end, rule, RANK)
 
 
 def _name(page: Page, at: int, end: int) -> _Name | None:
@@ -222,30 +221,30 @@ def _is_code(value: str) -> bool:
     return value.isidentifier() and sum(c.isdigit() for c in value) < 4
 
 
-def _is_secret(value: str, name: _Name, given: Given) -> bool:
+def _is_secret(value: str, name: _Name, form: ValueForm) -> bool:
     if len(value) < 6:
         return False
     value = value[:_JUDGED]
     looks_random = is_random(value)
-    if not looks_random and (name.kind == "secret" or given == "loose"):
+    if not looks_random and (name.kind == "secret" or form == "loose"):
         return False
     if is_placeholder(value) or re.search(_NO_SECRET, value):
         return False
     if looks_random:
-        return given != "loose" or len(value) >= 16
-    if re.search(_PATH, value) or (given != "quoted" and re.search(_EXPRESSION, value)):
+        return form != "loose" or len(value) >= 16
+    if re.search(_PATH, value) or (form != "quoted" and re.search(_EXPRESSION, value)):
         return False
     # A password that a person chose, then: digits or odd signs among letters.
     if value.isdigit():
-        return given in ("quoted", "line")
+        return form in ("quoted", "line")
     if re.fullmatch(_WORDS, value):
         # In an environment file, words are a password too.
-        is_environment = given in ("quoted", "line") and name.text.isupper() and len(value) >= 8
+        is_environment = form in ("quoted", "line") and name.text.isupper() and len(value) >= 8
         return is_environment and not re.search("(?i)pass|secret", value)
     return any(c.isalpha() for c in value) and not re.fullmatch(r"\W*\w?[A-Za-z]+\W*", value[:-1])
 
 
-_JUDGED = 128  # Characters of a value that are looked at.
+_JUDGED = 128  # Characters of a value that are examined.
 # Several words, named hashes, URLs (their passwords have a rule of their own).
 _NO_SECRET = r"\s|\A(?:sha\d+|md5|blake\w*)[-:$]|://"
 _EXPRESSION = r"\A[A-Za-z_][\w.]{2,}[(\[]|[(\[)\]|]\Z"
@@ -254,12 +253,13 @@ _WORDS = r"[A-Za-z]+(?:[ _./:@-]+[A-Za-z]+)*[.:]?"
 
 
 def _is_argument(page: Page, name: _Name) -> bool:
-    """Tell the first argument of a call, `setenv("PASSWORD", …)`, from a member of a list."""
+    """Whether this is the first argument of a call, `setenv("PASSWORD", …)`, and not a list
+    item."""
     lead = page.text[max(0, name.start - 6) : name.start]
     return re.search(r"\w\(\\{0,3}[\"'`]\Z", lead) is not None
 
 
-def _header(page: Page, start: int) -> Span | None:
+def _header(page: Page, start: int) -> SecretSpan | None:
     m = _match(_CREDENTIALS, page.text, start)
     if m is None or is_placeholder(m["value"]):
         return None
@@ -269,7 +269,7 @@ def _header(page: Page, start: int) -> Span | None:
         plausible = len(value) >= 8 and not value.islower() and not value[1:].islower()
     else:
         plausible = _is_opaque(value)
-    return Span(*m.span("value"), "authorization", RANK) if plausible else None
+    return SecretSpan(*m.span("value"), "authorization", RANK) if plausible else None
 
 
 _CREDENTIALS = (
@@ -278,12 +278,12 @@ _CREDENTIALS = (
 )
 
 
-def _find_bearers(page: Page) -> Iterator[Span]:
+def _find_bearers(page: Page) -> Iterator[SecretSpan]:
     at = page.lower.find(b"bearer")
     while at >= 0:
         m = _match(r"""[ \t]+["'`]?([\w.~+/-]{16,4096}+={0,2})""", page.text, at + 6)
         if m and not is_placeholder(m[1]) and _is_opaque(m[1]):
-            yield Span(*m.span(1), "authorization", RANK)
+            yield SecretSpan(*m.span(1), "authorization", RANK)
         at = page.lower.find(b"bearer", at + 6)
 
 
@@ -291,8 +291,8 @@ def _is_opaque(value: str) -> bool:
     return len(value) >= 12 and is_random(value)
 
 
-def _option(page: Page, at: int, end: int) -> Span | None:
-    """Find the value in `--password value`."""
+def _option(page: Page, at: int, end: int) -> SecretSpan | None:
+    """The value in `--password value`."""
     lead = page.raw[max(0, at - 24) : at]
     dashes = lead.rfind(b" --")
     if dashes < 0 or b" " in lead[dashes + 1 :]:
@@ -305,7 +305,7 @@ def _option(page: Page, at: int, end: int) -> Span | None:
     if quote := _match(_QUOTE, page.text, start):
         start, body = quote.end(), _QUOTED_ESCAPED
     value = _Value(start, _match_end(body, page, start), "inline")
-    if not _is_secret(page.text[start : value.end], name, value.given):
+    if not _is_secret(page.text[start : value.end], name, value.form):
         return None
     return _span(page, name, value)
 
@@ -313,8 +313,8 @@ def _option(page: Page, at: int, end: int) -> Span | None:
 _NEAR = 48
 
 
-def _nearby(page: Page, anchor: bytes, at: int, end: int) -> Span | None:
-    """Find a random value that follows the word: at once, or soon and in the same line."""
+def _nearby(page: Page, anchor: bytes, at: int, end: int) -> SecretSpan | None:
+    """A random value that follows the word directly, or soon and in the same line."""
     if anchor in (b"auth", b"pwd"):
         return None
     if m := _match(_NEXT_WORD, page.text, end):
@@ -336,7 +336,7 @@ def _nearby(page: Page, anchor: bytes, at: int, end: int) -> Span | None:
         return None
     if not is_random(value) or is_placeholder(value) or _name(page, at, end) is None:
         return None
-    return Span(start, start + len(value), "nearby-secret", NEARBY_RANK)
+    return SecretSpan(start, start + len(value), "nearby-secret", NEARBY_RANK)
 
 
 _NEXT_WORD = (

@@ -1,8 +1,7 @@
-"""What is to be taken out of what was stored: a word, a pattern, or every secret the rules know.
+"""What a scrub removes from stored text: a word, a pattern, or every secret that the rules find.
 
-Text goes in, text without it comes out. A word is looked for whatever its case, also as JSON
-writes it, and with any of space, `-` and `_` where it has one of these: a title has spaces where
-the name of its file has hyphens.
+A word matches in any case, also as JSON escapes it, and with any of space, `-` and `_` where it has
+one of these: a title has spaces where its file name has hyphens.
 """
 
 import json
@@ -15,7 +14,7 @@ from ctx.redaction import redact
 
 REPLACEMENT = "[scrubbed]"
 NAME = "scrubbed"
-"""The same in a tag, or in the name of a file."""
+"""The marker in a tag or a file name."""
 
 _SHORTEST = 3
 _MOST_TURNS = 10
@@ -26,7 +25,7 @@ Key = Callable[[str], bool]
 
 
 class Needle:
-    """`told` says what is looked for without giving it away."""
+    """`told` describes what is removed without revealing it."""
 
     def __init__(self, pattern: re.Pattern[str] | None, told: str) -> None:
         self._pattern = pattern
@@ -37,11 +36,11 @@ class Needle:
         return self._pattern is None
 
     def scrubbed(self, text: str) -> str:
-        """The text without it. An id is left alone, whatever letters are in it."""
+        """The text without the matches. Ids are not changed."""
         return self._without(text, REPLACEMENT)
 
     def name(self, text: str) -> str:
-        """The same for a tag or a path, in which brackets have no place."""
+        """The same for a tag or a path, in which brackets are not allowed."""
         return self._without(text, NAME)
 
     def is_in(self, text: str) -> bool:
@@ -52,7 +51,7 @@ class Needle:
         return bool(redact(text).findings)
 
     def is_in_bytes(self, data: bytes) -> bool:
-        """Whether it stands in a file, whatever else that holds."""
+        """Whether a file contains it."""
         return self._pattern is not None and self.is_in(data.decode("utf-8", "surrogateescape"))
 
     def _without(self, text: str, replacement: str) -> str:
@@ -62,7 +61,7 @@ class Needle:
             found = redact(text)
             # A name without its secret has no room for a marker.
             return found.text if replacement is REPLACEMENT or not found.findings else replacement
-        # What is left and right of it may make it up once more.
+        # The text on its left and right may form a new match.
         for _ in range(_MOST_TURNS):
             text, count = self._pattern.subn(replacement, text)
             if not count:
@@ -70,14 +69,14 @@ class Needle:
         return text
 
     def scrubbed_json(self, value: Any, *, keys: bool) -> Any:
-        """A value that JSON can say, without it; with `keys`, also inside of inner names."""
+        """A JSON value without the matches; with `keys`, also in the keys of objects."""
         return self._value(value, "", keys, 0)
 
     def _value(self, value: Any, key: str, keys: bool, depth: int) -> Any:
         if isinstance(value, str):
             if self._pattern is not None or not key:
                 return self.scrubbed(value)
-            # What a value is called tells what it may be.
+            # The key of a value determines what it may be.
             return self.scrubbed(f"{key}={value}").removeprefix(f"{key}=")
         if isinstance(value, list | tuple):
             return [self._value(each, key, keys, depth + 1) for each in value]
@@ -95,7 +94,7 @@ RULES = Needle(None, "what the rules of redaction find")
 
 
 def word(text: str) -> Needle:
-    """A text as it stands, but for its case and what is between its words."""
+    """A pattern for a text in any case and with any separators between its words."""
     if len(text.strip()) < _SHORTEST:
         raise UsageError(
             f"{len(text.strip())} characters are too few: they are in everything.",

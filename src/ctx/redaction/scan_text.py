@@ -17,7 +17,7 @@ from typing import NamedTuple
 LONG = 20
 
 
-class Span(NamedTuple):
+class SecretSpan(NamedTuple):
     start: int
     end: int
     rule: str
@@ -41,7 +41,7 @@ class Page(NamedTuple):
             yield self.starts[line] + at - self.lines[line]
             at = self.long.find(anchor, at + len(anchor))
 
-    def was_redacted(self, span: Span) -> bool:
+    def was_redacted(self, span: SecretSpan) -> bool:
         after = bisect_right(self.redacted, span.start, key=lambda r: r[1])
         return after < len(self.redacted) and self.redacted[after][0] < span.end
 
@@ -50,8 +50,8 @@ def read(text: str) -> Page:
     redacted = []
     if "[redacted:" in text:
         redacted = [m.span() for m in re.finditer(_MARKER, text)]
-        # What was redacted must not be taken for a name (`[redacted:password]`)
-        # nor for a value. No rule looks for NUL, and none reaches across it.
+        # Redacted text must not match as a name (`[redacted:password]`) or as a value. No rule
+        # matches NUL or across it.
         text = re.sub(_MARKER, lambda m: "\0" * len(m[0]), text)
     raw = text.encode("ascii", "replace")
     starts, values = _long_values(raw)
@@ -63,7 +63,7 @@ def marker(rule: str) -> str:
     return f"[redacted:{rule}]"
 
 
-# Letters only: a name that could hide a secret of somebody's choosing is none of ours.
+# Letters only: a name that could contain a secret is not one of ours.
 _MARKER = r"\[redacted:[a-z]{2,16}(?:-[a-z]{2,16}){0,3}\]"
 
 _UNBROKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/.=~:%"
@@ -79,8 +79,8 @@ def _long_values(raw: bytes) -> tuple[list[int], list[bytes]]:
     while (start := shape.find(needle, end)) >= 0:
         end = shape.find(b" ", start)
         value = raw[start:end]
-        # Most are names and paths in small letters. Of twenty random characters
-        # hardly ever fewer than three are digits or capitals.
+        # Most are lower-case names and paths. Twenty random characters almost always have three
+        # digits or capitals.
         if len(value.translate(None, _PLAIN)) > 2:
             starts.append(start)
             values.append(value)

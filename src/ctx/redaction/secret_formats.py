@@ -1,8 +1,8 @@
-"""Secrets that give themselves away: by a prefix, a frame, or their place in a URL.
+"""Secrets that are recognised by a prefix, a frame, or their place in a URL.
 
-`FORMATS` is the table to extend. A row is a name, the literals of which one
-must be there (cheap to look for), and the pattern that is then tried where the
-literal stands. If the pattern has a group, only the group is the secret.
+`FORMATS` is the table to extend. A row is a name, the literals of which one must be present (cheap
+to search for), and the pattern that is then tried at the literal. If the pattern has a group, only
+the group is the secret.
 """
 
 import re
@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctx.redaction.entropy import is_placeholder, is_varied, wordiness
-from ctx.redaction.scan_text import Page, Span
+from ctx.redaction.scan_text import Page, SecretSpan
 
 RANK = 0
 
 
 class Format(NamedTuple):
     rule: str
-    anchors: str  # Separated by blanks; all of them lie in an unbroken value (see page.py).
+    anchors: str  # Separated by blanks; each is part of an unbroken value (see scan_text.py).
     pattern: str  # Tried at the anchor. Every repetition is bounded, for the sake of time.
-    lead: int = 0  # How many characters of the value stand before the anchor.
+    lead: int = 0  # How many characters of the value precede the anchor.
 
 
 # fmt: off
@@ -122,8 +122,8 @@ _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _STOP = r"(?![A-Za-z0-9])"
 
 
-def find(page: Page) -> Iterator[Span]:
-    # To look into a text takes a tenth of what it takes to look into bytes.
+def find(page: Page) -> Iterator[SecretSpan]:
+    # Searching text takes a tenth of the time of searching bytes.
     long = page.long.decode("ascii")
     for anchor, format_ in _ANCHORED if long else ():
         if anchor in long:
@@ -133,7 +133,7 @@ def find(page: Page) -> Iterator[Span]:
     yield from _find_curl_passwords(page)
 
 
-def _find_format(page: Page, anchor: bytes, format_: Format) -> Iterator[Span]:
+def _find_format(page: Page, anchor: bytes, format_: Format) -> Iterator[SecretSpan]:
     rule, _, pattern, lead = format_
     match = re.compile(_START + pattern + _STOP, re.ASCII).match
     done = 0
@@ -142,15 +142,15 @@ def _find_format(page: Page, anchor: bytes, format_: Format) -> Iterator[Span]:
             start, end = m.span(m.lastindex or 0)
             value = page.text[start:end]
             if is_varied(value) and "EXAMPLE" not in value:
-                yield Span(start, end, rule, RANK)
+                yield SecretSpan(start, end, rule, RANK)
             done = m.end()
 
 
-def _find_private_keys(page: Page) -> Iterator[Span]:
-    """Find PEM blocks, also cut short, and also with their line ends escaped.
+def _find_private_keys(page: Page) -> Iterator[SecretSpan]:
+    """Find PEM blocks, also truncated ones, and ones with escaped line ends.
 
-    Programs talk about keys as well: `"-----BEGIN PRIVATE KEY-----" in text`.
-    So there is a key only where something that could be one follows.
+    Programs also mention keys: `"-----BEGIN PRIVATE KEY-----" in text`. So there is a key only if
+    something that could be one follows.
     """
     text = page.text
     at = page.raw.find(b"-----BEGIN")
@@ -167,7 +167,7 @@ def _find_private_keys(page: Page) -> Iterator[Span]:
             else:
                 body_end = key_end = end
             if _holds_key(text, end, body_end):
-                yield Span(at, key_end, "private-key", RANK)
+                yield SecretSpan(at, key_end, "private-key", RANK)
                 end = key_end
         at = page.raw.find(b"-----BEGIN", end)
 
@@ -175,8 +175,7 @@ def _find_private_keys(page: Page) -> Iterator[Span]:
 _LONGEST_KEY = 20_000
 _BEGIN = r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _END = r"-----END [A-Z0-9 ]{0,40}-----"
-# What stands between the lines of a key: in a file, a string of a program, a
-# quotation, a difference between two files.
+# What can be between the lines of a key: in a file, a string of a program, a quotation, a diff.
 _BETWEEN = r"""(?>(?:\\+[nrt]|[\s"'+,>|#*-])*)"""
 _CUT_SHORT = (
     rf"(?>(?:{_BETWEEN}(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): [^\n\\]{{0,100}}"
@@ -191,26 +190,26 @@ def _holds_key(text: str, start: int, end: int) -> bool:
     )
 
 
-def _find_url_passwords(page: Page) -> Iterator[Span]:
+def _find_url_passwords(page: Page) -> Iterator[SecretSpan]:
     at = page.raw.find(b"://")
     while at >= 0:
         if m := re.compile(_URL_PASSWORD).match(page.text, at):
             user, password = m.groups()
             if password != user and len(password) > 2 and not is_placeholder(password):
-                yield Span(*m.span(2), "url-password", RANK)
+                yield SecretSpan(*m.span(2), "url-password", RANK)
         at = page.raw.find(b"://", at + 3)
 
 
 _URL_PASSWORD = r"""://([^\s:/?#@"'`<>\\]{0,64}):([^\s/?#"'`<>\\]{1,128})@(?=[\w.\[%$-])"""
 
 
-def _find_curl_passwords(page: Page) -> Iterator[Span]:
+def _find_curl_passwords(page: Page) -> Iterator[SecretSpan]:
     at = page.lower.find(b"curl ")
     while at >= 0:
         end = at + 5
         if m := re.compile(_CURL_PASSWORD).match(page.text, at + 4):
             if not is_placeholder(m[1]):
-                yield Span(*m.span(1), "curl-password", RANK)
+                yield SecretSpan(*m.span(1), "curl-password", RANK)
             end = m.end()
         at = page.lower.find(b"curl ", end)
 

@@ -140,7 +140,7 @@ async def _internal_error(_request: Request, error: Exception) -> Response:
     return JSONResponse({"error": body}, 500)
 
 
-_ROUTES = "docs/sessions.md lists what can be request_, and how."
+_ROUTES = "docs/sessions.md lists the requests."
 _ERROR_HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
     CtxError: _ctx_error,
     HTTPException: _http_error,

@@ -39,7 +39,7 @@ class RouteRequest(NamedTuple):
     def number(self, name: str, default: int, most: int = _MAX_LIMIT) -> int:
         found = self.text(name) or str(default)
         if not (found.isascii() and found.isdecimal() and len(found) < 10):
-            raise UsageError(f"`{name}` is no whole number: {found[:40]!r}.")
+            raise UsageError(f"`{name}` is not a whole number: {found[:40]!r}.")
         return min(int(found), most)
 
 
@@ -181,7 +181,7 @@ def _memory_at(request: RouteRequest, folder: str, session: str = "") -> Iterato
 
 def _check_folder(folder: str) -> None:
     if not os.path.isabs(folder) or "\0" in folder:
-        raise UsageError(f"{folder[:200]!r} is not the whole path of a folder.")
+        raise UsageError(f"{folder[:200]!r} is not the absolute path of a folder.")
 
 
 GET_ROUTES: dict[str, RouteFunction] = {

@@ -345,7 +345,7 @@ def _version(connection: Connection, path: str, application_id: int, newest: int
             raise _foreign(path)
     version = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0] or 0
     if version > newest:
-        what = f"has version {version}, and this ctx knows only {newest}"
+        what = f"has version {version}; this ctx reads up to version {newest}"
         raise NewerFormat(f"The database {shown(path)} {what}.")
     return int(version)
 

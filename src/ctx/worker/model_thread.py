@@ -106,7 +106,7 @@ class ModelThread:
     def _run(self) -> None:
         while self._woken.wait() and not self._is_stopping:
             self._woken.clear()
-            with self._guard("what a model tells"):
+            with self._guard("model synthesis"):
                 self._ask_all_due()
 
     def _ask_all_due(self) -> None:
@@ -190,7 +190,7 @@ class ModelThread:
         self._failed.pop(session.id, None)
         self._reported.clear()
         if answer.problem:
-            self._log(f"what a model tells of {session.id}: {answer.problem}")
+            self._log(f"model synthesis of {session.id}: {answer.problem}")
         spool.wake(self._environment.user_store.home)
 
     def _next(self, config: Config, voice: "QuestionOptions") -> _DueQuestion | None:
@@ -223,7 +223,7 @@ class ModelThread:
         from ctx.operations import model_questions
 
         self._reported.add(error.message)
-        self._log(f"what a model tells of {session}: {error.message}")
+        self._log(f"model synthesis of {session}: {error.message}")
         with self._open_memory() as memory:
             model_questions.note(memory.user.connection, session, error)
 

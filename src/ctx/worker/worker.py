@@ -80,7 +80,7 @@ class Worker:
             tended = self._tending.round(memory)
             for problem in worker_round.problems(tended.applied):
                 self.log(problem)
-        with self._guard("what a model tells"):
+        with self._guard("model synthesis"):
             self._model_thread.wake()
         self.rounds += 1
 

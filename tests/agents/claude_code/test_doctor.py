@@ -89,7 +89,7 @@ def test_clients_and_their_versions(programs: Path, folder: Path) -> None:
             "client",
             "warning",
             "Claude Code is neither on the PATH nor in one of its usual places.",
-            "Install it, then run `ctx install` again. An editor's own one is not looked for.",
+            ("Install it, then run `ctx install` again. ctx does not find one inside an editor."),
         )
     ]
     program(programs / "claude", "2.1.325 (Claude Code)")
@@ -100,7 +100,7 @@ def test_clients_and_their_versions(programs: Path, folder: Path) -> None:
     (check,) = about("client", folder)
     assert (check.state, check.seen) == (
         "warning",
-        f"{programs}/claude does not say which version it is.",
+        f"{programs}/claude does not print its version.",
     )
 
 
@@ -147,7 +147,7 @@ def test_an_event_that_a_client_does_not_know(programs: Path, claude: Path, fold
             "problem",
             f"{claude}/settings.json, line 3, column 5: Claude Code 2.0.47 does not know"
             " PostToolUseFailure, and drops all hooks of the file for it.",
-            "`ctx install` takes our hook out of it.",
+            "`ctx install` removes our hook from it.",
         )
     ]
 
@@ -170,7 +170,7 @@ def test_an_event_of_somebody_else_that_a_client_does_not_know(
             "problem",
             f"{claude}/settings.json, line {line}, column 5: Claude Code 2.0.47 does not know"
             f" {name}, and drops all hooks of the file for it.",
-            f"Take it out, or bring {old}/claude up to date.",
+            f"Remove it, or update {old}/claude.",
         )
     ]
     # Nobody is told that all is well with that file.
@@ -186,7 +186,7 @@ def test_what_only_its_owner_can_take_out(programs: Path, claude: Path, repo: Pa
     local = repo / ".claude" / "settings.local.json"
     settings(local, one("PostToolUseFailure", "ctx hook post-tool-use-failure || true"))
     (check,) = about("client settings", repo)
-    assert check.advice == f"Take it out, or bring {programs}/claude up to date."
+    assert check.advice == f"Remove it, or update {programs}/claude."
 
 
 def test_events_of_others_that_all_clients_know(programs: Path, claude: Path, folder: Path) -> None:
@@ -236,7 +236,7 @@ def test_hooks_that_run_only_for_some(programs: Path, claude: Path, folder: Path
             "hooks",
             "warning",
             f"{claude}/settings.json runs {event} only for `{matchers[event]}`.",
-            'Make its matcher "", unless you want it so: nothing else reaches memory.',
+            'Set its matcher to "" unless this is intended: ctx does not see other calls.',
         )
         for event in ("SessionStart", "PostToolUse")
     ]
@@ -262,7 +262,7 @@ def test_hooks_of_ours_in_a_form_of_their_own(programs: Path, claude: Path, fold
             "warning",
             f"{claude}/settings.json, line {number}, column 11: a hook of ctx that `ctx install`"
             f" does not manage, for Stop: {line}",
-            "Take it out, then run `ctx install`: beside another it runs twice.",
+            "Remove it, then run `ctx install`; otherwise the hook runs twice.",
         )
         for number, line in zip((6, 10, 14, 18, 22), [*lines, "ctx hook stop"], strict=True)
     ]
@@ -286,15 +286,15 @@ def test_hooks_of_another_time(programs: Path, claude: Path, folder: Path) -> No
         DoctorCheck(
             "hooks",
             "warning",
-            f"{claude}/settings.json has hooks as this ctx would not register them.",
-            "`ctx install` brings them up to date.",
+            f"{claude}/settings.json has hooks that differ from those of this ctx.",
+            "`ctx install` updates them.",
         )
     ]
     fine, check = named("hooks run", found)
     assert (fine.state, check.state) == ("ok", "problem")
     assert check.seen.startswith("stop: it does nothing.")
     assert "/gone/python" in check.seen
-    assert check.advice == f"`ctx install` registers it anew. Now it is: {gone}"
+    assert check.advice == f"`ctx install` registers it again. Now it is: {gone}"
 
 
 def test_hooks_of_a_project_need_ctx_on_the_path(programs: Path, claude: Path, repo: Path) -> None:
@@ -320,9 +320,7 @@ def test_hooks_of_a_project_need_ctx_on_the_path(programs: Path, claude: Path, r
 def test_hooks_of_the_plugin(programs: Path, claude: Path, folder: Path) -> None:
     settings(claude / "settings.json", {}, enabledPlugins={"ctx@ctx-memory": True})
     found = diagnosis(folder)
-    assert named("hooks", found) == [
-        DoctorCheck("hooks", "ok", "the plugin `ctx` is switched on", "")
-    ]
+    assert named("hooks", found) == [DoctorCheck("hooks", "ok", "the plugin `ctx` is enabled", "")]
     # They are plain `ctx`, which is not there.
     assert [check.state for check in named("hooks run", found)] == ["problem"]
     # It brings its own skill.
@@ -343,7 +341,7 @@ def test_a_plugin_that_is_not_on(
         ("{", "settings.json, line 1"),
         ('{\n  // why\n  "model": "x"\n}', "settings.json, line 2"),
         ("[]", "settings.json is not an object."),
-        ('{"disableAllHooks": true}', "settings.json switches all hooks off."),
+        ('{"disableAllHooks": true}', "settings.json disables all hooks."),
     ],
 )
 def test_settings_that_run_no_hooks(
@@ -359,10 +357,10 @@ def test_settings_that_run_no_hooks(
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("{", "Mend the file: as it is, the client takes no hooks from it."),
-        ("[]", "Mend the file: as it is, the client takes no hooks from it."),
+        ("{", "Fix the file: as it is, the client reads no hooks from it."),
+        ("[]", "Fix the file: as it is, the client reads no hooks from it."),
         (b"\xff", "Save the file as UTF-8."),
-        (None, "Put a plain file in the place of the link."),
+        (None, "Replace the link by a plain file."),
     ],
 )
 def test_what_install_could_not_change_comes_first(
@@ -378,8 +376,8 @@ def test_what_install_could_not_change_comes_first(
     (check,) = named("client settings", found)
     assert (check.state, check.advice) == ("problem", advice)
     assert str(path) in check.seen
-    assert named("hooks", found)[0].advice == f"Mend {path}, then `ctx install` registers them."
-    assert named("skill", found)[0].advice == f"Mend {path}, then `ctx install` writes it."
+    assert named("hooks", found)[0].advice == f"Fix {path}, then `ctx install` registers them."
+    assert named("skill", found)[0].advice == f"Fix {path}, then `ctx install` writes it."
 
 
 def test_a_file_in_the_place_of_the_store(
@@ -392,7 +390,7 @@ def test_a_file_in_the_place_of_the_store(
         DoctorCheck(
             "store",
             "problem",
-            f"{home} is not a folder, and the user store would be one.",
+            f"{home} is not a folder, so it cannot be the user store.",
             "Move it away, or set CTX_HOME to a folder.",
         )
     ]
@@ -408,7 +406,7 @@ def test_a_project_can_switch_hooks_off(
 ) -> None:
     settings(repo / ".claude" / name, {}, disableAllHooks=True)
     assert [check.seen for check in about("client settings", repo)] == [
-        f"{repo}/.claude/{name} switches all hooks off."
+        f"{repo}/.claude/{name} disables all hooks."
     ]
 
 
@@ -469,8 +467,8 @@ def test_the_skill(programs: Path, claude: Path, folder: Path) -> None:
         DoctorCheck(
             "skill",
             "warning",
-            f"{place} was changed by you, and is of another version of ctx.",
-            "`ctx install` brings it up to date, and puts your pages aside as *.edited.",
+            f"{place} was changed by you and is from another version of ctx.",
+            "`ctx install` updates it, and keeps your pages as *.edited.",
         )
     ]
     skill.write(str(place))
@@ -479,8 +477,8 @@ def test_the_skill(programs: Path, claude: Path, folder: Path) -> None:
         DoctorCheck(
             "skill",
             "warning",
-            f"{place} is of another version of ctx.",
-            "`ctx install` brings it up to date.",
+            f"{place} is from another version of ctx.",
+            "`ctx install` updates it.",
         )
     ]
 
@@ -492,7 +490,7 @@ def test_the_skill_of_a_project(programs: Path, claude: Path, repo: Path) -> Non
     skill.write(str(place))
     assert states("skill", repo) == ["ok", "ok"]
     (place / "examples.md").unlink()
-    assert about("skill", repo)[1].advice == "`ctx install --project` brings it up to date."
+    assert about("skill", repo)[1].advice == "`ctx install --project` updates it."
 
 
 def test_in_the_home_folder_nothing_is_named_twice(

@@ -229,11 +229,11 @@ def test_what_is_no_text_is_left_alone(path: Path, backup: str) -> None:
         edited_file.change(str(path), added, backup)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(SettingsUnreadable, match="is no plain file"):
+    with pytest.raises(SettingsUnreadable, match="is not a plain file"):
         edited_file.change(str(path), added, backup)
     path.unlink()
     path.mkdir()
-    with pytest.raises(SettingsUnreadable, match="is no plain file"):
+    with pytest.raises(SettingsUnreadable, match="is not a plain file"):
         edited_file.change(str(path), added, backup)
 
 
@@ -256,9 +256,9 @@ def test_a_file_that_is_refused_is_named_once(path: Path, backup: str) -> None:
 
 def test_what_an_edit_cannot_understand_is_told_with_the_file(path: Path, backup: str) -> None:
     def puzzled(_: str | None) -> str:
-        raise SettingsUnreadable("line 2, column 5: this is no JSON value.")
+        raise SettingsUnreadable("line 2, column 5: this is not a JSON value.")
 
     with pytest.raises(SettingsUnreadable) as raised:
         edited_file.change(str(path), puzzled, backup, by_hand="write it yourself")
-    assert raised.value.message == f"{path}, line 2, column 5: this is no JSON value."
-    assert raised.value.hint == "Mend it, or write it yourself."
+    assert raised.value.message == f"{path}, line 2, column 5: this is not a JSON value."
+    assert raised.value.hint == "Fix it, or write it yourself."

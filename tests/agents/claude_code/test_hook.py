@@ -248,7 +248,7 @@ def test_the_user_is_told_how_many_commands_failed(hooks: Hooks, contents: Conte
         "systemMessage": "ctx: 2 of 3 commands failed; the agent is told with your next prompt"
     }
     told = additional(hooks.run("prompt-submit", hooks.event("prompt-submit")))
-    assert told.count("## A memory command was not done") == 2
+    assert told.count("## A memory command failed") == 2
     assert contents() == ["One.", "Money is in cents."]
 
 
@@ -441,7 +441,7 @@ def test_commands_that_two_hooks_find_are_done_once(hooks: Hooks, contents: Cont
     assert contents() == ["One.", "Money is in cents."]
     assert [ran.code for ran in told] == [0, 0]
     given = additional(hooks.run("prompt-submit", hooks.event("prompt-submit")))
-    assert given.count("## A memory command was not done") == 1
+    assert given.count("## A memory command failed") == 1
 
 
 # A person types it
@@ -545,4 +545,4 @@ def test_what_is_too_large_is_not_kept(surroundings: Path) -> None:
     running = Hook("post-tool-use", [], environment, ClaudeHooks())
     assert hook.answer(running, lambda: b"x" * (64 * 1024 * 1024 + 1)) == NOTHING.out
     (told,) = (surroundings / ".ctx" / "hook.log").read_text().splitlines()
-    assert told.endswith("post-tool-use what the client said is too large (67,108,865 bytes)")
+    assert told.endswith("post-tool-use the input of the hook is too large (67,108,865 bytes)")

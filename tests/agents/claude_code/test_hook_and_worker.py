@@ -333,7 +333,7 @@ def test_what_is_paused_is_not_kept(hooks: Hooks, ctx: Ctx) -> None:
     ran = hooks.run("session-start", hooks.event("session-start"))
     assert "Money is in cents." in additional(ran)
     assert json.loads(ran.out)["systemMessage"].splitlines()[1:] == [
-        "ctx: paused here, so nothing of this session is taken in; `ctx resume` goes on"
+        "ctx: capture is paused here; `ctx resume` resumes it"
     ]
     assert [name for name, _ in hooks.spooled()] == ["receipt"]
     assert ctx("resume").code == 0
@@ -350,10 +350,10 @@ def test_the_first_run_says_what_is_captured(hooks: Hooks) -> None:
         return message
 
     captured = (
-        "ctx: from now on it is remembered what you ask and agents answer, which files they read,"
-        " what they change and which commands they run: on this machine alone, and without secrets."
-        " `ctx sessions list` shows it, `ctx pause` stops it, <private>…</private> keeps a part of"
-        " a prompt out."
+        "ctx: from now on, ctx records your prompts, the answers of agents, the files they"
+        " read and change, and the commands they run. It stays on this machine, and secrets"
+        " are removed. `ctx sessions list` shows it, `ctx pause` stops it, and"
+        " <private>…</private> excludes a part of a prompt."
     )
     # Who captures nothing is told so once that changes.
     (hooks.home / "config.toml").write_text("[capture]\nenabled = false\n")
@@ -369,7 +369,7 @@ def test_what_nobody_takes_in_is_said(hooks: Hooks) -> None:
     spool.put(str(hooks.home), spool.new_id(old_ms), "stop", b"{}")
     ran = hooks.run("session-start", hooks.event("session-start"))
     assert json.loads(ran.out)["systemMessage"].splitlines()[1:] == [
-        "ctx: what hooks reported was not taken in for more than an hour; `ctx doctor` says more"
+        "ctx: events have been waiting for more than an hour; see `ctx doctor`"
     ]
 
 

@@ -130,7 +130,7 @@ def test_a_store_that_cannot_be_read(hooks: Hooks, damage: Callable[[Path], obje
     for word, ran in run_all(hooks).items():
         if word == "session-start":
             # Who else would say so?
-            assert message(ran).endswith("so nothing is given; `ctx doctor` says more"), ran.out
+            assert message(ran).endswith("so agents get no memory; see `ctx doctor`"), ran.out
         else:
             assert ran == (NOTHING if word in ANSWERED else SILENT), word
         assert len(lines_of(hooks, word)) == (word in ANSWERED), word
@@ -243,7 +243,7 @@ def test_commands_wait_for_a_store_that_is_being_written_to(hooks: Hooks, ctx: C
     hooks.settle()
     # Whoever was left at work has done it, or else the next prompt has it done.
     ran = hooks.run("prompt-submit", hooks.event("prompt-submit"))
-    assert "A memory command was not done" in additional(ran)
+    assert "A memory command failed" in additional(ran)
     hooks.settle()
     hooks.run("stop", hooks.event("stop", **asked))
     assert hooks.run("prompt-submit", hooks.event("prompt-submit")) == NOTHING
@@ -285,7 +285,7 @@ def test_what_keeps_commands_from_being_done_is_in_the_log(hooks: Hooks) -> None
     hooks.settle()
     first, second = hooks.log()
     assert first.startswith("apply E0")
-    assert second == "stop what an agent asked for could not be done; it waits"
+    assert second == "stop the commands of an agent could not run; they run later"
     assert kept(hooks) == ["Stop"]
 
 
@@ -324,7 +324,7 @@ def assert_nothing_kept(word: str, ran: Ran, reason: str) -> None:
         return
     assert "Money is in cents." in additional(ran)
     told = json.loads(ran.out)["systemMessage"].splitlines()[1]
-    assert told == f"ctx: what happens here cannot be kept: {reason}; `ctx doctor` says more"
+    assert told == f"ctx: this session cannot be recorded: {reason}; see `ctx doctor`"
 
 
 def test_a_disk_on_which_no_file_may_grow(hooks: Hooks) -> None:
@@ -522,7 +522,7 @@ def test_a_store_that_keeps_commands_waiting(hanging: Hooks) -> None:
     # One line of whoever should have done them, and one of the hook, which says no more after it.
     assert hanging.log() == [
         f"apply E018: {hanging.home}/store.db is not a file.",
-        "prompt-submit what an agent asked for could not be done; it waits",
+        "prompt-submit the commands of an agent could not run; they run later",
     ]
     assert kept(hanging) == ["Stop", "UserPromptSubmit"]
 
@@ -568,7 +568,7 @@ def test_a_person_who_tries_it_on_a_terminal(hooks: Hooks) -> None:
         with hooks.started(command(word), stdin=theirs) as process:
             assert finish(process) == NOTHING
         (line,) = lines_of(hooks, word)
-        assert line == f"{word} what the client said is not a JSON object (0 bytes)"
+        assert line == f"{word} the input of the hook is not a JSON object (0 bytes)"
     os.close(ours)
     os.close(theirs)
 

@@ -101,7 +101,7 @@ def listed(ctx: Ctx) -> dict[str, tuple[str, str | None, list[str]]]:
 
 def body(text: str) -> str:
     """What stands between the frame of a context and its end."""
-    return text.partition("describes the rest.")[2].partition("<!-- ctx:end -->")[0].strip()
+    return text.partition("See the skill `ctx`.")[2].partition("<!-- ctx:end -->")[0].strip()
 
 
 def done(conversation: Conversation, *answers: str) -> None:
@@ -465,7 +465,7 @@ def test_what_an_index_lacks_that_is_behind_is_not_gone(client: Client, ctx: Ctx
         index.unlink()
     given = context_of(conversation.start("resume"))
     assert "] Mine." in given
-    assert "No longer in it" not in given
+    assert "No longer included" not in given
     assert project_store_context.MISSING.strip() in given
     client.apply()
     assert context_of(conversation.start("resume")) == "", "nothing was forgotten"

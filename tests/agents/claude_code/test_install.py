@@ -176,7 +176,7 @@ def test_nothing_is_written_through_a_projects_link(tmp_path: Path, name: str) -
     link = root / name
     link.parent.mkdir(parents=True)
     link.symlink_to(elsewhere)
-    with pytest.raises(PathRefused, match="leads out of the project"):
+    with pytest.raises(PathRefused, match="is a link to a place outside the project"):
         install.project_place(str(root), str(tmp_path / "home"))
     link.unlink()
     (root / "inside").mkdir()

@@ -122,7 +122,7 @@ def test_a_folder_with_something_else_in_it_is_refused(folder: Path, name: str, 
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(text)
     for attempt in (plugin.planned, plugin.write):
-        with pytest.raises(PathRefused, match="not our plugin"):
+        with pytest.raises(PathRefused, match="does not contain our plugin"):
             attempt(str(folder))
     assert contents(folder) == {name: text}
 

@@ -225,13 +225,13 @@ def test_a_sample_that_is_refused(name: str, home: Path, ctx: Ctx) -> None:
     for word in WORDS:
         with pytest.raises(ContentRefused) as refused:
             event_store.read(f"1768906800123-4242-9f3a1c77.{word}", said, HOSTS)
-        assert refused.value.message == f"It is another event than {spool.EVENTS[word]}."
+        assert refused.value.message == f"It is a different event than {spool.EVENTS[word]}."
     # A client in which somebody has registered one of our hooks for it gets no harm.
     assert heard(home, "post-tool-use", said) == SILENT.out
     applied = ctx("hook", "apply", "--format", "json").json
     (refusal,) = applied["refused"]
     assert refusal["kind"] == "post-tool-use"
-    assert refusal["reason"] == "It is another event than PostToolUse."
+    assert refusal["reason"] == "It is a different event than PostToolUse."
     assert applied["events"] == 0
     assert rows(home) == []
     assert spool.waiting(str(home)) == []

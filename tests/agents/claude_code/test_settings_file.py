@@ -214,15 +214,15 @@ def test_a_comment_swallows_nothing() -> None:
         ('{"a": 1', "line 1, column 8: a } is missing at the end."),
         ('{"a": [1', "line 1, column 9: a ] is missing at the end."),
         ("{", "line 1, column 2: a } is missing at the end."),
-        ('{"a" 1}', "line 1, column 6: a colon should stand here."),
+        ('{"a" 1}', "line 1, column 6: expected a colon."),
         ('{"a":', "line 1, column 6: something is missing at the end."),
-        ('{"a": 1\n"b": 2}', "line 2, column 1: a comma, or }, should stand here."),
-        ('{"a": [1 2]}', "line 1, column 10: a comma, or ], should stand here."),
-        ("{a: 1}", "line 1, column 2: a name in quotes, or }, should stand here."),
-        ("{,}", "line 1, column 2: a name in quotes, or }, should stand here."),
-        ('{"a": tru}', "line 1, column 7: this is no JSON value."),
-        ('{"a": NaN}', "line 1, column 7: this is no JSON value."),
-        ('{"a": 01}', "line 1, column 8: a comma, or }, should stand here."),
+        ('{"a": 1\n"b": 2}', "line 2, column 1: a comma, or }, is expected here."),
+        ('{"a": [1 2]}', "line 1, column 10: a comma, or ], is expected here."),
+        ("{a: 1}", "line 1, column 2: expected a name in quotes, or }."),
+        ("{,}", "line 1, column 2: expected a name in quotes, or }."),
+        ('{"a": tru}', "line 1, column 7: this is not a JSON value."),
+        ('{"a": NaN}', "line 1, column 7: this is not a JSON value."),
+        ('{"a": 01}', "line 1, column 8: a comma, or }, is expected here."),
         (
             '{"a": "\n"}',
             "line 1, column 7: this text has no end, or a character that needs a \\.",
@@ -231,9 +231,9 @@ def test_a_comment_swallows_nothing() -> None:
             '{"a": "\\x"}',
             "line 1, column 7: this text has no end, or a character that needs a \\.",
         ),
-        ('{"a": 1 /* }', "line 1, column 9: a comma, or }, should stand here."),
+        ('{"a": 1 /* }', "line 1, column 9: a comma, or }, is expected here."),
         ("{} {}", "line 1, column 4: nothing should follow here."),
-        ("[" * 200, "line 1, column 101: this is nested too deep."),
+        ("[" * 200, "line 1, column 101: this is nested too deeply."),
     ],
 )
 def test_what_cannot_be_understood(text: str, told: str) -> None:
@@ -348,11 +348,11 @@ def test_why_hooks_have_no_effect() -> None:
     assert without_effect("") == without_effect("{}") == ""
     assert without_effect('{"disableAllHooks": false}') == ""
     assert without_effect('{"disableAllHooks": true}') == (
-        "`disableAllHooks` is set; Claude Code runs no hook as long as it is"
+        "`disableAllHooks` is set; Claude Code runs no hooks until it is removed"
     )
     assert without_effect('{"disableAllHooks": true,}') == (
-        "line 1, column 25: a comma that plain JSON does not have; Claude Code loads nothing of a "
-        "file with such a thing in it"
+        "line 1, column 25: a comma that plain JSON does not have; Claude Code ignores a"
+        " file that contains this"
     )
 
 

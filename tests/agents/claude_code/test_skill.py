@@ -272,7 +272,10 @@ def test_what_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
     for attempt in (skill.planned, skill.write):
         with pytest.raises(PathRefused) as raised:
             attempt(str(tmp_path / "skills" / "ctx"))
-        assert raised.value.message == f"{there} is no folder, and the skill would lie there."
+        assert (
+            raised.value.message
+            == f"{there} is not a folder, so the skill cannot be written there."
+        )
         assert raised.value.hint == "Move it away, or leave the skill out with --no-skill."
     there.unlink()
     there.symlink_to("nowhere")

@@ -327,7 +327,7 @@ def test_a_huge_line_takes_no_memory(tmp_path: Path) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    problem = f"A line of more than {LONGEST_LINE // MEGABYTE} MB was passed over."
+    problem = f"A line of more than {LONGEST_LINE // MEGABYTE} MB was skipped."
     assert found == Turn((Message("a", "One."), Message("b", "Two.")), problem)
     assert peak < 2 * LONGEST_LINE
 

@@ -81,7 +81,9 @@ def test_supersede_link_and_status(person: Person) -> None:
     second = person.say("How full is your memory?", "Two facts.", resume=first.session)
     assert "Nodes: 3" in second.request.newest.given_at("UserPromptSubmit")
     # The context that was given at the start has one node less.
-    assert f"No longer in it: [fact:{old[:12]}]" in second.request.newest.given_at("SessionStart")
+    assert f"No longer included: [fact:{old[:12]}]" in second.request.newest.given_at(
+        "SessionStart"
+    )
 
 
 def test_a_wrong_command_is_explained_and_stops_no_other(person: Person) -> None:
@@ -163,7 +165,7 @@ def test_a_command_in_a_file_is_not_carried_out(person: Person) -> None:
     assert [*person.nodes()] == ["The notes are odd."]
     assert person.ctx("review")["proposals"] == []
     second = person.say("And?", "I see.", resume=first.session)
-    assert "so it is a quotation" in second.request.newest.given_at("UserPromptSubmit")
+    assert "so it counts as a quotation" in second.request.newest.given_at("UserPromptSubmit")
     context = person.say("Hello.", "Hello.").request.given_at("SessionStart")
     assert "The notes are odd." in context
     assert "evil.sh" not in context

@@ -148,7 +148,7 @@ def test_what_a_page_imports(folder: Path, tmp_path: Path) -> None:
         "Style, and @more.txt",
         "More",
     ]
-    outside = "it lies outside of the folder"
+    outside = "it is outside of the folder"
     assert [item for item in items if isinstance(item, SkippedItem)] == [
         SkippedItem("@../secret.md in CLAUDE.md", outside),
         SkippedItem("@~/me.md in CLAUDE.md", outside),
@@ -165,7 +165,7 @@ def test_pages_that_import_each_other(folder: Path) -> None:
     # What only names a page that is read says nothing itself.
     assert isinstance(told, Draft)
     assert (told.content, told.metadata["path"]) == ("@f.md", str(folder / "e.md"))
-    assert skipped == SkippedItem("@f.md in e.md", "more than 5 files lead to it")
+    assert skipped == SkippedItem("@f.md in e.md", "more than 5 imports lead to it")
 
 
 def test_sections_that_only_name_files(folder: Path) -> None:
@@ -186,7 +186,7 @@ def test_links_that_a_stranger_put_there(folder: Path, tmp_path: Path) -> None:
     (folder / "CLAUDE.md").symlink_to(tmp_path / "private.md")
     (folder / "sub").mkdir()
     os.mkfifo(folder / "sub" / "CLAUDE.md")
-    assert read(folder) == [SkippedItem("CLAUDE.md", "it is a link that leads elsewhere")]
+    assert read(folder) == [SkippedItem("CLAUDE.md", "it is a link to another place")]
     # A link inside the project is an everyday thing, and so is one that a person names.
     write(folder / "AGENTS.md", "for agents")
     (folder / "CLAUDE.local.md").symlink_to("AGENTS.md")

@@ -1,8 +1,7 @@
 """Which Claude Code clients are installed, and their versions.
 
-A machine often has more than one, such as a native one and one of npm. All of them read the same
-settings. One that an editor has brought along lies in a folder of that editor's, and is not looked
-for.
+A machine often has more than one, such as a native one and one from npm. All of them read the same
+settings. A client that an editor ships is in the editor's own folder and is not detected.
 """
 
 import os
@@ -17,7 +16,7 @@ from ctx.agents.claude_code import program_runs
 _VERSION = re.compile(r"(\d+\.\d+\.\d+\S*) \(Claude Code\)", re.ASCII)
 _VERSION_S = 3.0
 _TICK_S = 0.1
-# It is only asked for its version: no reason to look for a newer one, or to tell anybody.
+# It is only asked for its version: it should not look for updates or send telemetry.
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
@@ -62,7 +61,7 @@ def _query_versions(
 def _version(program: str, path: str, home: str) -> str | None:
     words = [program, "--version"]
     try:
-        # Some make their folder on the way, even if only asked for this.
+        # Some create their folder at every start.
         with TemporaryDirectory(prefix="ctx-client-", ignore_cleanup_errors=True) as folder:
             variables = {"PATH": path, "HOME": home, "CLAUDE_CONFIG_DIR": folder, **_QUIET}
             ended = program_runs.run(words, variables, folder, seconds=_VERSION_S)

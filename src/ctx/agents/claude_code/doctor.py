@@ -1,7 +1,7 @@
-"""The doctor: whether everything works, what was seen, and what to do. It changes nothing.
+"""The doctor: checks whether everything works, and says what to do. It changes nothing.
 
-A check is a function that looks at one thing and says what it found there. Hooks are not only
-looked at: they are run, as the client would run them, with a store of their own.
+A check is a function that examines one thing and reports its state. Hooks are also run, as the
+client would run them, with a temporary store.
 """
 
 import os
@@ -43,14 +43,14 @@ def examine(setup: Setup) -> Diagnosis:
 
 def _clients(setup: Setup) -> Iterator[DoctorCheck]:
     if not setup.clients:
-        # One that an editor brought along lies in a folder of that editor's.
+        # A client that an editor ships is in the editor's own folder.
         seen = "Claude Code is neither on the PATH nor in one of its usual places."
-        advice = "Install it, then run `ctx install` again. An editor's own one is not looked for."
+        advice = "Install it, then run `ctx install` again. ctx does not find one inside an editor."
         yield DoctorCheck("client", "warning", seen, advice)
     for client in setup.clients:
         if client.version is None:
-            seen = f"{shown(client.path)} does not say which version it is."
-            advice = f"`{shown(client.path)} --version` should; see why it does not."
+            seen = f"{shown(client.path)} does not print its version."
+            advice = f"`{shown(client.path)} --version` shows why."
             yield DoctorCheck("client", "warning", seen, advice)
         else:
             yield ok("client", f"Claude Code {client.version}: {shown(client.path)}")
@@ -68,7 +68,7 @@ def _skill(setup: Setup) -> Iterator[DoctorCheck]:
     if os.path.lexists(os.path.join(mine, "SKILL.md")):
         yield _pages(mine, "ctx install")
     elif not any(file.has_plugin for file in setup.files):
-        seen = f"It is not in {shown(mine)}: Claude does not know its commands."
+        seen = f"It is not in {shown(mine)}, so Claude does not know the commands."
         yield DoctorCheck("skill", "warning", seen, setup.by_install("writes it"))
     projects = os.path.join(setup.project_folder, "skills", "ctx")
     if setup.is_project and os.path.lexists(os.path.join(projects, "SKILL.md")):
@@ -85,11 +85,11 @@ def _pages(folder: str, command: str) -> DoctorCheck:
     if skill.is_current(folder):
         return ok("skill", f"{shown(folder)}, up to date")
     if not edited:
-        seen = f"{shown(folder)} is of another version of ctx."
-        return DoctorCheck("skill", "warning", seen, f"`{command}` brings it up to date.")
+        seen = f"{shown(folder)} is from another version of ctx."
+        return DoctorCheck("skill", "warning", seen, f"`{command}` updates it.")
     if any(map(_is_of_another_version, edited)):
-        seen = f"{shown(folder)} was changed by you, and is of another version of ctx."
-        advice = f"`{command}` brings it up to date, and puts your pages aside as *{skill.EDITED}."
+        seen = f"{shown(folder)} was changed by you and is from another version of ctx."
+        advice = f"`{command}` updates it, and keeps your pages as *{skill.EDITED}."
         return DoctorCheck("skill", "warning", seen, advice)
     return ok("skill", f"{shown(folder)}, changed by you")
 

@@ -1,12 +1,12 @@
-"""A file of another program, changed where it lies.
+"""A file of another program, edited in place.
 
-It is read, changed as a text, and replaced whole; what was there before is kept among our
-backups. Its mode and its owner stay, and so does a link that leads to it: dotfiles are often
-kept elsewhere. The program it belongs to may write it at any time, so it is looked at once more
-right before it is replaced, and if it is not what was read, everything begins anew.
+It is read, changed as text, and replaced atomically; the old content is kept in our backups. Its
+mode, its owner and a link to it stay: dotfiles are often kept elsewhere. The other program may
+write it at any time, so it is checked again right before it is replaced, and if it has changed, the
+edit starts again.
 
-Files that we add beside those of another program are made here too. What is for others as well,
-such as a project's settings, is open to whom the umask says; the rest is its owner's alone.
+Files that we add beside those of another program are created here too. Shared files, such as a
+project's settings, get the permissions of the umask; others are private to the owner.
 """
 
 import os
@@ -22,7 +22,7 @@ from ctx.errors import DiskFailure, LockConflict, SettingsUnreadable
 from ctx.sqlite.connection import shown
 
 Edit = Callable[[str | None], str | None]
-"""From a file's text to what it should be; None: there is no file."""
+"""From the text of a file to its new text; None: there is no file."""
 
 KEPT_BACKUPS = 10
 """Of each file: the oldest one, which we had no part in, and the newest ones."""
@@ -32,7 +32,7 @@ _ATTEMPTS = 20
 
 
 class FileChange(NamedTuple):
-    """What became of a file, or what would become of it."""
+    """What happened to a file, or would happen."""
 
     path: str
     before: str | None
@@ -55,7 +55,7 @@ class FileChange(NamedTuple):
 
 
 def planned(path: str, edit: Edit, *, by_hand: str = "") -> FileChange:
-    """What a change would do; `by_hand` is what can be done where that is refused."""
+    """The planned change; `by_hand` is the advice if the change is refused."""
     with _in_words(path, by_hand):
         before = read(path)
         return FileChange(path, before, _edited(path, edit, before, by_hand))
@@ -64,9 +64,9 @@ def planned(path: str, edit: Edit, *, by_hand: str = "") -> FileChange:
 def change(
     path: str, edit: Edit, backup: str, *, by_hand: str = "", mode: int = disk.FILE_MODE
 ) -> FileChange:
-    """Change a file; `backup` is the path of what is kept, to which the time is added.
+    """Change a file; `backup` is the path of the backup, to which the time is added.
 
-    `mode` is for a file that is not there yet.
+    `mode` is for a new file.
     """
     with _in_words(path, by_hand):
         real = os.path.realpath(path)
@@ -83,15 +83,15 @@ def change(
 
 
 def read(path: str) -> str | None:
-    """The text of a file, every byte of it; None where there is none."""
+    """The text of a file, with every byte; None if there is none."""
     try:
-        # Opening a pipe would wait for somebody to write to it.
+        # Opening a pipe would block until somebody writes to it.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise SettingsUnreadable(f"{shown(path)} is no plain file.", hint="Move it away.")
+            raise SettingsUnreadable(f"{shown(path)} is not a plain file.", hint="Move it away.")
         with open(fd, "rb", closefd=False) as file:
             data = file.read(_LARGEST + 1)
     finally:
@@ -132,14 +132,15 @@ def _edited(path: str, edit: Edit, before: str | None, by_hand: str) -> str | No
     try:
         return edit(before)
     except SettingsUnreadable as error:
-        hint = f"Mend it, or {by_hand}." if by_hand else "Mend it."
+        hint = f"Fix it, or {by_hand}." if by_hand else "Mend it."
         raise SettingsUnreadable(f"{shown(path)}, {error.message}", hint=hint) from None
 
 
 def _replaced(
     path: str, before: str | None, after: str | None, backup: str, mode: int
 ) -> str | None:
-    """Put the new text in place; where the old one is kept. None: somebody else was quicker."""
+    """Write the new text and return the path of the backup. None: another process changed the
+    file."""
     temporary = None if after is None else _written_beside(path, after.encode(), mode)
     kept, is_done = "", False
     try:
@@ -192,7 +193,7 @@ def _new_backup(path: str) -> str:
         newest = clock.parse_iso(older[-1].rpartition("-")[2]) if older else None
         time = clock.iso(max(clock.now_ms(), (newest or 0) + 1000))
         name = f"{path}-{time.replace('-', '').replace(':', '')}"
-        # Whoever makes it has it: another process that is at the same takes the next second.
+        # Exclusive creation: another process that does the same uses the next second.
         with suppress(FileExistsError):
             os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, disk.FILE_MODE))
             return name
@@ -205,7 +206,7 @@ def _drop_between(path: str) -> None:
 
 
 def _backups(path: str) -> list[str]:
-    """What is kept of one file, the oldest first."""
+    """The backups of one file, the oldest first."""
     folder, name = os.path.split(path)
     ours = re.compile(re.escape(name) + r"-\d{8}T\d{6}Z")
     return [os.path.join(folder, each) for each in disk.names(folder) if ours.fullmatch(each)]
@@ -213,12 +214,12 @@ def _backups(path: str) -> list[str]:
 
 @contextmanager
 def _in_words(path: str, by_hand: str) -> Iterator[None]:
-    """Say what the file system refused, and what can be done all the same."""
+    """Explain what the file system refused, with advice."""
     try:
         yield
     except OSError as error:
         name, real = os.fsdecode(error.filename or ""), os.path.realpath(path)
-        # What is written beside a file need not be named, nor a file twice.
+        # Temporary files beside the file are not named, and no file twice.
         if name.startswith((path, real)):
             error.filename = None if name.startswith(path) else real
         told = disk.failure(f"changing {shown(path)}", error)

@@ -1,7 +1,7 @@
 """The script that `ctx install` registers: `PYTHON -I -S …/entry.py session-start`.
 
-An isolated interpreter knows the standard library alone, so that nothing in a project or an
-environment can get between. This file is compiled at each start; what it imports is not.
+An isolated interpreter sees only the standard library, so that nothing in a project or an
+environment can interfere. This file is compiled at each start; its imports are not.
 """
 
 import sys

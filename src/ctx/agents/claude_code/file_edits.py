@@ -82,7 +82,7 @@ def _kept(told: Mapping[str, Any]) -> FileContents | None:
 
 
 def _bounded(before: str | None, after: str, *, is_whole: bool) -> FileContents:
-    """What is too large to look at counts in pieces of which the ends are missing."""
+    """A file that is too large is treated as parts without their ends."""
     if max(len(before or ""), len(after)) <= MOST:
         return FileContents(before, after, is_whole)
     return FileContents(None if before is None else before[:MOST], after[:MOST], False)
@@ -118,7 +118,7 @@ def _edited(text: str, edits: Sequence[Edit]) -> str | None:
 
 
 def response_of(payload: Mapping[str, Any]) -> Any:
-    """What a tool answered; older clients say it under another name."""
+    """The response of a tool; older clients use another key."""
     found = payload.get("tool_response")
     return payload.get("tool_output") if found is None else found
 

@@ -1,7 +1,7 @@
-"""What the doctor says about hooks: whether the client takes them, which there are, if they work.
+"""The doctor's checks of hooks: whether the client accepts them, which exist, whether they work.
 
-A file of settings belongs to its owner, who may have changed our hooks, or wired them up by hand.
-What is only unusual is a warning; what keeps memory from working is a problem.
+A settings file belongs to its owner, who may have changed our hooks or added them by hand. Unusual
+settings are a warning; what keeps memory from working is a problem.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,24 +21,24 @@ def readable(setup: Setup) -> Iterator[DoctorCheck]:
         if file.problem:
             yield DoctorCheck("client settings", "problem", file.problem, file.advice)
         if file.plain.get("disableAllHooks") is True:
-            seen = f"{shown(file.path)} switches all hooks off."
+            seen = f"{shown(file.path)} disables all hooks."
             yield DoctorCheck(
-                "client settings", "problem", seen, "Take `disableAllHooks` out of it."
+                "client settings", "problem", seen, "Remove `disableAllHooks` from it."
             )
         for event, client in _spoiling(setup, file):
             seen = (
                 f"{shown(file.path)}, {event.place}: Claude Code {client.version} does not know"
                 f" {event.event}, and drops all hooks of the file for it."
             )
-            advice = f"Take it out, or bring {shown(client.path)} up to date."
+            advice = f"Remove it, or update {shown(client.path)}."
             is_ours = any(hook.event == event.event for hook in file.hooks)
             if is_ours and file in _installed(setup):
-                advice = _by_install(setup, file, "takes our hook out of it")
+                advice = _by_install(setup, file, "removes our hook from it")
             yield DoctorCheck("client settings", "problem", seen, advice)
 
 
 def _spoiling(setup: Setup, file: ClientSettings) -> Iterator[tuple[NamedEvent, Client]]:
-    """Events for which a client drops all hooks of a file, whoever has put them in."""
+    """Events that make a client ignore all hooks of a file."""
     for event in file.events:
         for client in setup.clients:
             if client.version and client_events.spoils_hooks(event.event, client.version):
@@ -49,7 +49,7 @@ def _spoiling(setup: Setup, file: ClientSettings) -> Iterator[tuple[NamedEvent, 
 def registered(setup: Setup) -> Iterator[DoctorCheck]:
     """Whether all hooks are registered, and as this ctx would register them now."""
     if setup.has_plugin:
-        yield ok("hooks", "the plugin `ctx` is switched on")
+        yield ok("hooks", "the plugin `ctx` is enabled")
     missing = _missing(setup)
     if missing == list(_wanted(setup)):
         seen = "No hook of ctx is registered with Claude Code."
@@ -92,25 +92,23 @@ def _by_install(setup: Setup, file: ClientSettings, does: str) -> str:
 
 
 def _in_file(setup: Setup, file: ClientSettings) -> Iterator[DoctorCheck]:
-    """What is not as this ctx would write it."""
+    """What differs from what this ctx would write."""
     where = shown(file.path)
     entries = setup.wanted if file is setup.user else registration.project_entries()
     if file in _installed(setup) and _differs(file, entries):
-        seen = f"{where} has hooks as this ctx would not register them."
-        yield DoctorCheck(
-            "hooks", "warning", seen, _by_install(setup, file, "brings them up to date")
-        )
+        seen = f"{where} has hooks that differ from those of this ctx."
+        yield DoctorCheck("hooks", "warning", seen, _by_install(setup, file, "updates them"))
     for hook in file.hooks:
         if hook.is_narrowed:
             seen = f"{where} runs {hook.event} only for `{hook.matcher}`."
-            advice = 'Make its matcher "", unless you want it so: nothing else reaches memory.'
+            advice = 'Set its matcher to "" unless this is intended: ctx does not see other calls.'
             yield DoctorCheck("hooks", "warning", seen, advice)
     for other in file.unmanaged:
         seen = (
             f"{where}, {other.place}: a hook of ctx that `ctx install` does not manage, for"
             f" {other.event}: {other.line[:200]}"
         )
-        advice = "Take it out, then run `ctx install`: beside another it runs twice."
+        advice = "Remove it, then run `ctx install`; otherwise the hook runs twice."
         yield DoctorCheck("hooks", "warning", seen, advice)
 
 
@@ -147,5 +145,5 @@ def tried(setup: Setup) -> Iterator[DoctorCheck]:
             advice = f"`{tried_ones[0]}` needs this ctx on the PATH of the client."
             yield DoctorCheck("hooks run", "problem", f"{told}: {problem}", advice)
         else:
-            advice = f"{setup.by_install('registers it anew')} Now it is: {tried_ones[0]}"
+            advice = f"{setup.by_install('registers it again')} Now it is: {tried_ones[0]}"
             yield DoctorCheck("hooks run", "problem", f"{told}: {problem}", advice)

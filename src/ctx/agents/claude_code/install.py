@@ -35,10 +35,10 @@ _VERSION_S = 5.0
 _VERSION = re.compile(r"ctx \d+\.\d+\.\d+\S*")
 _ADD_BY_HAND = "add the hooks by hand: `ctx install --print` shows them"
 _TAKE_OUT_BY_HAND = (
-    "take the hooks out by hand: their commands have `ctx hook` or `claude_code/entry.py` in them"
+    "remove the hooks by hand: their commands contain `ctx hook` or `claude_code/entry.py`"
 )
-# What would lead a trial to the user's own store, keep it from running at all, or make it look
-# as if a session of the client had started it.
+# Variables that would make a trial use the user's own store, keep it from running, or make it look
+# like a session of the client.
 _NOT_FOR_A_TRIAL = ("CTX_", "CLAUDE")
 
 
@@ -75,7 +75,7 @@ class InstalledPart(NamedTuple):
 
 def user_place(claude_folder: str, ctx_home: str) -> InstallTarget:
     name = os.path.basename(claude_folder)
-    # There may be several, each with settings of its own.
+    # There may be several, each with its own settings.
     backup = "settings.json" if name == ".claude" else _backup_of(claude_folder, name)
     return InstallTarget("user", claude_folder, os.path.join(ctx_home, "backups", backup))
 
@@ -89,8 +89,8 @@ def project_place(root: str, ctx_home: str) -> InstallTarget:
         real = os.path.realpath(path)
         if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
             raise PathRefused(
-                f"{shown(path)} leads out of the project, to {shown(real)}.",
-                hint="Put a plain file or folder in the place of the link.",
+                f"{shown(path)} is a link to a place outside the project: {shown(real)}.",
+                hint="Replace the link by a plain file or folder.",
             )
     return place
 
@@ -113,7 +113,7 @@ def write_skill(place: InstallTarget) -> InstalledPart:
 
 
 def planned_hooks(place: InstallTarget, entries: Mapping[str, Group]) -> FileChange:
-    """What registering these hooks would change; SettingsUnreadable where it cannot be done."""
+    """The change that registers these hooks; SettingsUnreadable if it is not possible."""
     return edited_file.planned(place.settings, _with(entries), by_hand=_ADD_BY_HAND)
 
 
@@ -136,25 +136,25 @@ def hooks_part(change: FileChange) -> InstalledPart:
 
 
 def narrowed(change: FileChange) -> Iterator[str]:
-    """What to know of hooks of ours under a matcher that somebody has given them."""
+    """Warnings about our hooks under a matcher that the user set."""
     for hook in settings_file.registered(change.after or "", registration.is_ours):
         if hook.is_narrowed:
             yield (
-                f"{shown(change.path)} runs {hook.event} only for `{hook.matcher}`, as you have"
-                ' it: nothing else reaches memory. The matcher "" is for all.'
+                f"{shown(change.path)} runs {hook.event} only for `{hook.matcher}`, as you set"
+                ' it: ctx does not see other calls. The matcher "" matches all.'
             )
 
 
 def unmanaged(change: FileChange, advice: str) -> Iterator[str]:
-    """What to know of hooks that run ctx and are not as we write them: they are left alone."""
+    """Warnings about hooks that run ctx but were not written by us: they are not changed."""
     others = settings_file.unmanaged(
         change.after or "", registration.is_ours, registration.mentions
     )
     for hook in others:
         line = hook.line if len(hook.line) <= _SHOWN_LINE else f"{hook.line[:_SHOWN_LINE]}…"
         yield (
-            f"{shown(change.path)}, {hook.place}: this hook for {hook.event} runs ctx, is not as"
-            f" `ctx install` writes it, and was left alone. {advice} It is: {line}"
+            f"{shown(change.path)}, {hook.place}: this hook for {hook.event} runs ctx, differs"
+            f" from what `ctx install` writes, and was not changed. {advice} It is: {line}"
         )
 
 
@@ -199,7 +199,7 @@ class Program(NamedTuple):
 
     summary: str
     advice: str
-    """What to do; empty where it is this ctx, or one of the same version."""
+    """What to do; empty if it is this ctx, or one of the same version."""
 
 
 def program_on_path(variables: Mapping[str, str]) -> Program:
@@ -230,10 +230,10 @@ def _version_of(program: str, variables: Mapping[str, str]) -> str:
 
 
 def compile_bytecode() -> None:
-    """Compile our modules where hooks find them, whatever this process may write, and where.
+    """Compile our modules where hooks find them.
 
-    A hook that has to compile what it imports takes several times as long. Where nothing can be
-    written it does so each time, and works all the same.
+    A hook that must compile its imports takes several times as long. If nothing can be written, it
+    compiles them each time, and still works.
     """
     package = os.path.dirname(os.path.abspath(ctx.__file__))
     words = [registration.interpreter(), "-I", "-S", "-m", "compileall", "-q", package]
@@ -253,9 +253,9 @@ def try_hooks(entries: Mapping[str, Group], environment: Mapping[str, str]) -> t
 
 
 def try_command(command: str, word: str, environment: Mapping[str, str]) -> str:
-    """Run a registered command with a store of its own; what is wrong with it, or nothing.
+    """Run a registered command with a temporary store, and return its problem, or nothing.
 
-    `environment` are all variables that a program of the user is started with.
+    `environment` is the environment of the user's programs.
     """
     with (
         disk.explained("trying the hooks"),
@@ -265,7 +265,7 @@ def try_command(command: str, word: str, environment: Mapping[str, str]) -> str:
 
 
 def _trial(command: str, word: str, environment: Mapping[str, str], folder: str) -> str:
-    """What is wrong with a command, or what the hook itself complains about."""
+    """The problem of a command, or what the hook itself reports."""
     home, project = os.path.join(folder, "home"), os.path.join(folder, "project")
     for made in (home, project):
         os.mkdir(made, disk.FOLDER_MODE)
@@ -278,8 +278,8 @@ def _trial(command: str, word: str, environment: Mapping[str, str], folder: str)
     }
     said = json.dumps(_event(word, project)).encode() + b"\n"
     words = ["/bin/sh", "-c", command]
-    # The home is gone in a moment: nobody is to look after it. On a busy machine it takes longer
-    # than a hook may, and works all the same.
+    # The home is temporary: no worker should start. On a busy machine it may take longer than a
+    # hook is allowed to, and still works.
     variables = {**inherited, "CTX_HOME": home, "CTX_WORKER_AUTOSTART": "0", "CTX_PATIENCE": "99"}
     seconds = _TRIAL_S * clock.patience
     ended = program_runs.run(words, variables, project, seconds=seconds, said=said)
@@ -292,7 +292,7 @@ def _trial(command: str, word: str, environment: Mapping[str, str], folder: str)
 
 
 def _event(word: str, folder: str) -> dict[str, Any]:
-    """What the client would say, of a session that never was."""
+    """The input that the client would send, for an invented session."""
     session = "ctx-install-check"
     return {
         "session_id": session,

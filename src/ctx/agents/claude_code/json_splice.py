@@ -19,7 +19,7 @@ _REST_OF_LINE_IS_EMPTY = re.compile(r"[ \t]*(?:[\r\n]|\Z)")
 
 
 class Style(NamedTuple):
-    """How a file is written, for what is added to it."""
+    """The formatting of a file, for what is added to it."""
 
     line_end: str
     unit: str
@@ -75,7 +75,7 @@ def inserted(text: str, holder: Value, style: Style, shown: Callable[[str], str]
     own = _own_indent(text, last.start)
     indent = outer + style.unit if own is None else own
     piece = style.line_end + indent + shown(indent)
-    # A comment behind the last element speaks of that one, and stays beside it.
+    # A comment after the last element belongs to it, and stays beside it.
     if last.comma is None:
         point = jsonc.end_of_comments(text, last.end)
         return f"{text[: last.end]},{text[last.end : point]}{piece}{text[point:]}"
@@ -88,7 +88,7 @@ def taken_out(text: str, holders: list[tuple[Value, Element]]) -> str | None:
     line_end = line_end_of(text)
     for holder, element in holders:
         tail = text[element.end : holder.end - 1]
-        # Where there are comments, somebody else has been here.
+        # Comments show that somebody else has edited it.
         is_alone = element.space == holder.start + 1 and not tail.strip(" \t\r\n")
         if len(holder.elements) > 1 or not is_alone:
             return _cut(text, holder, element)

@@ -1,8 +1,8 @@
-"""JSON, also with comments and trailing commas, and where everything in it stands.
+"""Parses JSON, also with comments and trailing commas, and keeps the position of every part.
 
-The standard library reads JSON and forgets the text. Whoever changes a file without touching
-the rest of it must know where each value begins and ends, where the commas are, and where the
-white space before a value begins: behind the last comment, so that a comment is never cut.
+The standard library parses JSON and drops the text. To change a file without touching the rest, one
+must know where each value begins and ends, where the commas are, and where the white space before a
+value begins: after the last comment, so that a comment is never cut.
 """
 
 import json
@@ -31,7 +31,7 @@ class Value(NamedTuple):
     plain: Any
     """What it says, as Python has it."""
     elements: "tuple[Element, ...]" = ()
-    """What an object or an array holds, in the order of the text."""
+    """The content of an object or an array, in the order of the text."""
     space: int = 0
     """Where the white space before the closing bracket begins."""
 
@@ -47,9 +47,9 @@ class Element(NamedTuple):
     space: int
     """Where the white space before it begins."""
     below_comment: bool
-    """Whether a `//` comment ends there: it would swallow what is moved up to it."""
+    """Whether a `//` comment ends there: it would hide text that is moved up to it."""
     comma: int | None
-    """Where the comma behind it stands."""
+    """The position of the comma after it."""
 
     @property
     def end(self) -> int:
@@ -65,7 +65,7 @@ class JsoncDocument(NamedTuple):
 # Who changes a file asks several things about the same text, which may be long.
 @lru_cache(maxsize=2)
 def parse(text: str) -> JsoncDocument:
-    """Read a document. SettingsUnreadable names the line and column where it breaks."""
+    """Parse a document. SettingsUnreadable names the line and column of an error."""
     reader = _Reader(text)
     root = reader.value(0)
     if reader.skip() != len(text):
@@ -74,7 +74,7 @@ def parse(text: str) -> JsoncDocument:
 
 
 def member_at(text: str, start: int) -> Value:
-    """Read the value of a member of the root anew, without all that stands around it."""
+    """Parse the value of a member of the root again, without the text around it."""
     reader = _Reader(text)
     reader.position = start
     return reader.value(1)
@@ -133,7 +133,7 @@ class _Reader:
         start = self.skip()
         match self.text[start : start + 1]:
             case "{" | "[" if depth == _DEEPEST:
-                raise wrong(self.text, start, "this is nested too deep")
+                raise wrong(self.text, start, "this is nested too deeply")
             case "{":
                 return self._object(depth)
             case "[":
@@ -143,7 +143,7 @@ class _Reader:
             case "":
                 raise wrong(self.text, start, "something is missing at the end")
             case _:
-                return self._read(_PLAIN, "this is no JSON value")
+                return self._read(_PLAIN, "this is not a JSON value")
 
     def _object(self, depth: int) -> Value:
         start = self.position
@@ -152,10 +152,10 @@ class _Reader:
         while self._goes_on("}", elements):
             space, below_comment = self.space, self.below_comment
             if self.text[self.position] != '"':
-                raise wrong(self.text, self.position, "a name in quotes, or }, should stand here")
+                raise wrong(self.text, self.position, "expected a name in quotes, or }")
             key = self._read(_STRING, "this name has no end, or a character that needs a \\")
             if self.text[self.skip() : self.position + 1] != ":":
-                raise wrong(self.text, self.position, "a colon should stand here")
+                raise wrong(self.text, self.position, "expected a colon")
             self.position += 1
             value = self.value(depth + 1)
             said[key.plain] = value.plain
@@ -195,13 +195,13 @@ class _Reader:
                 self.position += 1
                 return self.position - 1
             case found if found == closing:
-                # The comments before it are skipped once more, by whoever takes the bracket.
+                # The comments before it are skipped again when the bracket is read.
                 self.position = behind
                 return None
             case "":
                 raise wrong(self.text, self.position, f"a {closing} is missing at the end")
             case _:
-                raise wrong(self.text, self.position, f"a comma, or {closing}, should stand here")
+                raise wrong(self.text, self.position, f"a comma, or {closing}, is expected here")
 
     def _read(self, form: re.Pattern[str], problem: str) -> Value:
         found = form.match(self.text, self.position)

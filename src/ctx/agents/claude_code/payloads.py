@@ -23,12 +23,12 @@ _PROMPT = "UserPromptSubmit"
 _TOOL_EVENTS = ("PostToolUse", tool_inputs.FAILURE)
 _SAYING = ("Stop", SAID, "SubagentStop")
 _READ_FIELDS = ("filePath", "numLines", "startLine", "totalLines")
-# Of an event that is left out, what its session is known by.
+# The keys that identify the session of an excluded event.
 _COMMON = frozenset(
     "session_id transcript_path cwd hook_event_name prompt_id agent_id agent_type source reason"
     " trigger tool_name tool_use_id".split()
 )
-# What the client itself writes where a person would.
+# What the client itself writes in place of a prompt.
 _NOTICES = (
     *("<task-notification>", "<local-command-", "<command-", "<bash-", "Stop hook feedback:"),
     *("Caveat: The messages below", "[Request interrupted"),
@@ -58,7 +58,7 @@ class ClaudeAnswer(NamedTuple):
 
 def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
     if payload.get("hook_event_name", name) != name:
-        raise ContentRefused(f"It is another event than {name}.")
+        raise ContentRefused(f"It is a different event than {name}.")
     try:
         session = ids.session_id(_text(payload, "session_id"))
     except UsageError:
@@ -67,7 +67,7 @@ def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event
     tool = _text(payload, "tool_name") or None
     heading = Heading(
         *(event_id, session, name, at),
-        # No folder has such a name, and whoever looks for it is told so in an unkind way.
+        # No folder has such a name, and the system would raise an error for it.
         "" if "\0" in folder else folder,
         tool,
         _text(payload, "tool_use_id") or None,
@@ -106,7 +106,7 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
 
 
 def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[str, Any]:
-    """A payload without what no step is made of."""
+    """A payload without the parts that no step uses."""
     path = file_edits.path_of(payload)
     if tool == "Read":
         response = payload.get("tool_response")
@@ -126,7 +126,7 @@ def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[st
 
 
 def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
-    """What was said, and by whom."""
+    """The text, and who said it."""
     if name == _PROMPT:
         text = payload.get("prompt")
         if not isinstance(text, str):
@@ -167,5 +167,5 @@ def _plain(payload: Mapping[str, Any], name: str) -> str:
 
 
 def _text(payload: Mapping[str, Any], name: str) -> str:
-    """JSON can say what no file can hold: half of a character that is written with two."""
+    """JSON can contain lone surrogates, which no file can store."""
     return _plain(payload, name).encode("utf-8", "replace").decode("utf-8")

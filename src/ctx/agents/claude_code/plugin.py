@@ -1,7 +1,7 @@
-"""The plugin: hooks, skill and slash commands as one folder, for whoever installs them that way.
+"""The plugin: hooks, skill and slash commands as one folder.
 
-It runs plain `ctx`, found on the PATH: the folder may be copied to another machine. It is a
-marketplace of one plugin as well, so that `claude plugin install` takes it from where it lies.
+It runs plain `ctx` from the PATH, so the folder can be copied to another machine. It is also a
+marketplace with one plugin, so that `claude plugin install` can install it from its folder.
 """
 
 import json
@@ -59,7 +59,7 @@ def files() -> dict[str, str]:
 
 
 def planned(folder: str) -> tuple[str, ...]:
-    """The paths of what would be written."""
+    """The paths that would be written."""
     with disk.explained("looking at the plugin"):
         _refuse_other_contents(folder)
         paths = {os.path.join(folder, name): text for name, text in files().items()}
@@ -67,7 +67,7 @@ def planned(folder: str) -> tuple[str, ...]:
 
 
 def write(folder: str) -> tuple[str, ...]:
-    """Make the plugin, or bring it up to date; the paths of what was written."""
+    """Write or update the plugin, and return the written paths."""
     written = planned(folder)
     # It is for others too, or it could not be shared.
     mode = edited_file.shared_mode()
@@ -76,7 +76,7 @@ def write(folder: str) -> tuple[str, ...]:
             path = os.path.join(folder, name)
             if path in written and not name.startswith(_SKILL):
                 edited_file.put(path, text.encode(), mode)
-        # It keeps what somebody has changed.
+        # It keeps files that the user has changed.
         skill.write(os.path.join(folder, _SKILL), mode=mode)
     return written
 
@@ -92,7 +92,7 @@ def _refuse_other_contents(folder: str) -> None:
         manifest = None
     if not isinstance(manifest, dict) or manifest.get("name") != NAME:
         raise PathRefused(
-            f"{folder} is not empty, and what is in it is not our plugin.",
+            f"{folder} is not empty and does not contain our plugin.",
             hint="Name a folder that is empty or new.",
         )
 

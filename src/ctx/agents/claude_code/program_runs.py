@@ -1,4 +1,4 @@
-"""A program: where a shell finds it, and what it says, for so long and no longer."""
+"""Runs a program: where a shell finds it, and its output, with a time limit."""
 
 import os
 import select
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ctx import clock
 
-# How long it may take until whoever was killed is gone.
+# How long a killed process may take to end.
 _GOING_S = 1.0
 
 
@@ -20,9 +20,9 @@ class ProcessResult(NamedTuple):
 
 
 def programs(name: str, folders: Iterable[str]) -> Iterator[str]:
-    """The programs of a name in the folders of a PATH, first the one that a shell takes.
+    """The programs of a name in the folders of a PATH, first the one that a shell runs.
 
-    One in a folder that is relative to wherever one happens to be is a stranger's.
+    Relative folders are ignored: a program there is untrusted.
     """
     for folder in folders:
         program = os.path.join(folder, name)

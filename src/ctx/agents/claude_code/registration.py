@@ -1,12 +1,12 @@
-"""Which hooks are registered with the client, and as what command lines.
+"""Which hooks are registered with the client, and their command lines.
 
-An event that a client does not know makes older ones drop every hook of the file. So only what
-all clients on this machine know is registered for a user. A project's settings and a plugin
-travel to machines whose clients nobody knows: they get what every client knows.
+An event that a client does not know makes older ones ignore every hook of the file. So for a user,
+only events that all clients on this machine know are registered. Project settings and plugins are
+used on other machines with unknown clients: they get the events that every client knows.
 
-For a user, a hook is run by the interpreter that ctx runs by, which needs no PATH and costs
-least. In what travels it is plain `ctx`. A program that is not there any more must not stand in
-anybody's way: the client takes an exit code of 2 as a veto, so every line ends in `|| true`.
+For a user, a hook runs with the interpreter of ctx, which needs no PATH and is fastest. In shared
+settings it runs plain `ctx`. A missing program must not block the client, which takes exit code 2
+as a veto, so every line ends in `|| true`.
 """
 
 import os
@@ -54,10 +54,10 @@ _LONGEST = 64 * 1024
 def user_entries(
     versions: Iterable[str | None], *, interpreter: str, budget: int
 ) -> dict[str, Group]:
-    """What is registered for a user whose clients have these versions; None: it is not known.
+    """The hooks for a user whose clients have these versions; None: unknown.
 
-    `budget` is what an agent is given at the start, in tokens. One hook can give only so much:
-    a larger context comes in parts.
+    `budget` is the size of the context at the start, in tokens. One hook can return only so much: a
+    larger context comes in parts.
     """
     known = [_numbers(version) for version in versions]
     # Where there is no client yet, it may become any.
@@ -70,12 +70,12 @@ def user_entries(
 
 
 def project_entries() -> dict[str, Group]:
-    """What is registered in a project, for whoever works there."""
+    """The hooks for a project's settings."""
     return _entries((), plain_command, parts=1)
 
 
 def plugin_entries() -> dict[str, list[Group]]:
-    """What a plugin registers, in the shape of its `hooks.json`."""
+    """The hooks of a plugin, in the format of its `hooks.json`."""
     return {event: [group] for event, group in project_entries().items()}
 
 
@@ -94,9 +94,9 @@ def is_ours(command: str) -> bool:
 
 
 def mentions(command: str) -> bool:
-    """Whether a line that is not as we write it seems to run a hook of ours all the same.
+    """Whether a line that we did not write seems to run a hook of ours.
 
-    Such a line is its owner's: it is never changed, only spoken of.
+    Such a line belongs to the user: it is never changed, only reported.
     """
     if is_ours(command):
         return False
@@ -160,6 +160,6 @@ def _entries(
 
 
 def _numbers(version: str | None) -> tuple[int, ...]:
-    """`2.1.15` as numbers that can be compared; nothing where it is not known."""
+    """`2.1.15` as comparable numbers; empty if it is unknown."""
     found = re.match(r"\d+(?:\.\d+)*", version or "", re.ASCII)
     return tuple(map(int, found[0].split("."))) if found else ()

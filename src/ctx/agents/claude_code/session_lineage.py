@@ -1,7 +1,7 @@
-"""Which conversation a session goes on from, and whether it still knows what it was given.
+"""Which session a session continues, and whether it still has its earlier context.
 
-The client does not say from which session another was forked, and older ones forget what hooks
-have given them when they resume. Both can be found out.
+The client does not report from which session another was forked, and older ones lose the context of
+hooks when they resume. Both can be derived.
 """
 
 import os
@@ -18,10 +18,10 @@ _RESUMING = (b"--resume", b"-r")
 
 
 def forked_from(event: "HookEvent", process: str, now_s: float) -> str:
-    """The session that a forked one was copied from; empty where nothing tells.
+    """The session that a forked one was copied from; empty if unknown.
 
-    The client's own command line names it. Where that cannot be read, it is the conversation in
-    the same folder that ended as long ago as the client says.
+    The client's own command line names it. If that cannot be read, it is the conversation in the
+    same folder that ended at the time that the client reports.
     """
     named = _resumed(process)
     if named:
@@ -43,7 +43,8 @@ def forked_from(event: "HookEvent", process: str, now_s: float) -> str:
 
 
 def _resumed(process: str) -> str:
-    """What a client was told to resume, on systems where its command line can be read."""
+    """The session that a client was told to resume, on systems where its command line can be
+    read."""
     if not process.isdecimal():
         return ""
     try:

@@ -59,7 +59,7 @@ class NamedEvent(NamedTuple):
 
 
 class Unmanaged(NamedTuple):
-    """A hook of somebody else's making that runs ctx."""
+    """A hook that runs ctx and was not written by us."""
 
     event: str
     place: str
@@ -109,7 +109,7 @@ def named_events(text: str) -> Iterator[NamedEvent]:
 
 
 def unreadable(text: str) -> str:
-    """Why the client does not load a text that we can read; empty where it does."""
+    """Why the client does not load a text that we can parse; empty if it does."""
     at = None if jsonc.is_blank(text) else jsonc.parse(text).not_json
     if at is None:
         return ""
@@ -120,10 +120,10 @@ def unreadable(text: str) -> str:
 def without_effect(text: str) -> str:
     """Why no hook of a file has any effect, whatever it says; empty where they have."""
     if reason := unreadable(text):
-        return f"{reason}; Claude Code loads nothing of a file with such a thing in it"
+        return f"{reason}; Claude Code ignores a file that contains this"
     said = {} if jsonc.is_blank(text) else jsonc.parse(text).root.plain
     if isinstance(said, dict) and said.get("disableAllHooks") is True:
-        return "`disableAllHooks` is set; Claude Code runs no hook as long as it is"
+        return "`disableAllHooks` is set; Claude Code runs no hooks until it is removed"
     return ""
 
 
@@ -134,7 +134,7 @@ def with_hooks(text: str | None, entries: Mapping[str, Mapping[str, Any]], is_ou
     of events that are not wanted any more.
     """
     commands = [hook["command"] for group in entries.values() for hook in group["hooks"]]
-    assert all(map(is_ours, commands)), "what is put in could not be found again"
+    assert all(map(is_ours, commands)), "the added hooks could not be read back"
     if text is None or jsonc.is_blank(text):
         style = json_splice.style_of(text or "", None)
         whole = style.lines(as_settings(entries), "") + style.line_end
@@ -158,7 +158,7 @@ def with_hooks(text: str | None, entries: Mapping[str, Mapping[str, Any]], is_ou
 
 
 def as_settings(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The settings of somebody who has nothing but our hooks."""
+    """Settings with nothing but our hooks."""
     return {"hooks": {event: [group] for event, group in entries.items()}}
 
 
@@ -208,7 +208,7 @@ def _step(
         present = [found for found in ours if found.event.key == event]
         if not present:
             return _with_group(text, hooks, style, event, group)
-        # What somebody has put under a matcher of their own stays under it.
+        # Hooks that the user put under a matcher stay under it.
         for matcher in dict.fromkeys(found.matcher for found in present):
             beside = [found for found in present if found.matcher == matcher]
             changed = _with_these(text, hooks, style, beside, list(group["hooks"]))
@@ -291,12 +291,12 @@ def _is_our_hook(hook: Any, is_ours: IsOurs) -> bool:
 
 
 def _line(hook: Any) -> str:
-    """What a hook runs, as a shell would have it; empty where it runs no command."""
+    """The command of a hook, as a shell would run it; empty if it runs none."""
     command = hook.get("command") if isinstance(hook, dict) else None
     if not isinstance(command, str):
         return ""
     arguments = hook.get("args")
-    # With arguments of its own, the command is one word, and no shell takes it apart.
+    # If it has arguments, the command is one word, and no shell splits it.
     return shlex.join([command, *map(str, arguments)]) if isinstance(arguments, list) else command
 
 
@@ -330,13 +330,13 @@ def _without(text: str, hooks: Value, found: _HookEntry) -> str | None:
 
 
 def _list_of(found: _HookEntry) -> Value:
-    """The list that a hook stands in, beside others of its group."""
+    """The list that contains a hook, beside others of its group."""
     lists = (member.value for member in found.group.value.elements)
     return next(each for each in lists if found.hook in each.elements)
 
 
 def _without_root(text: str, root: Value) -> str | None:
-    """What is left where the whole object was ours: nothing, or the blank file that was there."""
+    """What is left if the whole object was ours: nothing, or the blank file that was there."""
     before, behind = text[: root.start], text[root.end :]
     if behind.strip():
         return f"{before}{text[root.start]}{text[root.end - 1]}{behind}"

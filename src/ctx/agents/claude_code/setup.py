@@ -1,4 +1,4 @@
-"""What the doctor looks at: clients, their settings, and what should stand in them."""
+"""What the doctor examines: clients, their settings, and what should be in them."""
 
 import os
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class ClientSettings(NamedTuple):
 
 
 class Setup:
-    """What is looked at, each thing once."""
+    """The state that is examined, read once."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Setup:
 
     @cached_property
     def project_folder(self) -> str:
-        """Where the project has settings of its own."""
+        """The project's own settings, if it has any."""
         place = layout.place(self.environment.folder, self.environment.user_store.home)
         return os.path.join(place.folder, ".claude")
 
@@ -101,12 +101,12 @@ class Setup:
         )
 
     def by_install(self, does: str) -> str:
-        """The advice to run `ctx install`; first, what would keep it from working."""
+        """The advice to run `ctx install`, after what would keep it from working."""
         home = self.environment.user_store.home
         if is_in_the_way(home):
             return f"Move {shown(home)} away, then `ctx install` {does}."
         if self.user.is_broken:
-            return f"Mend {shown(self.user.path)}, then `ctx install` {does}."
+            return f"Fix {shown(self.user.path)}, then `ctx install` {does}."
         for folder in map(nearest_folder, (home, self.claude_folder)):
             if not os.access(folder, os.W_OK | os.X_OK):
                 return f"Make {shown(folder)} writable for this user, then `ctx install` {does}."
@@ -134,12 +134,12 @@ def _read(path: str) -> ClientSettings:
     return ClientSettings(path, hooks, others, named, plain, problem, _MEND if reason else "")
 
 
-_MEND = "Mend the file: as it is, the client takes no hooks from it."
+_MEND = "Fix the file: as it is, the client reads no hooks from it."
 
 
 def _broken(path: str, error: CtxError) -> ClientSettings:
     where = "" if shown(path) in error.message else f"{shown(path)}, "
     advice = error.hint if error.hint and error.hint != error.default_hint else _MEND
     if os.path.islink(path) and not os.path.exists(path):
-        advice = "Put a plain file in the place of the link."
+        advice = "Replace the link by a plain file."
     return ClientSettings(path, problem=where + error.message, advice=advice, is_broken=True)

@@ -34,7 +34,7 @@ def files() -> dict[str, str]:
 
 
 def marked(text: str) -> str:
-    """A page with the mark that tells whether somebody has changed it."""
+    """A page with a mark that shows whether it was changed."""
     return f"{text}\n<!-- ctx-skill {__version__} {_hash(text.encode())} -->\n"
 
 
@@ -70,9 +70,9 @@ def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "upd
 
 
 def remove(folder: str, *, force: bool) -> Literal["removed", "kept", "missing"]:
-    """Take our pages out of a folder; one that its user has changed only by `force`.
+    """Remove our pages from a folder; changed ones only with `force`.
 
-    What else lies there stays. The folder goes with the last of its files.
+    Other files stay. The folder is removed with the last of its files.
     """
     present = _present(folder)
     going = [name for name in present if force or _is_unchanged(present[name])]
@@ -90,14 +90,14 @@ def remove(folder: str, *, force: bool) -> Literal["removed", "kept", "missing"]
 
 
 def edited(folder: str) -> tuple[str, ...]:
-    """The paths of those pages that somebody has changed, or that were never ours."""
+    """The paths of pages that the user has changed or written."""
     present = _present(folder)
     changed = [name for name in present if not _is_unchanged(present[name])]
     return tuple(os.path.join(folder, name) for name in changed)
 
 
 def put_aside(folder: str) -> tuple[str, ...]:
-    """The paths of pages that somebody had changed when ours took their place."""
+    """The paths of pages that the user had changed when ours replaced them."""
     began = tuple(f"{name}{EDITED}" for name in PAGES)
     return tuple(
         os.path.join(folder, name) for name in disk.names(folder) if name.startswith(began)
@@ -118,7 +118,7 @@ def _refuse_what_is_no_folder(folder: str) -> None:
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
         raise PathRefused(
-            f"{shown(folder)} is no folder, and the skill would lie there.",
+            f"{shown(folder)} is not a folder, so the skill cannot be written there.",
             hint="Move it away, or leave the skill out with --no-skill.",
         )
 
@@ -150,7 +150,7 @@ def _gone_pages(folder: str) -> list[str]:
 
 
 def _read(path: str) -> bytes:
-    """A page. What is none, such as a folder, a pipe or a link to nowhere, reads as empty."""
+    """A page. Anything else, such as a folder, a pipe or a broken link, reads as empty."""
     try:
         return disk.read_plain(os.path.realpath(path), _LARGEST_PAGE)
     except OSError:

@@ -1,4 +1,4 @@
-"""What the tools of Claude Code are called for, in words of `hosts`."""
+"""Turns the tool calls of Claude Code into calls of `hosts`."""
 
 import posixpath
 import re
@@ -28,7 +28,7 @@ _REFUSALS = (
 
 
 def call_of(name: str, tool: str, payload: Mapping[str, Any]) -> Call:
-    """What a tool was called for, by the name of the event, that of the tool, and the payload."""
+    """The call of a tool, from the name of the event, the name of the tool, and the payload."""
     if tool.startswith(_OWN_TOOLS):
         return tool_calls.OwnTool()
     if tool in _IGNORED:
@@ -45,7 +45,7 @@ def call_of(name: str, tool: str, payload: Mapping[str, Any]) -> Call:
 
 
 def input_of(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a tool was asked."""
+    """The input of a tool."""
     found = payload.get("tool_input")
     return found if isinstance(found, Mapping) else {}
 

@@ -33,16 +33,16 @@ from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
 _CHUNK = 1024 * 1024
-# Most bytes are something else: attachments, and copies of what was sent.
+# Most bytes are something else: attachments, and copies of requests.
 _MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|queue-operation|system)"')
 _LATEST_MS = 9_999_999_999_999
 
 _INTERRUPTED = "[Request interrupted by user"
 _REJECTED = ("The user doesn't want to ", "User rejected tool use")
-# What the user says when rejecting a call follows these words.
+# The user's reason for rejecting a call follows these words.
 _BECAUSE = "the user said:"
 _ERROR = re.compile(r"\s*<tool_use_error>(.*?)(?:</tool_use_error>\s*)?", re.DOTALL)
-# What the client does by itself when it is told to, rather than asking the model.
+# Commands that the client runs itself, without asking the model.
 _OWN_COMMANDS = frozenset(
     f"/{name}"
     for name in (
@@ -50,7 +50,7 @@ _OWN_COMMANDS = frozenset(
         " mcp memory model output-style permissions plugin quit rename resume rewind status theme"
     ).split()
 )
-# What stands where a prompt would, and was typed by nobody.
+# Text in place of a prompt that nobody typed.
 _NOT_TYPED = (
     "<local-command-",
     "<command-",
@@ -67,10 +67,10 @@ _NOT_TYPED = (
 def read(
     path: str, start: int, end: int | None = None, *, most: int = MOST_READ, deadline: float = inf
 ) -> TranscriptPart:
-    """What happened between two places of the file; None is its end.
+    """The events between two positions of the file; None is its end.
 
-    Where the file is not any more what it was, it is read from its beginning. When the time is up
-    or `most` bytes are read, the next reading goes on.
+    If the file was replaced, it is read from its beginning. When the time is up or `most` bytes are
+    read, the next call continues.
     """
     reading = _Reading(path, most, deadline)
     reading.read(start, end)
@@ -95,14 +95,14 @@ class _Queued(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """What every line says about itself."""
+    """What every line contains."""
 
     name: str
     """Its own, which no other line has."""
     agent: str
     at_ms: int
-    said: dict[str, Any]
-    """What a hook would be told whatever happened."""
+    payload: dict[str, Any]
+    """The keys that a hook gets for every event."""
 
 
 class _Reading:
@@ -121,7 +121,7 @@ class _Reading:
 
     def read(self, start: int, end: int | None) -> None:
         try:
-            # To open a pipe that nobody writes to would wait for somebody.
+            # Opening a pipe without a writer would block.
             fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except (OSError, ValueError) as error:
             self.seen = start
@@ -147,7 +147,7 @@ class _Reading:
         is_cut = False
         for offset, line, behind in lines(fd, start, limit):
             if line is None:
-                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was passed over.")
+                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
             elif _MATTERS.search(line):
                 self._take(offset, line)
             is_cut = behind - start >= self._most or clock.monotonic() >= self._deadline
@@ -162,49 +162,49 @@ class _Reading:
 
     def _take(self, offset: int, line: bytes) -> None:
         try:
-            said = json.loads(line, parse_constant=lambda _: None)
+            payload = json.loads(line, parse_constant=lambda _: None)
         except (ValueError, RecursionError):
             self._note("A line of the transcript is damaged.")
             return
-        if not isinstance(said, dict):
+        if not isinstance(payload, dict):
             return
-        if said.get("type") == "queue-operation":
-            self._queued(offset, said, line)
+        if payload.get("type") == "queue-operation":
+            self._queued(offset, payload, line)
             return
-        if said.get("subtype") == "away_summary":
-            self._recap(said, line)
+        if payload.get("subtype") == "away_summary":
+            self._recap(payload, line)
             return
-        if not isinstance(message := said.get("message"), dict):
+        if not isinstance(message := payload.get("message"), dict):
             return
         content = message.get("content")
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
         blocks = [block for block in blocks if isinstance(block, dict)]
-        entry = self._entry(said, line)
+        entry = self._entry(payload, line)
         if entry is None:
             return
-        if said.get("type") == "assistant":
-            self._said(entry, offset, said, blocks)
-        elif said.get("type") == "user":
+        if payload.get("type") == "assistant":
+            self._take_answer(entry, offset, payload, blocks)
+        elif payload.get("type") == "user":
             results = [block for block in blocks if block.get("type") == "tool_result"]
             for block in results:
-                whole = said.get("toolUseResult") if len(results) == 1 else None
+                whole = payload.get("toolUseResult") if len(results) == 1 else None
                 self._result(entry, block, whole)
             if not results:
-                self._typed(entry, said, blocks)
+                self._typed(entry, payload, blocks)
 
-    def _queued(self, offset: int, said: dict[str, Any], line: bytes) -> None:
+    def _queued(self, offset: int, payload: dict[str, Any], line: bytes) -> None:
         """A prompt that was typed while the agent worked.
 
-        One that is dequeued begins a turn, and stands in the transcript once more. One that is
-        removed was given to the agent in the middle of a turn, and stands nowhere else.
+        A dequeued one begins a turn, and is in the transcript again. A removed one was given to the
+        agent in the middle of a turn, and is nowhere else.
         """
-        entry = self._entry(said, line)
-        operation = said.get("operation")
+        entry = self._entry(payload, line)
+        operation = payload.get("operation")
         if entry is None or entry.agent:
             return
         if operation == "enqueue":
-            text = _text(said, "content").strip()
-            # The client queues notices of its own as JSON.
+            text = _text(payload, "content").strip()
+            # The client queues its own notices as JSON.
             self._queue.append(_Queued(offset, entry, "" if text[:1] == "{" else _prompt(text)))
         elif operation == "popAll":
             # The user took all of them back to edit them.
@@ -222,33 +222,35 @@ class _Reading:
         if entry is not None and not entry.agent and text:
             self._give(entry, RECAP, entry.name, {"text": text})
 
-    def _entry(self, said: dict[str, Any], line: bytes) -> _Entry | None:
-        session = _text(said, "sessionId") or transcript_files.session_of(self._path)
+    def _entry(self, payload: dict[str, Any], line: bytes) -> _Entry | None:
+        session = _text(payload, "sessionId") or transcript_files.session_of(self._path)
         if not live.is_session(session):
             return None
-        at_ms = clock.parse_iso(_text(said, "timestamp"))
+        at_ms = clock.parse_iso(_text(payload, "timestamp"))
         if at_ms is None or not 0 < at_ms <= _LATEST_MS:
             at_ms = self._at_ms
         self._at_ms = at_ms
-        agent = _text(said, "agentId") or ("sidechain" if said.get("isSidechain") is True else "")
+        agent = _text(payload, "agentId") or (
+            "sidechain" if payload.get("isSidechain") is True else ""
+        )
         common = {
             "session_id": session,
             "transcript_path": transcript_files.main_of(self._path, session),
-            "cwd": _text(said, "cwd"),
-            "gitBranch": _text(said, "gitBranch"),
-            "prompt_id": _text(said, "promptId"),
+            "cwd": _text(payload, "cwd"),
+            "gitBranch": _text(payload, "gitBranch"),
+            "prompt_id": _text(payload, "promptId"),
             "agent_id": agent,
         }
-        name = _text(said, "uuid") or _hash(line)
+        name = _text(payload, "uuid") or _hash(line)
         return _Entry(name, agent, at_ms, {key: each for key, each in common.items() if each})
 
-    def _said(
-        self, entry: _Entry, offset: int, said: dict[str, Any], blocks: list[dict[str, Any]]
+    def _take_answer(
+        self, entry: _Entry, offset: int, payload: dict[str, Any], blocks: list[dict[str, Any]]
     ) -> None:
         text = "\n\n".join(filter(None, map(_text_of, blocks)))
-        message = said["message"]
-        if is_error(said):
-            if said.get("isApiErrorMessage") is True and not entry.agent:
+        message = payload["message"]
+        if is_error(payload):
+            if payload.get("isApiErrorMessage") is True and not entry.agent:
                 self._give(entry, session_state.FAILURE, entry.name, {"error": text})
             return
         message_id = _text(message, "id") or entry.name
@@ -269,7 +271,7 @@ class _Reading:
                 del self._calls[tool_use]
 
     def _result(self, entry: _Entry, block: dict[str, Any], whole: Any) -> None:
-        """A call has ended. One whose beginning nobody has seen is passed over."""
+        """A call has ended. One without a known beginning is skipped."""
         tool_use = _text(block, "tool_use_id")
         call = self._calls.pop(tool_use, None)
         content = block.get("content")
@@ -282,63 +284,63 @@ class _Reading:
             return
         if call is None:
             return
-        said = {"tool_name": call.name, "tool_input": call.input, "tool_use_id": tool_use}
+        payload = {"tool_name": call.name, "tool_input": call.input, "tool_use_id": tool_use}
         if block.get("is_error") is True:
             error = _ERROR.fullmatch(text)
             failed = {"error": error[1] if error else text}
             if _INTERRUPTED in text[:200]:
                 failed["is_interrupt"] = True
-            self._give(entry, "PostToolUseFailure", tool_use, {**said, **failed})
+            self._give(entry, "PostToolUseFailure", tool_use, {**payload, **failed})
         else:
             response = whole if isinstance(whole, dict | list) and whole else text
-            self._give(entry, "PostToolUse", tool_use, {**said, "tool_response": response})
+            self._give(entry, "PostToolUse", tool_use, {**payload, "tool_response": response})
 
-    def _typed(self, entry: _Entry, said: dict[str, Any], blocks: list[dict[str, Any]]) -> None:
+    def _typed(self, entry: _Entry, payload: dict[str, Any], blocks: list[dict[str, Any]]) -> None:
         text = "\n\n".join(filter(None, map(_text_of, blocks))).strip()
         if text.startswith(_INTERRUPTED):
             if not entry.agent:
                 self._calls.clear()
                 self._give(entry, session_state.INTERRUPT, entry.name, {})
             return
-        if said.get("isCompactSummary") is True and text and not entry.agent:
+        if payload.get("isCompactSummary") is True and text and not entry.agent:
             self._give(entry, RECAP, entry.name, {"text": text})
             return
         marks = ("isMeta", "isVisibleInTranscriptOnly", "toolUseResult")
-        # What a subagent is asked for stands in the call that began it.
-        if entry.agent or any(said.get(mark) for mark in marks):
+        # The prompt of a subagent is in the call that started it.
+        if entry.agent or any(payload.get(mark) for mark in marks):
             return
-        # Somebody may type while a tool runs: its result can still come.
+        # The user may type while a tool runs: its result can still come.
         if prompt := _prompt(text):
             self._give(entry, session_state.PROMPT, entry.name, {"prompt": prompt})
 
     def _give(self, entry: _Entry, name: str, known_by: str, more: dict[str, Any]) -> None:
-        said = {**entry.said, "hook_event_name": name, **more}
-        tool = said.get("tool_name")
+        payload = {**entry.payload, "hook_event_name": name, **more}
+        tool = payload.get("tool_name")
         heading = Heading(
             f"{entry.at_ms:013d}-t-{_hash(f'{name} {known_by}'.encode())}",
-            said["session_id"],
+            payload["session_id"],
             name,
             clock.iso(entry.at_ms),
-            said.get("cwd", ""),
+            payload.get("cwd", ""),
             tool,
-            said.get("tool_use_id"),
+            payload.get("tool_use_id"),
         )
-        self.events.append(payloads.restore(heading, payloads.without_contents(said, tool)))
+        self.events.append(payloads.restore(heading, payloads.without_contents(payload, tool)))
 
     def _note(self, problem: str) -> None:
         self.problem = self.problem or problem
 
 
 def _goes_on(fd: int, start: int, size: int) -> bool:
-    """Whether a line begins at a place: otherwise the file was written anew."""
+    """Whether a line begins at a position: otherwise the file was rewritten."""
     return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
 
 
 def lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, int]]:
-    """Whole lines: where each begins, what it says, and what lies behind it.
+    """Complete lines: where each begins, its content, and where it ends.
 
-    Of one that is too long, nothing is kept. The last one may have no end yet, and is whole all the
-    same if it says something.
+    A line that is too long is skipped. The last one may have no line end yet, and is complete if it
+    can be parsed.
     """
     offset, pieces, length = start, [b""], 0
     position = start
@@ -371,7 +373,7 @@ def _is_whole(line: bytes) -> bool:
 
 
 def _prompt(text: str) -> str:
-    """What a person typed; empty where it was none."""
+    """The text that a person typed; empty if there is none."""
     if command := _between(text, "<command-name>", "</command-name>"):
         arguments = _between(text, "<command-args>", "</command-args>")
         name = command if command.startswith("/") else f"/{command}"
@@ -393,8 +395,8 @@ def _text_of(block: Any) -> str:
     return storable(text) if isinstance(text, str) and text.strip() else ""
 
 
-def _text(said: dict[str, Any], name: str) -> str:
-    value = said.get(name)
+def _text(payload: dict[str, Any], name: str) -> str:
+    value = payload.get(name)
     return storable(value) if isinstance(value, str) else ""
 
 

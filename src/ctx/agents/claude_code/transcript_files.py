@@ -30,7 +30,7 @@ def folder(host_folder: str) -> str:
 
 
 def beginning(start: bytes) -> Beginning:
-    """What the first bytes of a transcript say about its session."""
+    """The session data in the first bytes of a transcript."""
     cwd = _CWD.search(start)
     folder = _json_text(cwd[1]) if cwd else ""
     time = _TIMESTAMP.search(start)
@@ -58,7 +58,7 @@ def _copied(start: bytes) -> int:
 
 
 def session_of(path: str) -> str:
-    """The session whose transcript a file is by its name; empty where it is none."""
+    """The session of a transcript, by its file name; empty if it is not a transcript."""
     name = os.path.basename(path)
     stem = name.removesuffix(SUFFIX)
     is_one = stem != name and not stem.startswith("agent-") and live.is_session(stem)
@@ -99,7 +99,7 @@ def _beginning(path: str) -> bytes:
 
 
 def main_of(path: str, session: str) -> str:
-    """The transcript of the session itself, for one of its own or of an agent of its."""
+    """The transcript of the session itself, for its own or that of one of its agents."""
     folder, name = os.path.split(path)
     if not _is_subagent(name):
         return path

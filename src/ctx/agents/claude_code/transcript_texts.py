@@ -23,7 +23,7 @@ def read_by_agent(path: str, end: int | None, deadline: float) -> Iterator[str |
     It is read line by line, and only lines that mention a command are parsed.
     """
     try:
-        # To open a pipe that nobody writes to would wait for somebody.
+        # Opening a pipe without a writer would block.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except (OSError, ValueError):
         yield None

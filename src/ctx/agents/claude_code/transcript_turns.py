@@ -27,17 +27,17 @@ from ctx.hosts.transcripts import Message, Turn, storable
 FURTHEST = 64 * 1024 * 1024
 """How many bytes are read at most."""
 LONGEST_LINE = 16 * 1024 * 1024
-"""What is longer holds pictures or what a tool gave out; nobody says as much."""
+"""Longer lines contain images or tool output; no message is as long."""
 
 _FIRST_CHUNK = 256 * 1024
 _LARGEST_CHUNK = 4 * 1024 * 1024
 
 
 def since(path: str, start: int, end: int | None, deadline: float) -> Turn:
-    """What was said between two places of the file; None is its end.
+    """The messages between two positions of the file; None is its end.
 
-    A line belongs to where it ends, so that what is half-written at one reading is read at the
-    next. When the time is up, what is there is the latest.
+    A line belongs to the position where it ends, so that a half-written one is read the next time.
+    When the time is up, the result has the latest messages.
     """
     reading = _Reading(path, start, end, deadline)
     with closing(reading.entries()) as entries:
@@ -45,14 +45,14 @@ def since(path: str, start: int, end: int | None, deadline: float) -> Turn:
 
 
 def last_turn(path: str, end: int | None, deadline: float) -> Turn:
-    """What was said after the last prompt before a place of the file; None is its end."""
+    """The messages after the last prompt before a position of the file; None is its end."""
     reading = _Reading(path, 0, end, deadline)
     with closing(reading.entries()) as entries:
         return reading.turn(takewhile(_is_said, entries))
 
 
 class _Entry(NamedTuple):
-    """A line that matters: a prompt, or a part of what was said."""
+    """A relevant line: a prompt, or a part of a message."""
 
     message_id: str | None
     """None: it is a prompt."""
@@ -66,7 +66,7 @@ class _Line:
 
     def __init__(self, *, is_ended: bool) -> None:
         self.is_ended = is_ended
-        """Whether the mark that ends it is a part of what is read."""
+        """Whether the line end is part of what is read."""
         self.length = 0
         self._pieces: list[bytes] = []
 
@@ -101,8 +101,8 @@ class _Reading:
     def turn(self, entries: Iterable[_Entry]) -> Turn:
         newest_first = list(entries)
         if self._is_cut and newest_first:
-            # The commands of a message are told apart by their places in it. If its beginning
-            # may be missing, nobody knows them.
+            # The commands of a message are identified by their positions in it. If its beginning
+            # may be missing, the positions are unknown.
             first = newest_first[-1].message_id
             if first is not None:
                 newest_first = [each for each in newest_first if each.message_id != first]
@@ -112,7 +112,7 @@ class _Reading:
         """The lines that matter, newest first."""
         for offset, line in self._lines():
             if line.is_too_long:
-                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was passed over.")
+                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
                 continue
             data = line.data
             # Most lines are something else, and cost more to parse than to search.
@@ -137,7 +137,7 @@ class _Reading:
         """The lines that are not empty and where they begin, last first."""
         name = self._path.encode("utf-8", "backslashreplace").decode()
         try:
-            # To open a pipe that nobody writes to would wait for somebody.
+            # Opening a pipe without a writer would block.
             fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except FileNotFoundError:
             self._cut(f"There is no transcript {name}.")
@@ -222,7 +222,7 @@ def is_error(entry: Any) -> bool:
 
 
 def _read(entry: Any, offset: int) -> _Entry | None:
-    """What a line says; None if it is none of ours."""
+    """The content of a line; None if it is not relevant."""
     if not isinstance(entry, dict) or entry.get("isSidechain") or entry.get("isMeta"):
         return None
     message = entry.get("message")

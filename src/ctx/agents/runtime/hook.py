@@ -257,7 +257,7 @@ def _answer(hook: Hook, said: bytes) -> bytes:
         return hook_answers.respond(hook, said, " ".join(hook.options[1:2]))
     if not (said.startswith(b"{") and said.rstrip().endswith(b"}")):
         reason = "is too large" if len(said) > _LARGEST_INPUT else "is not a JSON object"
-        hook.log(f"what the client said {reason} ({len(said):,} bytes)")
+        hook.log(f"the input of the hook {reason} ({len(said):,} bytes)")
         return hook.host.nothing
     if not hook.host.process(hook.environment):
         live.touch(hook.home, hook.host.session(said))

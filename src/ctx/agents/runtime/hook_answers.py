@@ -73,7 +73,7 @@ def session_start(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
 def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> HookAnswer:
     part = hook.part
     if not os.path.exists(hook.database):
-        hook.log("there is no store yet; it is made now")
+        hook.log("there is no store yet; it is being created")
         run_apply.start(hook)
         return NO_ANSWER
     from ctx.agents.runtime import session_context
@@ -311,10 +311,10 @@ def _event(hook: "Hook", payload: bytes) -> "HookEvent | None":
     try:
         event = hook.host.read(payload)
     except (ValueError, RecursionError):
-        hook.log("what the client said is not JSON")
+        hook.log("the input of the hook is not JSON")
         return None
     if not live.is_session(event.session):
-        hook.log("what the client said names no session")
+        hook.log("the input of the hook names no session")
         return None
     return event
 

@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from ctx.agents.runtime.hook import Hook
 
 CAPTURED = (
-    "it is remembered what you ask and agents answer, which files they read, what they change and"
-    " which commands they run: on this machine alone, and without secrets."
-    " `ctx sessions list` shows it, `ctx pause` stops it, <private>…</private> keeps a part of a"
-    " prompt out."
+    "ctx records your prompts, the answers of agents, the files they read and change, and the"
+    " commands they run. It stays on this machine, and secrets are removed. `ctx sessions list`"
+    " shows it, `ctx pause` stops it, and <private>…</private> excludes a part of a prompt."
 )
-PAUSED = "ctx: paused here, so nothing of this session is taken in; `ctx resume` goes on"
+PAUSED = "ctx: capture is paused here; `ctx resume` resumes it"
 
 _FIRST_RUN = "first-run"
-_MORE = "`ctx doctor` says more"
+_MORE = "see `ctx doctor`"
 _HOUR_MS = 3_600_000
 
 
@@ -37,12 +36,12 @@ def notice(
     if is_paused:
         found.append(PAUSED)
     elif hook.refused:
-        found.append(f"ctx: what happens here cannot be kept: {hook.refused}; {_MORE}")
+        found.append(f"ctx: this session cannot be recorded: {hook.refused}; {_MORE}")
     elif _is_first_run(hook):
-        found.append(f"ctx: from now on {CAPTURED}")
+        found.append(f"ctx: from now on, {CAPTURED}")
     elif spool.waits_long(hook.waiting(), hook.now_ms() - _HOUR_MS):
         # An hour: what a machine left that was switched off is taken in by now.
-        found.append(f"ctx: what hooks reported was not taken in for more than an hour; {_MORE}")
+        found.append(f"ctx: events have been waiting for more than an hour; {_MORE}")
     return "\n".join(filter(None, found))
 
 
@@ -52,7 +51,7 @@ def unreadable(hook: "Hook", error: sqlite3.Error) -> str:
         return ""
     if str(error).startswith("no such"):
         return _of_another_version(hook)
-    return f"ctx: the store cannot be read ({error}), so nothing is given; {_MORE}"
+    return f"ctx: the store cannot be read ({error}), so agents get no memory; {_MORE}"
 
 
 def _of_another_version(hook: "Hook") -> str:
@@ -68,10 +67,10 @@ def _of_another_version(hook: "Hook") -> str:
         # It is made now.
         return ""
     if found is None:
-        return f"ctx: the store is none of ctx's, so nothing is given; {_MORE}"
+        return f"ctx: the store belongs to another program, so agents get no memory; {_MORE}"
     if found <= len(MIGRATIONS):
         return ""
-    return f"ctx: the store was written by a newer ctx, so nothing is given; {_MORE}"
+    return f"ctx: the store was written by a newer ctx, so agents get no memory; {_MORE}"
 
 
 def _summary(text: str, items: "Sequence[ContextItem]", tokens: int) -> str:

@@ -28,7 +28,7 @@ _KINDS = ("command_problems", "recall_results", "status_output", "expand_nodes")
 _LONGEST_CHAIN = 8
 _KEPT_MS = 86_400_000
 _ALWAYS = "9999"
-_EXPANDED = "## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
+_EXPANDED = "## Expanded\n\nThe nodes that the summary was made from:\n\n"
 
 
 def take(

@@ -33,7 +33,7 @@ def apply(hook: "Hook", seconds: float) -> "list[dict[str, Any]]":
     if done is None:
         done = _applied_by_another(hook, deadline)
     if done.get("waiting"):
-        hook.log("another process looks after what agents asked for")
+        hook.log("another process is running the commands of agents")
     stops: list[dict[str, Any]] = done.get("stops", [])
     return stops
 
@@ -52,13 +52,13 @@ def _applied_by_another(hook: "Hook", deadline: float) -> "dict[str, Any]":
             break
     os.close(read)
     if time.monotonic() >= deadline and not told.endswith(b"\n}\n"):
-        hook.log(f"what an agent asked for was not done within {seconds:.1f} s; it waits")
+        hook.log(f"the commands of an agent did not finish within {seconds:.1f} s; they run later")
         return {}
     try:
         done: dict[str, Any] = json.loads(told)
     except ValueError:
         # It has written down itself why.
-        hook.log("what an agent asked for could not be done; it waits")
+        hook.log("the commands of an agent could not run; they run later")
         return {}
     return done
 

@@ -103,7 +103,9 @@ def _pages(path: str, folders: ClaudeFolders) -> Iterator[MemoryPage | SkippedIt
     if os.path.isfile(path):
         yield _page(path, folders)
     elif not os.path.isdir(path):
-        raise PathRefused(f"{shown(path)} is no file and no folder.", hint="Give one that exists.")
+        raise PathRefused(
+            f"{shown(path)} is neither a file nor a folder.", hint="Give one that exists."
+        )
     elif _same(path, folders.config) or _looks_like_claude_codes(path):
         yield from _of_claude_code(path, folders)
     elif os.path.basename(path) == "memory":
@@ -149,7 +151,7 @@ def _of_project(folder: str) -> Iterator[MemoryPage | SkippedItem]:
     for count, (here, folders, names) in enumerate(os.walk(folder)):
         if count == _MOST_FOLDERS:
             yield SkippedItem(
-                shown(here), f"more than {_MOST_FOLDERS:,} folders: give a nearer one"
+                shown(here), f"more than {_MOST_FOLDERS:,} folders: name a smaller one"
             )
             return
         # In the home folder, only its own files are read.
@@ -222,7 +224,7 @@ def _same(one: str, other: str) -> bool:
 def _read(page: MemoryPage, waiting: list[MemoryPage]) -> Iterator[Item]:
     real = os.path.realpath(page.path)
     if not page.trusted and not _within(page.path, page):
-        yield SkippedItem(page.name, "it is a link that leads elsewhere")
+        yield SkippedItem(page.name, "it is a link to another place")
         return
     try:
         data = disk.read_plain(real, _LARGEST_PAGE + 1)
@@ -321,12 +323,12 @@ def _imported(page: MemoryPage, body: str, waiting: list[MemoryPage]) -> Iterato
         if not target.endswith(_TEXT) and not os.path.isfile(path):
             continue
         if not _within(path, page):
-            yield SkippedItem(f"@{target} in {page.name}", "it lies outside of the folder")
+            yield SkippedItem(f"@{target} in {page.name}", "it is outside of the folder")
         elif not os.path.isfile(path):
             yield SkippedItem(f"@{target} in {page.name}", "there is no such file")
         elif page.hops >= _MOST_HOPS:
             yield SkippedItem(
-                f"@{target} in {page.name}", f"more than {_MOST_HOPS} files lead to it"
+                f"@{target} in {page.name}", f"more than {_MOST_HOPS} imports lead to it"
             )
         else:
             waiting.append(MemoryPage(path, page.root, page.project, hops=page.hops + 1))

@@ -87,7 +87,7 @@ def reading(path: str, *, with_prompts: bool = False) -> Iterator[ForeignSource]
             if not has_tables(connection):
                 raise DatabaseFailure(
                     f"{shown(path)} is not a database of claude-mem.",
-                    hint="Leave out --from, and ctx finds out what it is.",
+                    hint="Leave out --from, and ctx detects the format.",
                 )
             tables = foreign_database.columns(connection)
             read = [*_OBSERVATIONS, *_SUMMARIES, *([_PROMPTS] if with_prompts else [])]

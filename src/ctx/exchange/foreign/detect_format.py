@@ -55,8 +55,8 @@ def of_text(start: bytes, name: str) -> Kind:
         # The first of many lines may have no content.
         return "jsonl" if "content" in said or rest.lstrip().startswith(b"{") else "graph"
     raise ContentRefused(
-        f"{name} is none of the files that can be imported.",
-        hint="Name what it is with --from: ctx, claude-mem, claude-code or jsonl.",
+        f"{name} is not a file that ctx can import.",
+        hint="Name the format with --from: ctx, claude-mem, claude-code or jsonl.",
     )
 
 
@@ -67,6 +67,6 @@ def _database(path: str) -> Kind:
         if claude_mem.has_tables(connection):
             return "claude-mem"
     raise DatabaseFailure(
-        f"{shown(path)} is a database that cannot be imported.",
-        hint="Those of the Go program ctx and of claude-mem can be.",
+        f"{shown(path)} is a database that ctx cannot import.",
+        hint="ctx imports databases of the Go program ctx and of claude-mem.",
     )

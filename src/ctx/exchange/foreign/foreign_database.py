@@ -115,7 +115,8 @@ def _failure(path: str, error: sqlite3.DatabaseError) -> DatabaseFailure | DiskF
     match error_code(error):
         case sqlite3.SQLITE_NOTADB:
             return DatabaseFailure(
-                f"{name} is not a SQLite database.", hint="Nothing was imported. Is it the file?"
+                f"{name} is not a SQLite database.",
+                hint="Nothing was imported. Check that it is the right file.",
             )
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return DatabaseFailure(

@@ -61,7 +61,7 @@ def reading(path: str) -> Iterator[ForeignSource]:
             if not has_tables(connection):
                 raise DatabaseFailure(
                     f"{shown(path)} is not a store of the Go program ctx.",
-                    hint="Leave out --from, and ctx finds out what it is.",
+                    hint="Leave out --from, and ctx detects the format.",
                 )
             tables = foreign_database.columns(connection)
             known = [name for name in ("nodes", "edges", "views") if name in tables]

@@ -149,7 +149,7 @@ class ClaudeCli:
                 if pause_s is None:
                     break
             clock.sleep(pause_s)
-        raise failure or self._failure("was closed and cannot be asked any more")
+        raise failure or self._failure("was closed")
 
     def probe(self) -> Capabilities:
         """Its version, and whether the user is logged in, as far as it reports that for free."""
@@ -304,7 +304,7 @@ class ClaudeCli:
         if path is None:
             raise ModelFailure(
                 f"There is no program {event_stream.shorten(self._command)} on the PATH.",
-                hint="Install Claude Code, or say where it is: `ctx config set llm.command PATH`.",
+                hint=("Install Claude Code, or set its path: `ctx config set llm.command PATH`."),
             )
         limits = child_process.ProcessLimits(_STARTS_WITHIN_S, _STARTS_WITHIN_S, _LARGEST)
         with tempfile.TemporaryDirectory(prefix="ctx-", ignore_cleanup_errors=True) as folder:

@@ -166,7 +166,7 @@ class LlamaCpp:
         props = self._when_loaded(f"/props{query}")
         if not isinstance(props, dict) or "default_generation_settings" not in props:
             raise ModelFailure(
-                f"What answers at {self.where} is no llama.cpp server.",
+                f"The server at {self.where} is not a llama.cpp server.",
                 hint="For other servers: `ctx config set llm.backend openai`.",
             )
         settings = _object(props["default_generation_settings"])

@@ -183,7 +183,7 @@ def _reworded_observation(found: Observation, told: Observation) -> Observation:
 
 def _marked_as_model(told: Observation) -> Observation:
     """The observation, marked for the reader as made by a model."""
-    return told._replace(text=_before(told.text, "Told by a model."))
+    return told._replace(text=_before(told.text, "Written by a model."))
 
 
 def _before(text: str, rest: str) -> str:

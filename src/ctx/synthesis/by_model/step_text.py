@@ -57,7 +57,7 @@ def _deed(step: Step) -> str:
         case "plan":
             return "planned:"
         case "agent":
-            return f"let a subagent work: {_line(step.text, _LONGEST_COMMAND)}"
+            return f"ran a subagent: {_line(step.text, _LONGEST_COMMAND)}"
         case "mark":
             return f"({_line(step.text, _LONGEST_LINE)})"
 
