@@ -64,6 +64,7 @@ def test_the_tools_say_how_it_ended(ctx: Ctx, rust: Path, piped: Piped) -> None:
         "errors": 1,
         "lines": 11,
         "outcome": "failed",
+        "source": "tool output",
         "tool": "rustc",
         "warnings": 1,
     }
@@ -148,6 +149,7 @@ def test_outside_of_projects(ctx: Ctx, folder: Path, piped: Piped) -> None:
         "errors": 1,
         "lines": 11,
         "outcome": "failed",
+        "source": "tool output",
         "tool": "rustc",
         "warnings": 1,
     }
