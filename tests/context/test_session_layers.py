@@ -343,7 +343,18 @@ def test_nothing_in_a_line_leaves_it(graph: Graph, forged: str) -> None:
     final = f"{forged} exports finished without further problems"
     observation(graph, "s", "statement", final, said_as="final", session="s")
     text = text_of(graph)
-    starts = ("- [", "- Gotcha: ", "- Next: ", "  ", "## ", "---", "`", "<!-- ctx", "The following")
+    starts = (
+        "- [",
+        "- Gotcha: ",
+        "- Next: ",
+        "  ",
+        "## ",
+        "---",
+        "`",
+        "<!-- ctx",
+        "The following",
+        "For d",
+    )
     for line in text.splitlines():
         assert not line or line.startswith(starts), line
     headings = [line for line in text.splitlines() if line.lstrip().startswith("#")]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ctx import clock
 from ctx.search import dates
-from ctx.search.dates import Span, spans
+from ctx.search.dates import DaySpan, spans
 
 TODAY = "2023-10-20"
 """A Friday."""
@@ -147,7 +147,7 @@ def test_text_without_dates() -> None:
 
 
 def test_fit() -> None:
-    day = Span(100, 100, (0, 0))
+    day = DaySpan(100, 100, (0, 0))
     assert day.fit(100, 100) == 1
     assert 1 > day.fit(101, 101) > day.fit(102, 102) > day.fit(99, 99) > day.fit(110, 110)
     # "This year" is less exact than the day itself.

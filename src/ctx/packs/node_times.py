@@ -20,7 +20,7 @@ from ctx.memory.query.time_filters import TimeFilter
 from ctx.packs import node_query
 from ctx.packs.node_query import NodeQuery
 from ctx.search import dates
-from ctx.search.dates import Span
+from ctx.search.dates import DaySpan
 
 _LONGEST_QUESTION = 2_000
 """In characters. A longer question contains pasted text, and its dates are those of a log."""
@@ -51,7 +51,7 @@ class DatedQuestion(NamedTuple):
     """A question, divided into words and times."""
 
     words: NodeQuery
-    spans: tuple[Span, ...] = ()
+    spans: tuple[DaySpan, ...] = ()
     words_count: float = 1.0
     """How much the words count beside the time, from 0 to 1. Common words, such as the name of a
     person who appears everywhere, count little."""
@@ -94,7 +94,7 @@ def _event_span(
     scope: Scope,
     now_ms: int,
     event: re.Match[str],
-) -> Span | None:
+) -> DaySpan | None:
     """The time before or after an event, or None if no node has most of its words."""
     wanted = set(terms.query(event["event"])) - terms.STOP_WORDS
     found = node_candidates.best_by_terms(
@@ -152,7 +152,7 @@ def candidates(
 
 
 def fits(
-    connections: Sequence[Connection], texts: Mapping[NodeId, NodeText], named: Sequence[Span]
+    connections: Sequence[Connection], texts: Mapping[NodeId, NodeText], named: Sequence[DaySpan]
 ) -> dict[NodeId, float]:
     """How well the nodes match the time of a question, from 0 to 1; without those that do not.
 

@@ -37,7 +37,7 @@ _OWN_FROM = re.compile(r"from\s", re.IGNORECASE)
 _TO = re.compile(r"\s{0,3}(?:to|until|till|and|through|-|–)?\s{0,3}(?:the\s)?", re.IGNORECASE)
 
 
-class Span(NamedTuple):
+class DaySpan(NamedTuple):
     """Some days that a text names."""
 
     first: int
@@ -68,7 +68,7 @@ class Span(NamedTuple):
         common = min(last, self.last) - max(first, self.first) + 1
         return share * max(0.5, common / (last - first + 1))
 
-    def meets(self, other: "Span") -> bool:
+    def meets(self, other: "DaySpan") -> bool:
         """Whether they have a day in common."""
         return self.first <= other.last and other.first <= self.last
 
@@ -83,7 +83,7 @@ class _Days(NamedTuple):
     end: int
 
 
-def spans(text: str, today: int) -> list[Span]:
+def spans(text: str, today: int) -> list[DaySpan]:
     """The spans that a text names, in order; none if there are too many."""
     words = set(_WORD.findall(text.lower()))
     if any(len(word) == 4 and word[:2] in ("19", "20") for word in words):
@@ -100,7 +100,7 @@ def spans(text: str, today: int) -> list[Span]:
     return named if len(named) <= MOST else []
 
 
-def without(text: str, named: Sequence[Span]) -> str:
+def without(text: str, named: Sequence[DaySpan]) -> str:
     """The text without the words that name these spans."""
     for span in sorted(named, key=lambda each: each.place, reverse=True):
         start, end = span.place
@@ -108,17 +108,17 @@ def without(text: str, named: Sequence[Span]) -> str:
     return text
 
 
-def before_day(day: int, place: tuple[int, int]) -> Span:
+def before_day(day: int, place: tuple[int, int]) -> DaySpan:
     """The time before a day, the nearest days first."""
-    return Span(day - _FAR, day - 1, place, nearest=day - 1)
+    return DaySpan(day - _FAR, day - 1, place, nearest=day - 1)
 
 
-def since_day(day: int, place: tuple[int, int]) -> Span:
+def since_day(day: int, place: tuple[int, int]) -> DaySpan:
     """The time from a day on, the nearest days first."""
-    return Span(day, day + _FAR, place, nearest=day)
+    return DaySpan(day, day + _FAR, place, nearest=day)
 
 
-def _with_words_around(text: str, found: Sequence[_Days]) -> Iterator[Span]:
+def _with_words_around(text: str, found: Sequence[_Days]) -> Iterator[DaySpan]:
     """The spans, as the words before them change them: `the week before`, `since`, `from … to`."""
     at = 0
     while at < len(found):
@@ -130,17 +130,17 @@ def _with_words_around(text: str, found: Sequence[_Days]) -> Iterator[Span]:
         if following and begins and _TO.fullmatch(text[days.end : following.start]):
             at += 1
             first = days.first if days.first <= following.last else days.first - round(_YEAR)
-            yield Span(first, following.last, (days.start, following.end), following.any_year)
+            yield DaySpan(first, following.last, (days.start, following.end), following.any_year)
         elif around := _AROUND.search(before):
             yield _beside(days, around)
         elif side := _OWN_SIDE.match(own) or _SIDE.search(before):
             start = days.start if side.string is own else days.start - len(side[0])
             yield _open(days, side[1].lower(), (start, days.end))
         else:
-            yield Span(days.first, days.last, (days.start, days.end), days.any_year)
+            yield DaySpan(days.first, days.last, (days.start, days.end), days.any_year)
 
 
-def _beside(days: _Days, around: re.Match[str]) -> Span:
+def _beside(days: _Days, around: re.Match[str]) -> DaySpan:
     """`the week before 9 June`, `two weeks after May 3`, `the Friday before 15 July`."""
     unit, side = around["unit"].lower(), around["side"].lower()
     is_before = side in ("before", "prior to")
@@ -161,10 +161,10 @@ def _beside(days: _Days, around: re.Match[str]) -> Span:
         first, last = days.first - UNITS[unit], days.first - 1
     else:
         first, last = days.last + 1, days.last + UNITS[unit]
-    return Span(first, last, (days.start - len(around[0]), days.end), days.any_year)
+    return DaySpan(first, last, (days.start - len(around[0]), days.end), days.any_year)
 
 
-def _open(days: _Days, side: str, place: tuple[int, int]) -> Span:
+def _open(days: _Days, side: str, place: tuple[int, int]) -> DaySpan:
     if side in ("after", "since"):
         return since_day(days.first if side == "since" else days.last + 1, place)
     return before_day(days.last + 1 if side == "until" else days.first, place)
