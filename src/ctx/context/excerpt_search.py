@@ -14,7 +14,7 @@ Hooks load this module with the first prompt of a session.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import log
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -82,12 +82,13 @@ def search(
     budget: int,
     *,
     session: str = "",
-    given: str = "",
+    given: Collection[str] = (),
 ) -> list[Hit]:
     """What memory has about a prompt that fits into a budget of tokens, the best first.
 
     Nodes that somebody wrote come before excerpts. What `session` itself said is left out, and what
-    the text `given` already contains. The last store is the user's, which has the excerpts.
+    it was given before: `given` are digests of texts. The last store is the user's, which has the
+    excerpts.
     """
     connection = connections[-1]
     wanted = _rarest(connection, _terms(prompt))
@@ -106,7 +107,8 @@ def search(
         hook_queries.matching_statements(connections, query, project, _MOST_STATED),
     )
     shared = (hit for hit in (*stated, *hits) if len(words(hit.text) & set(wanted)) >= fewest)
-    return fitting(shared, budget, given)
+    news = (hit for hit in shared if digest(flat(hit.text)) not in given)
+    return fitting(news, budget)
 
 
 def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) -> list[Hit]:

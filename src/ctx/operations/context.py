@@ -102,16 +102,7 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
     goes_on = options.source != "startup"
     own, stores = own_store(memory), memory.graph.connections
     key = contexts.key_of(memory.place, home, environment, 1, own)
-    wanted = layers.ContextRequest(
-        memory.project,
-        pending.get(memory.user, memory.task_key),
-        budget,
-        1,
-        contexts.notice(key, own),
-        layer_limits.from_config(config),
-        options.session if goes_on else "",
-        memory.place.folder if memory.project else "",
-    )
+    wanted = _request(memory, options, budget, contexts.notice(key, own))
     began = clock.monotonic()
     made = _made(memory, wanted, options)
     took_ms = round((clock.monotonic() - began) * 1000)
@@ -129,14 +120,28 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
     )
 
 
+def _request(memory: Memory, options: Options, budget: int, notice: str) -> ContextRequest:
+    return ContextRequest(
+        memory.project,
+        pending.get(memory.user, memory.task_key),
+        budget,
+        1,
+        notice,
+        layer_limits.from_config(memory.environment.user_config),
+        options.session if options.source != "startup" else "",
+        memory.place.folder if memory.project else "",
+    )
+
+
 def prompt_context(memory: Memory, prompt: str) -> ContextResult:
     """Exactly what a hook would give with the first prompt of a session that starts now."""
     config = memory.environment.user_config
     budget = config.integer("context.prompt_budget")
     began = clock.monotonic()
-    start = context(memory).text
+    wanted = _request(memory, USUAL, config.integer("context.budget"), "")
+    given = {item.digest for made in _made(memory, wanted, USUAL) for item in made.context.items}
     stores = memory.graph.connections
-    hits = excerpt_search.search(stores, memory.project, prompt, budget, given=start)
+    hits = excerpt_search.search(stores, memory.project, prompt, budget, given=given)
     found = excerpt_search.written(hits)
     took_ms = round((clock.monotonic() - began) * 1000)
     layer = ContextLayer(SAID, found.tokens, budget, len(hits), 0, False, _FROM[SAID], "")

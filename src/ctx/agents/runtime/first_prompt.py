@@ -11,6 +11,7 @@ from ctx import clock
 from ctx.agents.runtime import session_context
 from ctx.context import contexts, excerpt_search
 from ctx.context.contexts import NOTHING, Context, ProjectStoreState
+from ctx.hook_files import start_receipts
 from ctx.layout import Place
 
 TYPE_CHECKING = False
@@ -34,7 +35,8 @@ def relevant_excerpts(
     hook.limit = max(hook.limit, limit_ms / 1000)
     connection.set_progress_handler(lambda: clock.monotonic() > until, _STEPS)
     try:
-        given = session_context.at_start(hook, connection, own, place).text
+        before = start_receipts.of_session(hook.home, event.session) or {}
+        given = frozenset(before.values())
         stores = session_context.stores_of(own, connection)
         hits = excerpt_search.search(
             stores, place.project, event.prompt, budget, session=event.session, given=given

@@ -82,20 +82,6 @@ def starting(
     return layers.context(stores, wanted)
 
 
-def at_start(hook: "Hook", connection: Connection, own: ProjectStoreState, place: Place) -> Context:
-    """The first part of what a session is given that starts here now."""
-    key = contexts.key_of(place, hook.home, hook.environment, 1, own)
-    if ready := contexts.ready(connection, key):
-        return ready
-    from ctx.context import layers
-
-    budget, most = _limits(hook, key)
-    task = task_of(connection, place)
-    root = place.folder if place.project else ""
-    wanted = layers.ContextRequest(place.project, task, budget, limits=most, root=root)
-    return layers.context(stores_of(own, connection), wanted)
-
-
 def save_where(hook: "Hook", stores: "Sequence[Connection]", place: Place, session: str) -> None:
     """Write down what an agent is at, for when its conversation is compacted."""
     now = _where(stores, place, task_of(stores[-1], place), session)
