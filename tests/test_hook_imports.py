@@ -84,7 +84,11 @@ SEARCHING = {
     "ctx.agents.runtime.worker_request",
     "ctx.context.excerpt_search",
     "ctx.context.layer_lines",
+    "ctx.context.layer_rows",
     "ctx.markdown",
+    "ctx.memory",
+    "ctx.memory.model",
+    "ctx.memory.sources",
     "ctx.terms",
     "ctx.tokens",
 }

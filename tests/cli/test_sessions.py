@@ -303,7 +303,7 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
             f"Asked scripted-1 at {server.url}/v1 2 questions:",
             "  6 steps            1 observation",
             "  the whole session  a summary",
-            "3 nodes new, 0 changed, 0 withdrawn.",
+            "4 nodes new, 0 changed, 0 withdrawn.",
         ]
         assert len(server.questions) == 2
         for asked, planned in zip(server.questions, most["asked"], strict=True):

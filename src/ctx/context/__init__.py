@@ -2,8 +2,6 @@
 
     layers, session_layers   what a session gets at its start; layer_lines renders it as lines
     command_lines            the commands that work in a project, one layer
-    past_work, layer_rows    which observations of past sessions that includes
-    excerpt_search           what past sessions said about a prompt
     layer_limits             how many tokens and items each layer may have
     contexts                 a context as a value, and the table of prepared contexts
     compose                  entries in, one markdown text out, never over its budget

@@ -34,11 +34,6 @@
     statements             the best excerpts as observations
     excerpt_table          the table of excerpts
     session_writer         writes the results as nodes
-    text_passages          cuts a text into passages of whole sentences
-    pasted_text            tells what a user typed from what they pasted
-    excerpts               what was said, in passages, and what each is worth
-    statements             the best excerpts as observations
-    excerpt_table          the table of excerpts
     existing_observations  what memory already has about a session or a project
     learnings              what several sessions have in common
     sentence_similarity    whether two sentences mean the same

@@ -1,0 +1,124 @@
+"""What past sessions said about a prompt: which passages, in which order, within which budget."""
+
+from collections.abc import Iterator
+from sqlite3 import Connection
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx import clock, terms, tokens
+from ctx.context import excerpt_search
+from ctx.context.excerpt_search import search, written
+from tests import effort
+from tests.memory import graphs
+
+DAY_MS = 86_400_000
+RULE = "Never commit yourself, I review every change of the exporter first."
+_numbers = iter(range(10_000_000))
+
+
+@pytest.fixture
+def connection() -> Iterator[Connection]:
+    with graphs.graph() as made:
+        yield made.connection
+
+
+def say(
+    connection: Connection,
+    text: str,
+    session: str = "s1",
+    kind: str = "prompt",
+    days_ago: int = 0,
+    project: str | None = "app",
+) -> None:
+    at = clock.iso(clock.now_ms() - days_ago * DAY_MS)
+    source = "pasted" if kind == "pasted" else "agent" if kind in ("final", "remark") else "user"
+    connection.execute(
+        "INSERT INTO excerpts (session, project, step, part, at, kind, source, worth, text, terms)"
+        " VALUES (?, ?, ?, 0, ?, ?, ?, 2000, ?, ?)",
+        (session, project, str(next(_numbers)), at, kind, source, text, terms.column(text)),
+    )
+
+
+def texts(connection: Connection, prompt: str, budget: int = 1_000, **more: str) -> list[str]:
+    return [hit.text for hit in search([connection], "app", prompt, budget, **more)]
+
+
+def test_who_said_what_and_when(connection: Connection) -> None:
+    say(connection, RULE, days_ago=1)
+    say(connection, "The exporter was fixed, and every change of it arrives.", kind="final")
+    found = written(search([connection], "app", "commit the change of the exporter", 500))
+    assert found.text == (
+        f"{excerpt_search.HEADING}\n\n- [user, yesterday] {RULE}\n"
+        "- [agent, today] The exporter was fixed, and every change of it arrives.\n"
+    )
+    assert found.tokens == tokens.estimate(found.text)
+    assert [each.layer for each in found.items] == ["said", "said"]
+
+
+def test_one_word_is_not_enough_unless_the_prompt_has_no_more(connection: Connection) -> None:
+    say(connection, RULE)
+    assert texts(connection, "rename the exporter module to writer") == []
+    assert texts(connection, "exporter?") == [RULE]
+    assert texts(connection, "") == texts(connection, "the and of") == []
+    assert texts(connection, '"* NEAR( exporter^ OR commit" -') == [RULE]
+
+
+def test_other_projects_and_the_session_itself_are_left_out(connection: Connection) -> None:
+    say(connection, RULE, project="other")
+    say(connection, RULE, project=None)
+    say(connection, RULE, session="mine")
+    assert texts(connection, "commit the exporter", session="mine") == []
+    assert texts(connection, "commit the exporter") == [RULE]
+
+
+def test_what_was_given_or_said_before_is_left_out(connection: Connection) -> None:
+    say(connection, RULE)
+    say(connection, "Again: never commit yourself, I review every change of the exporter!", "s2")
+    assert len(texts(connection, "commit the exporter change")) == 1
+    assert texts(connection, "commit the exporter change", given=f"# A\n- {RULE}\n") == []
+
+
+def test_a_file_that_was_given_does_not_hide_what_was_said_about_it(connection: Connection) -> None:
+    text = "src/export.py must stay importable without numpy, because the worker has none."
+    say(connection, text)
+    given = "## Recently Changed Code\nsrc/export.py:\n  def export(rows)  [MODIFIED]\n"
+    assert texts(connection, "change the import in src/export.py", given=given) == [text]
+
+
+def test_newer_sessions_and_the_users_words_come_first(connection: Connection) -> None:
+    say(connection, "The exporter writes rows into the archive, as of March.", "s1", days_ago=90)
+    say(connection, "The exporter sends rows through the gateway, as of May.", "s2")
+    for number in range(10):
+        say(connection, f"Filler {number}", f"filler{number}", days_ago=30)
+    found = texts(connection, "where does the exporter put its rows")
+    assert [each[-4:-1] for each in found] == ["May", "rch"]
+    say(connection, "Pasted: where does the exporter put its rows, asks Bob.", "s3", "pasted")
+    assert texts(connection, "where does the exporter put its rows")[-1].startswith("Pasted")
+
+
+def test_a_long_prompt(connection: Connection) -> None:
+    say(connection, RULE)
+    for number in range(600):
+        say(connection, f"word{number % 300} filler{number}", "s2")
+    prompt = " ".join(f"word{number}" for number in range(300)) + " commit exporter review"
+    assert RULE in texts(connection, prompt, 4_000)
+    assert texts(connection, "x" * 1_000_000) == []
+
+
+@settings(max_examples=effort.times(40), deadline=None, derandomize=True)
+@given(
+    st.lists(st.text(min_size=1, max_size=80).filter(lambda text: "\0" not in text), max_size=8),
+    st.text(max_size=60),
+    st.integers(0, 300),
+)
+def test_any_text(said: list[str], prompt: str, budget: int) -> None:
+    with graphs.graph() as graph:
+        for text in said:
+            say(graph.connection, text)
+        found = written(search([graph.connection], "app", prompt, budget, given=prompt))
+        lines = found.text.splitlines()
+        assert all(line.startswith("- [user, today] ") for line in lines[2:])
+        assert sum(each.tokens for each in found.items) <= budget
+        assert "<!--" not in found.text

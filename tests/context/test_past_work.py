@@ -1,0 +1,109 @@
+"""What past sessions said, in a context: where things stand, rules first, nothing twice."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ctx.context import layers
+from ctx.context.layers import ContextRequest
+from ctx.ids import NodeId
+from ctx.memory.graph import Graph
+from tests.context.test_session_layers import section, text_of
+from tests.memory import graphs
+from tests.packs.worked import change, learning, node, observation, session
+
+RULE = "Never commit yourself, I review every change first."
+USUAL = ContextRequest("app", None, 2_000)
+
+
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    with graphs.graph() as made:
+        yield made
+
+
+def said(graph: Graph, session_id: str, kind: str, text: str, **about: object) -> NodeId:
+    return observation(graph, session_id, kind, text, session=session_id, **about)  # type: ignore[arg-type]
+
+
+def test_where_things_stand(graph: Graph) -> None:
+    session(graph, "s1", 2, completed="Something")
+    said(
+        graph, "s1", "statement", "The older end of another session.", said_as="final", worth=2_000
+    )
+    session(graph, "s2", 1, completed="More", next_steps=["Next: the mobile client"])
+    final = "The refresh works; only the mobile client still polls."
+    said(graph, "s2", "statement", final, said_as="final", said_by="agent", worth=2_000)
+    assert section(text_of(graph, USUAL), "Where things stand") == [
+        f"- [yesterday] {final}",
+        "- Next: the mobile client",
+    ]
+    assert text_of(graph, USUAL).count(final) == 1
+
+
+def test_rules_stay_however_many_sessions_follow(graph: Graph) -> None:
+    session(graph, "s0", 50, completed="Began")
+    said(graph, "s0", "rule", RULE, lasting=True, said_by="user", worth=3_000)
+    said(graph, "s0", "decision", "Amounts are whole cents", lasting=True, said_by="user")
+    said(graph, "s0", "correction", "No, the other button should be green.", worth=2_500)
+    said(graph, "s0", "statement", "The first of many sessions ended well.", worth=2_000)
+    for number in range(1, 41):
+        name = f"s{number}"
+        session(graph, name, 50 - number, completed=f"Topic{number} done")
+        change(graph, name, f"f{number}.py", f"def f{number}()")
+        text = f"Topic{number} holds part{number} of shape{number} because of cause{number}."
+        said(graph, name, "statement", text, worth=1_500, said_by="agent")
+        said(graph, name, "correction", f"No, widget{number} belongs on page{number}.", worth=2_000)
+    text = text_of(graph, USUAL)
+    rules = section(text, "Rules and corrections")
+    assert f"- {RULE}" in rules
+    assert "- Amounts are whole cents" in rules
+    assert "other button" not in text
+    assert "first of many" not in text
+    assert "Topic40" in text
+
+
+def test_a_rule_that_was_said_twice_is_said_once_and_first(graph: Graph) -> None:
+    session(graph, "s1", 2, completed="One")
+    session(graph, "s2", 1, completed="Two")
+    said(graph, "s2", "rule", "Always run the linter before the tests.", lasting=True, worth=3_000)
+    said(graph, "s1", "rule", RULE, lasting=True, worth=3_000, sessions=["s1", "s2"])
+    said(graph, "s2", "rule", "Never commit yourself! I review every change.", lasting=True)
+    assert section(text_of(graph, USUAL), "Rules and corrections") == [
+        f"- {RULE}",
+        "- Always run the linter before the tests.",
+    ]
+
+
+def test_a_single_word_hides_nothing(graph: Graph) -> None:
+    session(graph, "s1", 1, completed="One", next_steps="Documentation")
+    text = "The documentation is generated from the schema, never edited."
+    said(graph, "s1", "discovery", text)
+    assert section(text_of(graph, USUAL), "Relevant Past Work") == [f"- [discovery] {text}"]
+
+
+def test_who_said_it(graph: Graph) -> None:
+    session(graph, "s1", 1, completed="One")
+    said(graph, "s1", "statement", "We ship on every Friday evening.", said_by="user", worth=2_000)
+    said(graph, "s1", "statement", "The lock was taken twice.", said_by="agent", worth=1_900)
+    assert section(text_of(graph, USUAL), "Relevant Past Work") == [
+        "- [user] We ship on every Friday evening.",
+        "- [agent] The lock was taken twice.",
+    ]
+
+
+def test_without_memory_most_of_the_budget_stays_empty(graph: Graph) -> None:
+    for number in range(40):
+        name = f"s{number}"
+        session(graph, name, number, completed=f"Topic{number} done " * 9, next_steps="more " * 90)
+        for part in range(10):
+            words = " ".join(
+                f"{word}{number}x{part}" for word in ("cause", "lock", "queue", "page")
+            )
+            said(graph, name, "rule" if part < 3 else "bugfix", words * 3, lasting=part < 3)
+            change(graph, name, f"f{part}.py", f"def f{number}({'arg, ' * 9})")
+        learning(graph, "gotcha", f"Learning {number} " + "is a thing to know " * 9)
+    made = layers.context([graph.connection], USUAL)
+    assert 500 < made.tokens < 950
+    node(graph, "fact", "Deploys run on Fridays", ["tier:pinned"])
+    assert "Deploys run on Fridays" in text_of(graph, USUAL)
