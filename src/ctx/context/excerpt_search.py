@@ -35,6 +35,8 @@ _MOST_COUNTED = 384
 _COUNTED_TO = 500
 _MOST_ROWS = 300
 _MOST_STATED = 3
+_SMALLEST = 12
+"""No line has fewer tokens."""
 _LONGEST_NODE = 400
 _LONGEST_PROMPT = 6_000
 _FEWEST_SHARED = 2
@@ -129,6 +131,8 @@ def fitting(hits: Iterable[Hit], budget: int, given: str = "") -> list[Hit]:
     known = [words(line) for line in given.splitlines() if line.startswith(("- ", "  "))]
     chosen: list[Hit] = []
     for hit in hits:
+        if budget < _SMALLEST:
+            break
         cost = tokens.estimate(line_of(hit))
         own = words(hit.text)
         if cost <= budget and not any(is_same(own, other) for other in known):
