@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from sqlite3 import Connection
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from ctx import clock, terms, tokens
 from ctx.context import excerpt_search
 from ctx.context.excerpt_search import search, written
+from ctx.context.layer_lines import digest
 from tests import effort
 from tests.memory import graphs
 
@@ -41,7 +43,7 @@ def say(
     )
 
 
-def texts(connection: Connection, prompt: str, budget: int = 1_000, **more: str) -> list[str]:
+def texts(connection: Connection, prompt: str, budget: int = 1_000, **more: Any) -> list[str]:
     return [hit.text for hit in search([connection], "app", prompt, budget, **more)]
 
 
@@ -77,14 +79,8 @@ def test_what_was_given_or_said_before_is_left_out(connection: Connection) -> No
     say(connection, RULE)
     say(connection, "Again: never commit yourself, I review every change of the exporter!", "s2")
     assert len(texts(connection, "commit the exporter change")) == 1
-    assert texts(connection, "commit the exporter change", given=f"# A\n- {RULE}\n") == []
-
-
-def test_a_file_that_was_given_does_not_hide_what_was_said_about_it(connection: Connection) -> None:
-    text = "src/export.py must stay importable without numpy, because the worker has none."
-    say(connection, text)
-    given = "## Recently Changed Code\nsrc/export.py:\n  def export(rows)  [MODIFIED]\n"
-    assert texts(connection, "change the import in src/export.py", given=given) == [text]
+    again = texts(connection, "commit the exporter change")
+    assert texts(connection, "commit the exporter change", given={*map(digest, again)}) != again
 
 
 def test_newer_sessions_and_the_users_words_come_first(connection: Connection) -> None:
@@ -117,7 +113,7 @@ def test_any_text(said: list[str], prompt: str, budget: int) -> None:
     with graphs.graph() as graph:
         for text in said:
             say(graph.connection, text)
-        found = written(search([graph.connection], "app", prompt, budget, given=prompt))
+        found = written(search([graph.connection], "app", prompt, budget, given={digest(prompt)}))
         lines = found.text.splitlines()
         assert all(line.startswith("- [user, today] ") for line in lines[2:])
         assert sum(each.tokens for each in found.items) <= budget

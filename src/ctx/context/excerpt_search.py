@@ -89,8 +89,8 @@ def search(
     """What memory has about a prompt that fits into a budget of tokens, the best first.
 
     Nodes that somebody wrote come before excerpts. What `session` itself said is left out, and what
-    it was given before: `given` are digests of texts. The last store is the user's, which has the
-    excerpts.
+    it was given before: `given` are ids of nodes and digests of texts. The last store is the user's;
+    it has the excerpts.
     """
     connection = connections[-1]
     wanted = _rarest(connection, _terms(prompt))
@@ -109,7 +109,7 @@ def search(
         hook_queries.matching_statements(connections, query, project, _MOST_STATED),
     )
     shared = (hit for hit in (*stated, *hits) if len(words(hit.text) & set(wanted)) >= fewest)
-    news = (hit for hit in shared if digest(flat(hit.text)) not in given)
+    news = (hit for hit in shared if not {hit.node, digest(flat(hit.text))} & set(given))
     return fitting(news, budget)
 
 

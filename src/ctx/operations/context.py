@@ -139,7 +139,8 @@ def prompt_context(memory: Memory, prompt: str) -> ContextResult:
     budget = config.integer("context.prompt_budget")
     began = clock.monotonic()
     wanted = _request(memory, USUAL, config.integer("context.budget"), "")
-    given = {item.digest for made in _made(memory, wanted, USUAL) for item in made.context.items}
+    items = [item for made in _made(memory, wanted, USUAL) for item in made.context.items]
+    given = {*(item.digest for item in items), *(item.id for item in items if item.id)}
     stores = memory.graph.connections
     hits = excerpt_search.search(stores, memory.project, prompt, budget, given=given)
     found = excerpt_search.written(hits)

@@ -67,8 +67,10 @@ def test_what_a_session_said_itself_is_not_given(hooks: Hooks) -> None:
 
 
 def test_what_the_start_of_the_session_had_is_not_given_again(hooks: Hooks, ctx: Ctx) -> None:
-    assert ctx("add", "--type=fact", "--tag=tier:pinned", RULE).code == 0
-    assert asked(hooks) == NOTHING
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", PROMPT).code == 0
+    assert PROMPT in additional(asked(hooks, session="other"))
+    hooks.run("session-start", hooks.event("session-start"))
+    assert PROMPT not in asked(hooks).out.decode()
 
 
 def test_switched_off(hooks: Hooks) -> None:
@@ -175,4 +177,4 @@ def test_when_the_time_is_up_nothing_is_given(
     event = hooks.event("prompt-submit", prompt=PROMPT, session_id="another")
     late = answer(Hook("prompt-submit", [], dict(hooks.environment), ClaudeHooks()), lambda: event)
     assert late == NOTHING.out
-    assert any("interrupted" in line for line in hooks.log())
+    assert any("was not searched for" in line for line in hooks.log())

@@ -36,7 +36,7 @@ def relevant_excerpts(
     connection.set_progress_handler(lambda: clock.monotonic() > until, _STEPS)
     try:
         before = start_receipts.of_session(hook.home, event.session) or {}
-        given = frozenset(before.values())
+        given = {*before.values(), *(key.rpartition(":")[2] for key in before)}
         stores = session_context.stores_of(own, connection)
         hits = excerpt_search.search(
             stores, place.project, event.prompt, budget, session=event.session, given=given
