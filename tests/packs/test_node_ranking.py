@@ -241,14 +241,18 @@ def test_several_stores_are_one(store: Store) -> None:
 
 
 def test_a_question_without_an_answer(store: Store) -> None:
-    store.add(*(f"Ship version {number} of the parser" for number in range(300)))
+    question = "Which vet treats the fever of the zebras that we ship to Nairobi?"
+    connections = [store.graph.connection]
     store.add("Zebras are in the fixtures of the parser")
-    found = store.rank("Which vet treats the fever of the zebras that we ship to Nairobi?")
+    assert node_ranking.is_answered(connections, store.rank(question))
+    store.add(*(f"Ship version {number} of the parser" for number in range(300)))
+    found = store.rank(question)
     assert found
-    assert node_ranking.relevant(found) == []
-    assert node_ranking.relevant(store.rank("zebras"))
+    assert not node_ranking.is_answered(connections, found)
+    assert not node_ranking.is_answered(connections, [])
+    assert node_ranking.is_answered(connections, store.rank("zebras"))
     near = [each._replace(nearness=0.45) for each in found]
-    assert node_ranking.relevant(near)
+    assert node_ranking.is_answered(connections, near)
 
 
 def test_the_answer_ends_where_relevance_does(store: Store) -> None:

@@ -24,6 +24,7 @@ from ctx.packs import node_vectors
 
 EXAMPLES = """
 ctx recall how do we refresh tokens           the best matches first
+ctx recall what did we decide last week       what happened then
 ctx recall "type:decision AND tag:auth"       all that match, the newest first
 ctx recall "type:decision refresh token"      both
 ctx recall retry timeout --only commits       only commits

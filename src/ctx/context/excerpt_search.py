@@ -89,8 +89,8 @@ def search(
     """What memory has about a prompt that fits into a budget of tokens, the best first.
 
     Nodes that somebody wrote come before excerpts. What `session` itself said is left out, and what
-    it was given before: `given` are ids of nodes and digests of texts. The last store is the user's;
-    it has the excerpts.
+    it was given before: `given` are ids of nodes and digests of texts. The last store is the
+    user's, which has the excerpts.
     """
     connection = connections[-1]
     wanted = _rarest(connection, _terms(prompt))

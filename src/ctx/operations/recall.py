@@ -158,6 +158,9 @@ def _answer(
     most = max(limit, _MOST_RANKED) if limit else 0
     found = node_ranking.rank(memory.graph, query, scope, now_ms, most, nearness)
     answers = node_ranking.relevant(found if query.tree else _without_places(found))
+    # Filters say what is wanted, however far the words are from it.
+    if query.tree is None and not node_ranking.is_answered(memory.graph.connections, answers):
+        answers = []
     best = answers[: limit or None]
     return _Answer(
         tuple(each.node for each in best),

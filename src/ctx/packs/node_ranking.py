@@ -26,7 +26,7 @@ from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.memory.query import node_candidates
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.node_candidates import NodeText
+from ctx.memory.query.node_candidates import NodeText, NodeVocabulary
 from ctx.memory.query.query_parser import Query, parse_words
 from ctx.packs import node_query, node_times
 from ctx.packs.node_query import NodeQuery
@@ -64,6 +64,7 @@ _RELEVANT, _VERY_NEAR = 0.35, 0.5
 _ANSWERED = 0.56
 """The least coverage and nearness of an answer, added up: half of the questions about something
 else stay below, and hardly any with an answer."""
+_FEW_NODES = 80
 _USUALLY_NEAR = 0.35
 """Without vectors."""
 
@@ -84,24 +85,27 @@ class RankedNode(NamedTuple):
 
 
 def relevant(found: Sequence[RankedNode]) -> list[RankedNode]:
-    """Drop the nodes that are much weaker than the best one, or all if none answers the question.
+    """Drop the nodes that are much weaker than the best one.
 
     A node that only vectors support is dropped too, unless it is very near: some node is always the
     nearest. The bounds were chosen where precision rises and hardly any evidence is lost.
     """
-    kept = [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
-    return kept if _is_answered(kept) else []
+    return [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
 
 
 def _speaks_for_itself(found: RankedNode) -> bool:
     return found.coverage > 0 or found.nearness >= _VERY_NEAR or _has(found, BESIDE, TIME)
 
 
-def _is_answered(found: Sequence[RankedNode]) -> bool:
-    """Whether the words and meanings of the nodes together are near enough to the question."""
+def is_answered(connections: Sequence[Connection], found: Sequence[RankedNode]) -> bool:
+    """Whether the words and meanings of the nodes together are near enough to the question.
+
+    Few nodes do not show which words are common, so among them every match counts.
+    """
     covered = max((each.coverage for each in found), default=0.0)
     near = max((each.nearness for each in found), default=0.0) or _USUALLY_NEAR
-    return covered + near >= _ANSWERED or any(_has(each, TIME) for each in found)
+    is_near = covered + near >= _ANSWERED or any(_has(each, TIME) for each in found)
+    return is_near or NodeVocabulary(connections).nodes < _FEW_NODES
 
 
 def _has(found: RankedNode, *names: str) -> bool:
