@@ -93,7 +93,11 @@ def search(
     }
     hits = _weighted([Hit(*row) for row in rows], ages)
     fewest = min(_FEWEST_SHARED, len(wanted))
-    shared = (hit for hit in hits if len(words(hit.text) & set(wanted)) >= fewest)
+    shared = (
+        hit
+        for hit in hits
+        if len(words(hit.text) & set(wanted)) >= fewest and not _is_question(hit)
+    )
     return fitting(shared, budget, given)
 
 
@@ -157,6 +161,11 @@ def names(text: str) -> set[str]:
 
 def _terms(prompt: str) -> list[str]:
     return [term for term in terms.query(prompt[:_LONGEST_PROMPT]) if term not in terms.STOP_WORDS]
+
+
+def _is_question(hit: Hit) -> bool:
+    """Whether it is a question of the user; a later session needs the answer to it."""
+    return hit.kind == "prompt" and hit.text.rstrip().endswith("?")
 
 
 def _rarest(connection: Connection, wanted: Sequence[str]) -> list[str]:
