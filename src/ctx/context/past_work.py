@@ -40,6 +40,8 @@ _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _NAMES = re.compile(
     r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
 )
+_CHANGED = re.compile(r"(?:Added|Modified|Removed|Renamed|Moved) `")
+"""How synthesis describes changes to the code."""
 
 _WORTH = {
     "rule": 3_000,
@@ -282,6 +284,9 @@ def _line(each: RankedObservation) -> LayerLine:
     title, rest = flat(title), flat(rest)
     if is_rule(each):
         rest = rest.removesuffix(_SAID_BY_USER).rstrip()
+    elif _CHANGED.match(rest) and not _CHANGED.match(title):
+        # The layer of changed code has the details.
+        rest = ""
     is_begun = bool(title) and rest.startswith(title.rstrip("….:"))
     if each.kind in ("rule", "correction", "statement"):
         text = flat(row[2])
