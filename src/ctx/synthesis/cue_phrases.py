@@ -89,7 +89,7 @@ RULES = (
         r"\b(?:i|we) (?!\w+ed\b|did|made|wrote|ran|found|saw)\w+(?: \w+){0,3},? (?:and )?"
         r"(?:you (?:don't|don’t|dont|never)|not you)\b",
         r"\bi (?!\w+ed\b|did|made|wrote|ran|found|saw|will|can|could|would|')\w+"
-        r"(?: \w+){0,4} myself\b",
+        r"(?: \w+){0,6} myself\b",
         r"\A(?:please )?remember[,:!] \w",
         r"\b(?:i|we) (?:have |already )?(?:told|asked) you (?:not|never|already|before|twice)\b",
         r"\A(?:i|we) (?:have |already )?(?:told you|said (?:so|that|it))(?: \w+)?\Z",
