@@ -74,6 +74,13 @@ def test_a_pair_of_one_old_session_is_not_listed(worked: Graph) -> None:
     assert texts(worked) == ["- test: `make test` (1 run in 1 session)"]
 
 
+def test_a_pair_of_one_old_session_is_listed_if_the_replacement_works_since(worked: Graph) -> None:
+    command(worked, "s3", WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test")
+    for name in ("s3", "s2", "s1"):
+        command(worked, name, "bun run test")
+    assert texts(worked)[1:] == [f'- `{WRAPPED}` fails ("{UNKNOWN}"); `bun run test` works']
+
+
 def test_a_pair_of_the_newest_session_is_listed(worked: Graph) -> None:
     command(worked, "s0", WRAPPED, last="failed", problem=UNKNOWN, replaced_by="bun run test")
     command(worked, "s0", "bun run test")

@@ -331,6 +331,7 @@ FORGERIES = (
 def test_nothing_in_a_line_leaves_it(graph: Graph, forged: str) -> None:
     further = f"{forged} and tomorrow cleaning begins within another module"
     session(graph, "s", 1, title=forged, completed=forged, next_steps=further)
+    session(graph, "r", 2, title=forged, completed=f"{forged} before that", next_steps=further)
     change(graph, "s", forged, forged, forged)
     node(graph, "pattern", f"{forged} is odd", ["learning:gotcha", "project:app"])
     observation(graph, "s", "bugfix", f"{forged} somebody took that lock twice", forged)

@@ -5,7 +5,8 @@
     - `pytest` fails ("No module named app"); `PYTHONPATH=src python -m pytest` works
 
 The newest session that shows the outcome of a command decides whether it works. A command that
-fails and its replacement are listed if two sessions show the same, or the newest one does.
+fails and its replacement are listed if two sessions show the same, the newest one does, or the
+replacement works in two sessions.
 
 Hooks load this module.
 """
@@ -93,10 +94,11 @@ def _shown(rows: Sequence[Sequence[Any]], newest: Sequence[str]) -> _Shown:
 
 def _failing(shown: Iterable[_Shown]) -> list[_Shown]:
     """Commands that cannot be run here, each kind of error once."""
-    works = {each.command for each in shown if each.last != "failed"}
+    works = {each.command: each.sessions for each in shown if each.last != "failed"}
     found: dict[tuple[str, str], _Shown] = {}
     for each in sorted(shown, key=lambda each: (-each.agreeing, each.age, each.command)):
-        is_sure = each.agreeing >= _FEWEST_SESSIONS or (each.agreeing and each.age == 0)
+        seen = max(each.agreeing, works.get(each.replaced_by, 0) if each.agreeing else 0)
+        is_sure = seen >= _FEWEST_SESSIONS or (each.agreeing and each.age == 0)
         is_recent = each.replaced_by or each.age < _NEWEST
         if each.problem and is_sure and is_recent:
             if each.replaced_by and each.replaced_by not in works:

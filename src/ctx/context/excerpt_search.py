@@ -108,8 +108,13 @@ def search(
         connections,
         hook_queries.matching_statements(connections, query, project, _MOST_STATED),
     )
-    shared = (hit for hit in (*stated, *hits) if len(words(hit.text) & set(wanted)) >= fewest)
-    news = (hit for hit in shared if not {hit.node, digest(flat(hit.text))} & set(given))
+    news = (
+        hit
+        for hit in (*stated, *hits)
+        if len(words(hit.text) & set(wanted)) >= fewest
+        and not _is_question(hit)
+        and not {hit.node, digest(flat(hit.text))} & set(given)
+    )
     return fitting(news, budget)
 
 
@@ -125,10 +130,9 @@ def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) ->
     ]
 
 
-def fitting(hits: Iterable[Hit], budget: int, given: str = "") -> list[Hit]:
+def fitting(hits: Iterable[Hit], budget: int) -> list[Hit]:
     """As many as fit, in order, without what is said twice."""
-    # Other lines are headings, names of files and the frame of a context.
-    known = [words(line) for line in given.splitlines() if line.startswith(("- ", "  "))]
+    known: list[frozenset[str]] = []
     chosen: list[Hit] = []
     for hit in hits:
         if budget < _SMALLEST:
@@ -190,6 +194,11 @@ def names(text: str) -> set[str]:
 
 def _terms(prompt: str) -> list[str]:
     return [term for term in terms.query(prompt[:_LONGEST_PROMPT]) if term not in terms.STOP_WORDS]
+
+
+def _is_question(hit: Hit) -> bool:
+    """Whether it is a question of the user; a later session needs the answer to it."""
+    return hit.kind == "prompt" and hit.text.rstrip().endswith("?")
 
 
 def _rarest(connection: Connection, wanted: Sequence[str]) -> list[str]:

@@ -40,6 +40,8 @@ _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
 _NAMES = re.compile(
     r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
 )
+_CHANGED = re.compile(r"(?:Added|Modified|Removed|Renamed|Moved) `")
+"""How synthesis describes changes to the code."""
 
 _WORTH = {
     "rule": 3_000,
@@ -57,8 +59,10 @@ _NAME, _MOST_NAMES = 0.4, 2.0
 _FILE, _MOST_OF_FILES = 0.5, 2
 _SAID_AGAIN = 1.5
 _SHARED, _REPLACED = 4, 0.4
-_QUESTION = 0.5
+_QUESTION = 0.3
 _LEAST = 0.5
+_SAID_BY_USER = "Said by the user."
+"""What synthesis writes below a decision; lines of the layer of rules do not repeat it."""
 _SAME, _FEWEST_SHARED = 0.6, 3
 
 
@@ -80,6 +84,8 @@ class PastWork(NamedTuple):
     standing: tuple[LayerLine, ...]
     rules: tuple[LayerLine, ...]
     past_work: tuple[LayerLine, ...]
+    sessions: frozenset[str]
+    """The sessions whose last message or main change is shown."""
 
 
 def read(
@@ -103,7 +109,8 @@ def read(
     rules: list[LayerLine] = []
     others: list[LayerLine] = []
     misses = 0
-    for each in _unlike(ranked, shown):
+    told = {str(each.about.get("session", "")) for each in ranked if each.row[2] in shown}
+    for each in _unlike(_without_known_features(ranked), shown):
         if not _is_there(each.row, root):
             continue
         line = _line(each).with_author(authors.get(each.row[0], ""))
@@ -111,9 +118,11 @@ def read(
         if cost <= most_tokens:
             most_tokens -= cost
             (rules if is_rule(each) else others).append(line)
+            tells = each.about.get("said_as") == "final" or each.kind in ("feature", "refactor")
+            told |= {str(each.about.get("session", ""))} if tells else set()
         elif (misses := misses + 1) == _MOST_MISSES:
             break
-    return PastWork(tuple(standing), tuple(rules), tuple(others))
+    return PastWork(tuple(standing), tuple(rules), tuple(others), frozenset(told))
 
 
 def is_rule(each: RankedObservation) -> bool:
@@ -198,12 +207,22 @@ def _replaced(rows: Iterable[Sequence[Any]], about: Mapping[str, Mapping[str, An
     return replaced
 
 
+def _without_known_features(ranked: Sequence[RankedObservation]) -> list[RankedObservation]:
+    """The rows without changes to the code that the last message of their session tells better."""
+    told = {each.about.get("session") for each in ranked if each.about.get("said_as") == "final"}
+    return [
+        each
+        for each in ranked
+        if each.kind not in ("feature", "refactor") or each.about.get("session") not in told
+    ]
+
+
 def _unlike(ranked: Iterable[RankedObservation], shown: Iterable[str]) -> list[RankedObservation]:
     """The rows without those that say nearly the same as a better one."""
     known = [_words(text) for text in shown]
     kept = []
     for each in ranked:
-        own = _words(each.row[2])
+        own = _words(each.row[2].removesuffix(_SAID_BY_USER))
         if not any(_is_same(own, other) for other in known):
             known.append(own)
             kept.append(each)
@@ -253,6 +272,8 @@ def _standing(
         if further := layer_rows.one_line(model.from_json(row[3]).get("next_steps")):
             # Agents often write the prefix themselves.
             further = further[5:].lstrip() if further[:5].casefold() == "next:" else further
+            if any(further.casefold() in flat(text).casefold() for text in shown):
+                continue
             forms = tuple(f"- Next: {cut(further, length)}" for length in _LENGTHS)
             lines.append(_layer_line(row, further, forms))
             shown.append(further)
@@ -276,6 +297,11 @@ def _line(each: RankedObservation) -> LayerLine:
     row = each.row
     title, _, rest = row[2].strip()[: layer_rows.LONGEST_COMPARED].partition("\n")
     title, rest = flat(title), flat(rest)
+    if is_rule(each):
+        rest = rest.removesuffix(_SAID_BY_USER).rstrip()
+    elif _CHANGED.match(rest) and not _CHANGED.match(title):
+        # The layer of changed code has the details.
+        rest = ""
     is_begun = bool(title) and rest.startswith(title.rstrip("….:"))
     if each.kind in ("rule", "correction", "statement"):
         text = flat(row[2])

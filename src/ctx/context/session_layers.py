@@ -16,6 +16,7 @@ and the others are not affected.
 Hooks load this module, so it imports nothing slow.
 """
 
+import re
 import sqlite3
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -37,7 +38,9 @@ _SIGNATURES = (110, 60)
 _SESSIONS_WITH_CODE = 5
 _MOST_OF_A_FILE = 8
 _MOST_LEARNINGS = 2_000
-_RUN_WITH = ("Tests are run with `", "The code is checked with `", "The code is formatted with `")
+_RUN_WITH = re.compile(r"(?:Tests are run|The code is (?:checked|formatted)) with `")
+_NEEDS = re.compile(r" needs `(\w+)`: it failed without and passed with it")
+"""What synthesis writes about commands in learnings and discoveries."""
 
 
 class LayerRequest(NamedTuple):
@@ -51,35 +54,61 @@ class LayerRequest(NamedTuple):
     """For rules and past work together."""
     root: str = ""
     """The top of the working tree; empty if files are not looked at."""
+    shown: frozenset[str] = frozenset()
+    """Sessions whose last message or main change another layer shows."""
 
 
 def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list[Layer]:
     """The layers in order. The last store is the user's, which has the sessions."""
     limits = asked.limits
-    standing, rules, work = _past_work(connections, asked)
+    (standing, rules, work), shown = _past_work(connections, asked)
+    asked = asked._replace(shown=shown)
+    commands = _build_layer(COMMANDS, _commands, connections, asked, limits.most_commands)
+    sessions = _build_layer(SESSIONS, _sessions, connections, asked, limits.most_sessions)
+    learnings = _build_layer(LEARNINGS, _learnings, connections, asked, limits.most_learnings)
     return [
         standing,
         rules,
-        _build_layer(COMMANDS, _commands, connections, asked, limits.most_commands),
-        work,
+        commands,
+        _without_commands(work, commands),
         _build_layer(CODE, _code, connections, asked, limits.most_changes),
-        _build_layer(SESSIONS, _sessions, connections, asked, limits.most_sessions),
-        _build_layer(LEARNINGS, _learnings, connections, asked, limits.most_learnings),
+        sessions,
+        _without_commands(learnings, commands),
     ]
 
 
-def _past_work(connections: Sequence[Connection], asked: LayerRequest) -> list[Layer]:
+def _without_commands(layer: Layer, commands: Layer) -> Layer:
+    """A layer without what the layer of commands says too."""
+    known = tuple(line.label.removeprefix("command:") for line in commands.lines)
+    shown = "\n".join(line.texts[0] for line in commands.lines)
+
+    def is_shown(line: LayerLine) -> bool:
+        if run := _RUN_WITH.match(line.title):
+            return line.title[run.end() :].startswith(known)
+        needed = _NEEDS.search(line.texts[0])
+        return needed is not None and f"{needed[1]}=" in shown
+
+    lines = tuple(line for line in layer.lines if not is_shown(line))
+    return layer._replace(lines=lines)
+
+
+def _past_work(
+    connections: Sequence[Connection], asked: LayerRequest
+) -> tuple[list[Layer], frozenset[str]]:
+    """The layers of past work, and the sessions that need no line of their own."""
     names, most = (STANDING, RULES, PAST_WORK), asked.limits.most_past_work
     try:
         found = past_work.read(
             *(connections, asked.project, asked.session, asked.past_work_tokens, asked.root)
         )
     except sqlite3.DatabaseError as error:
-        return [Layer(name, (), 0, str(error)) for name in names]
-    return [
+        return [Layer(name, (), 0, str(error)) for name in names], frozenset()
+    every = (found.standing, found.rules, found.past_work)
+    layers = [
         Layer(name, lines[:most], max(0, len(lines) - most))
-        for name, lines in zip(names, found, strict=True)
+        for name, lines in zip(names, every, strict=True)
     ]
+    return layers, found.sessions
 
 
 def _build_layer(
@@ -102,7 +131,8 @@ def _build_layer(
 def _sessions(
     connections: Sequence[Connection], asked: LayerRequest, most: int
 ) -> tuple[list[LayerLine], int]:
-    own = hook_queries.sessions(connections[-1], asked.project, asked.session)
+    every = hook_queries.sessions(connections[-1], asked.project, asked.session)
+    own = [row for row in every if row[0] not in asked.shown]
     seconds = {row[2]: row[1] or 0 for row in own}
     nodes = {
         row[0]: row for row in hook_queries.valid_nodes(connections, list(seconds), asked.project)
@@ -224,10 +254,8 @@ def _learning_line(row: Sequence[Any]) -> LayerLine:
     told = flat(row[2][: layer_rows.LONGEST_COMPARED])
     shown = marked(told, layer_rows.source(row), _SHORT_LENGTHS)
     texts = tuple(f"- {category}: {each}" for each in shown)
-    # The layer of commands may have the same command.
-    title = f"`{told.split('`')[1]}`" if told.startswith(_RUN_WITH) and "`" in told else told
     return LayerLine(
-        row[0], layer_rows.label(row), row[5], digest(f"{category} {told}"), texts, "", title
+        row[0], layer_rows.label(row), row[5], digest(f"{category} {told}"), texts, "", told
     )
 
 

@@ -76,6 +76,9 @@ _WHOLE = re.compile(r"(?:tests?|t|check|ci|all|verify|unit|test[:_-](?:unit|all|
 _TEST_SCRIPT = re.compile(r"(?<![a-z])(?:run)?tests?(?![a-z])")
 _INLINE = frozenset({"-", "-c", "-e", "-p", "--eval", "--print"})
 _FIXES = re.compile(r"(?:[:_-]|(?<= )--)(?:fix|write|apply)\b")
+_SUITE_SCRIPT = re.compile(
+    r"(?:\A|/)(?:tests?|spec)/(?:run|all|check|suite)(?:[_-]\w+)?(?:\.\w+)?\Z"
+)
 _STOPS_EARLY = frozenset({"-x", "--exitfirst", "--bail", "--fail-fast", "-failfast", "--ff"})
 
 
@@ -242,6 +245,8 @@ def _check(typed: list[str], exported: Sequence[str]) -> Check | None:
     goal, asked = _goal(program, rest)
     if not goal:
         return None
+    if goal == "run" and (suites := [word for word in words[:2] if _SUITE_SCRIPT.search(word)]):
+        goal, asked = "test", [word for word in asked if word not in suites]
     if tool == "cargo" and goal != "test" and "--" in asked:
         asked = asked[: asked.index("--")]
     is_known = goal != "run" and program in _TESTS | _LINTERS | _BUILDERS

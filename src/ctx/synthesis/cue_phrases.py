@@ -80,6 +80,20 @@ RULES = (
         r"\bw(?:ird|erden) (?:immer |nur )?(?:in|als) .{1,40}\bgespeichert\b",
         r"\Amach .{1,40}\bimmer\b",
     ),
+    # What introduces rules, who does what, and what is said again.
+    _cue(
+        5,
+        r"\A(?:\w+ )?(?:rules|conventions|guidelines)(?: here| first| for [\w ]{1,30})?:",
+        r"\A(?:just )?(?:a few|some|two|three|four|a couple of) (?:more )?(?:things|rules|notes"
+        r"|points)\b[\w ,'’]{0,40}:",
+        r"\b(?:i|we) (?!\w+ed\b|did|made|wrote|ran|found|saw)\w+(?: \w+){0,3},? (?:and )?"
+        r"(?:you (?:don't|don’t|dont|never)|not you)\b",
+        r"\bi (?!\w+ed\b|did|made|wrote|ran|found|saw|will|can|could|would|')\w+"
+        r"(?: \w+){0,6} myself\b",
+        r"\A(?:please )?remember[,:!] \w",
+        r"\b(?:i|we) (?:have |already )?(?:told|asked) you (?:not|never|already|before|twice)\b",
+        r"\A(?:i|we) (?:have |already )?(?:told you|said (?:so|that|it))(?: \w+)?\Z",
+    ),
     # How people in a hurry write rules.
     _cue(
         5,

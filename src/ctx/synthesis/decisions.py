@@ -212,7 +212,7 @@ def _by_person(timeline: Timeline, prompt: ChatMessage) -> list[_Candidate]:
     if picked := _pick(timeline, prompt):
         found.append(picked)
     for index, sentence in enumerate(prompt.sentences):
-        title = _cleaned(sentence.text)
+        title = _in_words_of_user(sentence.text)
         if picked and index == 0:
             continue
         if proposals.points(title):
@@ -313,11 +313,21 @@ def _says_enough(title: str) -> bool:
 
 def _cleaned(text: str) -> str:
     """A sentence without its introduction and without its subject, such as `We'll`."""
+    return one_line_text.impersonal(_without_subject(text))
+
+
+def _in_words_of_user(text: str) -> str:
+    """The same for a sentence of the user, where `I` is not the agent."""
+    words = _without_subject(text)
+    return words if words[:2].casefold() == "i " else one_line_text.impersonal(words)
+
+
+def _without_subject(text: str) -> str:
     words = _without_lead(text)
     subject = _SUBJECT.match(words)
     if subject:
         words = words[subject.end() :]
-    return one_line_text.impersonal(words.strip().rstrip(".!").removesuffix(" then"))
+    return words.strip().rstrip(".!").removesuffix(" then")
 
 
 def _without_lead(text: str) -> str:

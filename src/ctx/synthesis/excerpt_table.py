@@ -16,12 +16,17 @@ def replace(
 ) -> None:
     """Inside a transaction: store the excerpts of a session, instead of those from `since` on.
 
-    `since` is the id of the first step that is still there. Excerpts of older steps stay.
+    `since` is the id of the first step that is still there. Excerpts of older steps stay. What the
+    user disputed is not stored: out of its conversation, it reads like a fact.
     """
     sql = "SELECT step, part, kind, source, worth, text, id FROM excerpts"
     rows = connection.execute(f"{sql} WHERE session = ? AND step >= ?", (session, since)).fetchall()
     stored = {row[:6]: row[6] for row in rows}
-    wanted = {(it.step, it.part, it.kind, it.source, it.worth, it.text): it for it in excerpts}
+    wanted = {
+        (it.step, it.part, it.kind, it.source, it.worth, it.text): it
+        for it in excerpts
+        if not it.is_disputed
+    }
     gone = [(number,) for key, number in stored.items() if key not in wanted]
     connection.executemany("DELETE FROM excerpts WHERE id = ?", gone)
     connection.executemany(

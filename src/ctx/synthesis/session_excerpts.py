@@ -88,9 +88,17 @@ _CORRECTIVE = re.compile(
     r"|lieber|falsch|sondern|pas|jamais|toujours|plutôt|siempre|nunca)\b",
     re.IGNORECASE,
 )
+_BLAMES = re.compile(
+    r"\b(?:why|didn['’]?t|did (?:i|you)|i (?:said|told|asked|meant)|wrong|instead|no)\b",
+    re.IGNORECASE,
+)
 _DISPUTES = re.compile(
-    r"\b(?:no|nope|wrong|incorrect|not (?:right|true|correct|what)|that['’]?s not|isn['’]?t"
+    r"\b(?:no|nope|nah|wrong|incorrect|not (?:right|true|correct|what)|that['’]?s not|isn['’]?t"
     r"|didn['’]?t|doesn['’]?t|still|actually|why (?:are|did|do)|revert|undo|instead|but)\b",
+    re.IGNORECASE,
+)
+_REVERSES = re.compile(
+    r"\b(?:revert|undo|roll (?:it |that |this )?back|take (?:it|that|this) back|why did you)\b",
     re.IGNORECASE,
 )
 _CAUSES = re.compile(
@@ -186,8 +194,11 @@ def significant_words(text: str) -> frozenset[str]:
 
 
 def is_corrective(prompt: str) -> bool:
-    """Whether a prompt corrects, forbids or prefers something."""
-    return is_rule(prompt) or bool(_CORRECTIVE.search(prompt[:LONGEST]))
+    """Whether a prompt corrects, forbids or prefers something. Most questions do not."""
+    return is_rule(prompt) or any(
+        (_BLAMES if sentence.is_question else _CORRECTIVE).search(sentence.text)
+        for sentence in split_sentences(prompt[:LONGEST])
+    )
 
 
 def is_rule(prompt: str) -> bool:
@@ -198,6 +209,15 @@ def is_rule(prompt: str) -> bool:
         for sentence in sentences
         if not sentence.is_question
     )
+
+
+def from_first_rule(prompt: str) -> str:
+    """A prompt without what comes before its first rule or correction."""
+    for sentence in split_sentences(prompt):
+        at = prompt.find(sentence.text)
+        if at >= 0 and is_corrective(sentence.text):
+            return prompt[at:]
+    return prompt
 
 
 def _passages(steps: Sequence[Step]) -> Iterator[_Passage]:
@@ -302,13 +322,18 @@ def _worth(passage: _Passage, *, is_replaced: bool) -> float:
         worth *= _HEDGE if _HEDGES.search(text) else 1
         worth *= _INTENT if _INTENTS.search(text) else 1
         worth *= _GUESS if _GUESSES.search(text) else 1
-    own = passage.words - PROCESS_TERMS
+    # Rules are often about the process itself: who commits, what is never pushed.
+    own = passage.words - (frozenset() if _is_rule(passage) else PROCESS_TERMS)
     worth *= 0.3 + min(len(own), _ENOUGH_TERMS) / _ENOUGH_TERMS
     if len(own) < (_FEW_TERMS_OF_USER if passage.source == "user" else _FEW_TERMS):
         worth *= _PROCESS_TALK
     if is_replaced and passage.source != "user":
         worth *= _REPLACED
     return worth
+
+
+def _is_rule(passage: _Passage) -> bool:
+    return passage.kind == "correction" and is_rule(passage.text)
 
 
 def _dispute(passage: _Passage, prompts: Sequence[_Passage]) -> float:
@@ -319,7 +344,9 @@ def _dispute(passage: _Passage, prompts: Sequence[_Passage]) -> float:
     prompt = prompts[after] if after < len(prompts) else None
     if prompt is None or not _DISPUTES.search(prompt.text):
         return 1.0
-    shared = len((passage.words - PROCESS_TERMS) & prompt.words)
+    # What is undone may be part of the process: a commit, a push.
+    about = passage.words if _REVERSES.search(prompt.text) else passage.words - PROCESS_TERMS
+    shared = len(about & prompt.words)
     return _DISPUTED[min(shared, len(_DISPUTED) - 1)]
 
 

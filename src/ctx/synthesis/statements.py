@@ -19,7 +19,14 @@ from ctx.synthesis.observations import (
     Synthesis,
 )
 from ctx.synthesis.one_line_text import shortened
-from ctx.synthesis.session_excerpts import Excerpt, best, is_contained, is_rule, significant_words
+from ctx.synthesis.session_excerpts import (
+    Excerpt,
+    best,
+    from_first_rule,
+    is_contained,
+    is_rule,
+    significant_words,
+)
 from ctx.synthesis.synthesise import is_at_rest
 from ctx.synthesis.timeline import Timeline
 
@@ -45,19 +52,15 @@ def with_statements(
     observations = [each for each in found.observations if _is_fact(each.title, disputed)]
     known = [significant_words(f"{each.title} {each.text}") for each in observations]
     request = significant_words(found.summary.request if found.summary else "")
-    first = next((step.id for step in steps if step.kind == "prompt" and not step.agent), "")
+    timeline = Timeline(steps)
+    first = timeline.prompts[0].step.id if timeline.prompts else ""
     candidates = (
         excerpt
         for excerpt in excerpts
         if (is_over or excerpt.kind in _SETTLED)
         and not any(_contains(words, excerpt) for words in known)
-        # The request also lists later prompts, but corrections are looked for by their kind.
-        and (
-            (excerpt.kind == "correction" and excerpt.step != first)
-            or not _contains(request, excerpt)
-        )
+        and (_is_lasting(excerpt, first) or not _contains(request, excerpt))
     )
-    timeline = Timeline(steps)
     ranked = [(excerpt.worth, _observation(timeline, excerpt)) for excerpt in best(candidates)]
     ranked += [(_WORTH.get(each.kind, 0), _marked(each)) for each in observations]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].at, pair[1].key))
@@ -81,6 +84,14 @@ def _is_fact(line: str, disputed: Sequence[frozenset[str]]) -> bool:
     )
 
 
+def _is_lasting(excerpt: Excerpt, first: str) -> bool:
+    """Whether an excerpt is kept beside the request of the summary, which is shown in short.
+
+    The first prompt is the request itself, unless it has rules.
+    """
+    return excerpt.kind == "correction" and (excerpt.step != first or is_rule(excerpt.text))
+
+
 def _marked(found: Observation) -> Observation:
     """A decision of the user that is a rule is marked as lasting."""
     is_lasting = found.kind == "decision" and found.said_by == "user" and is_rule(found.title)
@@ -94,15 +105,18 @@ def _contains(words: frozenset[str], excerpt: Excerpt) -> bool:
 
 def _observation(timeline: Timeline, excerpt: Excerpt) -> Observation:
     kind: ObservationKind = "statement"
-    if excerpt.kind == "correction":
-        kind = "rule" if is_rule(excerpt.text) else "correction"
+    text = excerpt.text
+    if excerpt.kind == "correction" and is_rule(text):
+        kind, text = "rule", from_first_rule(text)
+    elif excerpt.kind == "correction":
+        kind = "correction"
     is_user = excerpt.source == "user"
     return Observation(
-        dedupe.key(kind, excerpt.text),
+        dedupe.key(kind, text),
         kind,
-        shortened(excerpt.text, LONGEST_TITLE),
-        excerpt.text,
-        timeline.files_in(excerpt.text),
+        shortened(text, LONGEST_TITLE),
+        text,
+        timeline.files_in(text),
         (),
         (excerpt.step,),
         excerpt.at,

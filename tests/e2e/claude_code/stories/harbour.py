@@ -1,0 +1,341 @@
+"""A user of few words, who lets berths in a harbour; in Python."""
+
+from tests.e2e.claude_code.replay.scenario import Turn, bash, edit, read, write
+from tests.e2e.claude_code.stories.story import Story, Told
+
+PROJECT = '[project]\nname = "berth"\nversion = "1.0"\n'
+STORE = '''"""The file with all bookings."""
+
+import os
+import sqlite3
+
+PATH = os.environ["BERTH_DB"]
+SCHEMA = "CREATE TABLE IF NOT EXISTS bookings (id INTEGER PRIMARY KEY, berth TEXT, night INTEGER)"
+
+
+def connect():
+    connection = sqlite3.connect(PATH, 1, isolation_level=None)
+    connection.execute(SCHEMA)
+    return connection
+'''
+BOOKING = '''"""Bookings of a berth for one night each."""
+
+
+def is_free(connection, berth, night):
+    sql = "SELECT 1 FROM bookings WHERE berth = ? AND night = ?"
+    return connection.execute(sql, (berth, night)).fetchone() is None
+
+
+def book(connection, berth, night):
+    if not is_free(connection, berth, night):
+        raise ValueError("taken")
+    sql = "INSERT INTO bookings (berth, night) VALUES (?, ?)"
+    return connection.execute(sql, (berth, night)).lastrowid
+'''
+BOOKING_TEST = """import pytest
+
+from berth import booking, store
+
+
+@pytest.fixture
+def connection():
+    return store.connect()
+
+
+def test_a_berth_is_taken_once(connection):
+    booking.book(connection, "A1", 5)
+    with pytest.raises(ValueError):
+        booking.book(connection, "A1", 5)
+"""
+CANCEL = '''
+
+def cancel(connection, booking_id):
+    """The row stays: invoices refer to it."""
+    connection.execute("UPDATE bookings SET berth = NULL WHERE id = ?", (booking_id,))
+'''
+CANCEL_TEST = """
+
+def test_a_cancelled_berth_is_free_again(connection):
+    first = booking.book(connection, "A1", 5)
+    booking.cancel(connection, first)
+    assert booking.book(connection, "A1", 5) != first
+"""
+PRICE = '''"""What a stay costs."""
+
+
+def price(nightly_cents, percent_off):
+    return round(sum(cents * (100 - percent_off) / 100 for cents in nightly_cents))
+'''
+PRICE_FIXED = '''"""What a stay costs."""
+
+
+def price(nightly_cents, percent_off):
+    return sum((cents * (100 - percent_off) + 50) // 100 for cents in nightly_cents)
+'''
+PRICE_TEST = """from berth.price import price
+
+
+def test_half_a_cent_is_rounded_up_each_night():
+    assert price([105, 105], 50) == 106
+"""
+TWO_AT_ONCE = """import sqlite3
+import threading
+
+from berth import booking, store
+
+
+def test_two_at_once_get_one_berth(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "PATH", str(tmp_path / "berths.db"))
+    store.connect().close()
+    taken, barrier = [], threading.Barrier(2)
+
+    def slow_is_free(*of, check=booking.is_free):
+        free = check(*of)
+        try:
+            barrier.wait(0.3)
+        except threading.BrokenBarrierError:
+            pass
+        return free
+
+    monkeypatch.setattr(booking, "is_free", slow_is_free)
+
+    def run():
+        try:
+            booking.book(store.connect(), "A1", 5)
+            taken.append("A1")
+        except ValueError:
+            pass
+        except sqlite3.OperationalError as error:
+            taken.append(str(error))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert taken == ["A1"]
+"""
+EXCLUSIVE = '    connection.execute("PRAGMA locking_mode = EXCLUSIVE")\n    return connection\n'
+BEGIN = """    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not is_free(connection, berth, night):
+            raise ValueError("taken")
+        sql = "INSERT INTO bookings (berth, night) VALUES (?, ?)"
+        return connection.execute(sql, (berth, night)).lastrowid
+    finally:
+        connection.execute("COMMIT")
+"""
+UNGUARDED = """    if not is_free(connection, berth, night):
+        raise ValueError("taken")
+    sql = "INSERT INTO bookings (berth, night) VALUES (?, ?)"
+    return connection.execute(sql, (berth, night)).lastrowid
+"""
+EXPORT = '''"""Bookings as CSV, for the kiosk."""
+
+import csv
+
+
+def export(connection, file):
+    rows = connection.execute("SELECT id, berth, night FROM bookings ORDER BY id")
+    csv.writer(file).writerows(rows)
+'''
+TEST = "BERTH_DB=:memory: python3 -m pytest -q"
+
+SESSIONS = (
+    (
+        Turn(
+            "Add cancel(booking_id). Rules: never edit anything in migrations/, money is integer"
+            " cents, no new dependencies. I commit, you don't.",
+            (
+                bash("python3 -m pytest -q"),
+                bash(TEST, "The store reads BERTH_DB when it is imported."),
+                read("berth/booking.py"),
+                edit(
+                    "berth/booking.py",
+                    '    sql = "INSERT INTO bookings (berth, night) VALUES (?, ?)"\n'
+                    "    return connection.execute(sql, (berth, night)).lastrowid\n",
+                    '    sql = "INSERT INTO bookings (berth, night) VALUES (?, ?)"\n'
+                    "    return connection.execute(sql, (berth, night)).lastrowid\n" + CANCEL,
+                ),
+                bash(f"cat >> tests/test_booking.py <<'END'\n{CANCEL_TEST}END"),
+                bash(TEST),
+                (
+                    "`cancel` is in berth/booking.py. It keeps the row and only clears the berth,"
+                    " because invoices refer to bookings by id. Nothing is committed."
+                ),
+            ),
+        ),
+    ),
+    (
+        Turn(
+            "Price of a stay: nightly prices, discount in percent.",
+            (
+                write("berth/price.py", PRICE),
+                "`price` in berth/price.py sums the discounted nights and rounds the total.",
+            ),
+        ),
+        Turn(
+            "No. Round each night, half up. The office adds up the printed lines.",
+            (
+                write("tests/test_price.py", PRICE_TEST),
+                bash(TEST),
+                write("berth/price.py", PRICE_FIXED),
+                bash(TEST),
+                "Each night is now rounded half up before the sum, in integer arithmetic.",
+            ),
+        ),
+    ),
+    (
+        Turn(
+            "The free-berths page is slow with three seasons of data.",
+            (
+                read("berth/booking.py", "berth/store.py"),
+                (
+                    "Plan:\n1. Cache free berths per night in Redis.\n2. Clear the key in `book`"
+                    " and `cancel`.\n3. Warm the cache at night.\nShall I start?"
+                ),
+            ),
+        ),
+        Turn(
+            "No Redis, the harbour has one box and one SQLite file. Index it.",
+            (
+                edit(
+                    "berth/store.py",
+                    "    connection.execute(SCHEMA)\n",
+                    "    connection.execute(SCHEMA)\n"
+                    '    connection.execute("CREATE INDEX IF NOT EXISTS nights ON bookings (berth,'
+                    ' night)")\n',
+                ),
+                bash(TEST),
+                (
+                    "berth/store.py creates the index `nights` on (berth, night), and `is_free`"
+                    " uses it. The tests pass."
+                ),
+            ),
+        ),
+    ),
+    (
+        Turn(
+            "Last Saturday A1 was booked twice in the same second. Find out why.",
+            (
+                write("tests/test_at_once.py", TWO_AT_ONCE),
+                bash(f"{TEST} tests/test_at_once.py"),
+                edit(
+                    "berth/store.py",
+                    "    return connection\n",
+                    EXCLUSIVE,
+                    "I try exclusive locking first.",
+                ),
+                bash(f"{TEST} tests/test_at_once.py"),
+                edit("berth/store.py", EXCLUSIVE, "    return connection\n"),
+                edit("berth/booking.py", UNGUARDED, BEGIN),
+                bash(f"{TEST} tests/test_at_once.py"),
+                bash(TEST),
+                (
+                    "A1 was booked twice because `book` checked whether the berth is free outside"
+                    " of a transaction. It now takes the write lock with BEGIN IMMEDIATE before the"
+                    " check.\n\nPRAGMA locking_mode = EXCLUSIVE was a dead end: the second process"
+                    " only gets `database is locked`, and the kiosk and the web page share the"
+                    " file."
+                ),
+            ),
+        ),
+    ),
+    (
+        Turn(
+            "CSV export for the kiosk.",
+            (
+                write("berth/export.py", EXPORT),
+                bash("git add -A && git commit -q -m 'Add the CSV export'"),
+                "`export` is in berth/export.py, and I committed it.",
+            ),
+        ),
+        Turn(
+            "I commit. I told you. Undo the commit.",
+            (
+                bash("git reset -q --soft HEAD~1 && git status --short | head -3"),
+                "The commit is undone; the changes are staged and yours to commit.",
+            ),
+        ),
+    ),
+    (
+        Turn(
+            "How would refunds work?",
+            (
+                read("berth/booking.py"),
+                (
+                    "Two ways: money back to the card, or a credit for the next stay. Which one do"
+                    " you want?"
+                ),
+            ),
+        ),
+        Turn(
+            "Don't know yet. The harbour master decides that on Thursday, leave it open.",
+            (
+                (
+                    "I changed nothing. Open: whether a refund goes back to the card or becomes a"
+                    " credit; the harbour master decides on Thursday."
+                ),
+            ),
+        ),
+    ),
+    (
+        Turn(
+            "Export: header line first.",
+            (
+                edit(
+                    "berth/export.py",
+                    "    csv.writer(file).writerows(rows)\n",
+                    "    writer = csv.writer(file)\n"
+                    '    writer.writerow(["id", "berth", "night"])\n'
+                    "    writer.writerows(rows)\n",
+                ),
+                bash(TEST),
+                (
+                    "The export now begins with the header `id,berth,night`. The tests pass.\n\n"
+                    "Next: the kiosk has to skip that line when it imports the file."
+                ),
+            ),
+        ),
+    ),
+)
+
+HARBOUR = Story(
+    "harbour",
+    {
+        "pyproject.toml": PROJECT,
+        "berth/__init__.py": "",
+        "berth/store.py": STORE,
+        "berth/booking.py": BOOKING,
+        "tests/test_booking.py": BOOKING_TEST,
+        "migrations/0001.sql": "CREATE TABLE bookings (id, berth, night);\n",
+    },
+    SESSIONS,
+    "Write refund(booking_id) for cancelled stays.",
+    (
+        Told("The user commits, the agent does not.", ("I commit, you don",), is_rule=True),
+        Told("Nothing in migrations/ is edited.", ("never", "migrations/"), is_rule=True),
+        Told("Money is integer cents.", ("integer cents",), is_rule=True),
+        Told("No new dependencies.", ("no new dependencies",), is_rule=True),
+        Told("Each night is rounded half up, not the total.", ("each night", "half up")),
+        Told("No Redis: there is one machine with one SQLite file.", ("no redis", "sqlite")),
+        Told("`book` takes the write lock before it checks.", ("BEGIN IMMEDIATE",)),
+        Told("Exclusive locking was a dead end.", ("exclusive", "dead end|locked")),
+        Told("The tests need BERTH_DB.", ("BERTH_DB=:memory: python3 -m pytest",)),
+        Told("Without it they fail.", ("`python3 -m pytest`", "fail", "BERTH_DB")),
+        Told(
+            "Refund to the card or as a credit? The harbour master decides.",
+            ("card", "credit", "decide"),
+        ),
+        Told("A cancelled booking keeps its row, for invoices.", ("keeps the row", "invoices")),
+        Told("The export has a header now.", ("export", "header")),
+        Told("Next: the kiosk skips the header.", ("kiosk", "skip")),
+    ),
+    {
+        "Free berths are cached in Redis.": r"cache .*redis|redis.*(?:key|cache is)|warm the cache",
+        "The total is rounded.": r"rounds the total",
+        "Exclusive locking solves it.": r"\A(?!.*(?:dead end|locked)).*exclusive",
+        "The tests are flaky.": r"flaky",
+        "Tests still fail.": r"still fail|test_two_at_once.*(?:fails|failing)",
+        "The agent commits.": r"I committed|git commit",
+        "It is decided how refunds work.": r"refunds? (?:goes|go) (?:back )?to the card[.;]",
+    },
+)

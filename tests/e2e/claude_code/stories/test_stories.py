@@ -1,0 +1,103 @@
+"""The eighth session gets what a colleague would tell it, nothing false, and not much else."""
+
+import json
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from ctx import tokens
+from ctx.hook_files import spool
+from tests.conftest import git
+from tests.e2e.claude_code.client import Person
+from tests.e2e.claude_code.replay.scenario import played_at
+from tests.e2e.claude_code.stories.harbour import HARBOUR
+from tests.e2e.claude_code.stories.photos import PHOTOS
+from tests.e2e.claude_code.stories.story import Story, is_told, missing, untrue
+
+MOST_TOKENS = 600
+FILLERS = 33
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("story", [HARBOUR, PHOTOS], ids=lambda story: story.name)
+def test_the_eighth_session_knows_what_a_colleague_would_tell_it(
+    person: Person, story: Story
+) -> None:
+    prepare(person, story)
+    for turns in story.sessions:
+        session = None
+        for turn in turns:
+            replies = played_at(person.project, turn.replies)
+            session = person.say(turn.prompt, *replies, resume=session).session
+        person.settles()
+
+    given = given_to(person, story.prompt)
+    assert not missing(story, given), given
+    assert not untrue(story, given), given
+    assert tokens.estimate(given) <= MOST_TOKENS, given
+
+    for number in range(FILLERS):
+        works_on_something_else(person, number)
+    person.settles()
+    last = given_to(person, "Hello.")
+    assert all(is_told(told, last) for told in story.told if told.is_rule), last
+
+
+def given_to(person: Person, prompt: str) -> str:
+    """What the hooks give to a new session with its first prompt, which all reaches the model."""
+    said = person.say(prompt, "Yes.")
+    outputs = [hook.output.get("hookSpecificOutput", {}) for hook in said.hooks]
+    texts = [str(output.get("additionalContext", "")) for output in outputs]
+    assert all(text.strip() in said.request.injected for text in texts)
+    return "\n".join(texts)
+
+
+def prepare(person: Person, story: Story) -> None:
+    for path, content in story.files.items():
+        file = person.project / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    git("config", "user.name", "A Person", cwd=person.project)
+    git("config", "user.email", "person@example.org", cwd=person.project)
+    git("add", "-A", cwd=person.project)
+    git("commit", "-qm", "A small project", cwd=person.project)
+    person.puts_on_path("python3", [sys.executable])
+
+
+THINGS = ("map", "weather page", "login", "newsletter", "price list", "camera", "season report")
+
+
+def works_on_something_else(person: Person, number: int) -> None:
+    """A session that a client reports, about other files."""
+    home, session = str(person.home / ".ctx"), f"filler-{number}"
+    thing = f"{THINGS[number % len(THINGS)]} {number}"
+    path = person.project / f"filler_{number}.py"
+    common = {"session_id": session, "cwd": str(person.project), "transcript_path": ""}
+    content = f"def make_{number}(): ...\n"
+    reported: list[tuple[str, dict[str, Any]]] = [
+        ("session-start", {"source": "startup"}),
+        ("prompt-submit", {"prompt": f"Write the {thing}. It should load in {number} ms."}),
+        (
+            "post-tool-use",
+            {
+                "tool_name": "Write",
+                "tool_use_id": f"toolu_{number}",
+                "tool_input": {"file_path": str(path), "content": content},
+                "tool_response": {"type": "create", "filePath": str(path)},
+            },
+        ),
+        (
+            "stop",
+            {
+                "last_assistant_message": f"The {thing} is in filler_{number}.py. `make_{number}`"
+                f" uses {number} workers, because more of them do not help."
+            },
+        ),
+        ("session-end", {"reason": "other"}),
+    ]
+    for word, values in reported:
+        event = {**common, "hook_event_name": spool.EVENTS[word], **values}
+        spool.put(home, spool.new_id(time.time_ns() // 1_000_000), word, json.dumps(event).encode())
+        time.sleep(0.002)

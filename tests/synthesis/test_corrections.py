@@ -1,0 +1,86 @@
+"""Which of a user's prompts are kept as rules and corrections, and what they take back."""
+
+import pytest
+
+from ctx.synthesis import session_excerpts, synthesise
+from ctx.synthesis.check_commands import checks
+from ctx.synthesis.observations import Observation
+from ctx.synthesis.statements import with_statements
+from tests.synthesis.session_scripts import session, steps
+
+
+def kept(script: str) -> list[Observation]:
+    taken = steps(script)
+    found = synthesise.synthesise(session(), taken, is_over=True)
+    excerpts = session_excerpts.excerpts(taken)
+    return list(with_statements(found, taken, excerpts, is_over=True).observations)
+
+
+def test_a_short_correction_is_kept_beside_the_request() -> None:
+    script = """
+prompt: The page with the free berths is slow.
+say: I would cache the free berths in Redis. Shall I start?
+prompt: No Redis, the harbour has one box and one SQLite file. Index it.
+write: src/store.py +1 -0
+say: The table has an index now.
+"""
+    (correction,) = [each for each in kept(script) if each.kind == "correction"]
+    assert correction.text.startswith("No Redis")
+
+
+def test_a_rule_begins_where_the_prompt_forbids_something() -> None:
+    script = """
+prompt: Add a way to cancel a booking. We never delete rows of bookings. Use cents everywhere.
+write: src/booking.py +4 -0
+say: Bookings can be cancelled.
+"""
+    texts = [each.text for each in kept(script) if each.kind in ("rule", "decision")]
+    assert not [text for text in texts if text.startswith("Add a way")]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Rules: migrations stay untouched, money is integer cents.",
+        "A few things before you start: the box only has busybox.",
+        "I commit, you don't.",
+        "I format the card in the camera myself.",
+        "Remember, it is busybox.",
+        "I told you before.",
+    ],
+)
+def test_what_is_a_rule(prompt: str) -> None:
+    assert session_excerpts.is_rule(prompt)
+
+
+@pytest.mark.parametrize("prompt", ["I fixed it myself.", "I will test it myself.", "Fix it."])
+def test_what_is_no_rule(prompt: str) -> None:
+    assert not session_excerpts.is_rule(prompt)
+
+
+def test_a_question_corrects_nothing_unless_it_blames() -> None:
+    assert not session_excerpts.is_corrective("Should they go into the same folder?")
+    assert session_excerpts.is_corrective("Why do you use npm?")
+
+
+@pytest.mark.parametrize(
+    ("said", "prompt"),
+    [
+        ("I would cache the free berths in Redis.", "No Redis, the harbour has one box."),
+        ("The export is written, and I committed it.", "I commit. Undo the commit."),
+        ("The mirror plan of Tom works well with cron.", "nah, lets drop the plan of Tom, no cron"),
+    ],
+)
+def test_what_the_next_prompt_takes_back_is_disputed(said: str, prompt: str) -> None:
+    script = f"prompt: What now with all of it?\nsay: {said}\nprompt: {prompt}\nsay: Done.\n"
+    (excerpt,) = [each for each in session_excerpts.excerpts(steps(script)) if each.text == said]
+    assert excerpt.is_disputed
+
+
+@pytest.mark.parametrize("command", ["./tests/run.sh", "sh tests/run.sh", "bash test/all.sh"])
+def test_a_script_that_runs_all_tests_is_a_test(command: str) -> None:
+    assert [(check.goal, check.targets) for check in checks(command)] == [("test", ())]
+
+
+def test_another_script_beside_the_tests_is_none() -> None:
+    assert [check.goal for check in checks("sh tests/prepare_disk.sh")] == ["run"]
