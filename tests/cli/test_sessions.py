@@ -348,3 +348,9 @@ def test_rebuild(ctx: Ctx, worked: Client) -> None:
 def test_rebuild_without_any(ctx: Ctx, repo: Path) -> None:
     assert ctx("sessions", "rebuild").out == "No sessions to rebuild.\n"
     assert ctx("sessions", "rebuild", "5dd6").code == 1
+
+
+def test_rebuild_completes_several_sessions(ctx: Ctx, worked: Client) -> None:
+    for words in (["5dd"], [OTHER, "5dd"]):
+        offered = ctx("__complete", "fish", "ctx", "sessions", "rebuild", *words).out
+        assert offered.splitlines()[1].startswith(SESSION)
