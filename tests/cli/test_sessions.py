@@ -324,3 +324,33 @@ def test_synthesise_without_an_answer(ctx: Ctx, worked: Client) -> None:
     assert (ran.code, ran.out) == (1, "")
     assert "E031" in ran.err
     assert "http://127.0.0.1:" in ran.err
+
+
+def test_rebuild(ctx: Ctx, worked: Client) -> None:
+    assert ctx("sessions", "rebuild", "--all", SESSION).code == 2
+    planned = ctx("sessions", "rebuild", "--dry-run")
+    assert planned.code == 0
+    assert planned.out.startswith(f"  {SESSION[:12]}")
+    assert "Would rebuild 1 session: " in planned.out
+    assert "0 changed, 0 withdrawn.\n" in planned.out
+    assert ctx("sessions", "show", SESSION, "--format", "json").json["observations"] == []
+    made = ctx("sessions", "rebuild", SESSION[:4], "--format", "json").json
+    assert [each["id"] for each in made["sessions"]] == [SESSION]
+    assert made["new"] == made["sessions"][0]["new"] > 0
+    assert (made["dry_run"], made["skipped"], made["unchanged"]) == (False, [], 0)
+    assert Path(made["backup"]).exists()
+    assert ctx("sessions", "show", SESSION, "--format", "json").json["observations"]
+    assert ctx("sessions", "rebuild").out == "1 session is up to date.\n"
+    assert ctx("undo").code == 0
+    assert ctx("sessions", "show", SESSION, "--format", "json").json["observations"] == []
+
+
+def test_rebuild_without_any(ctx: Ctx, repo: Path) -> None:
+    assert ctx("sessions", "rebuild").out == "No sessions to rebuild.\n"
+    assert ctx("sessions", "rebuild", "5dd6").code == 1
+
+
+def test_rebuild_completes_several_sessions(ctx: Ctx, worked: Client) -> None:
+    for words in (["5dd"], [OTHER, "5dd"]):
+        offered = ctx("__complete", "fish", "ctx", "sessions", "rebuild", *words).out
+        assert offered.splitlines()[1].startswith(SESSION)

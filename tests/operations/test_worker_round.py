@@ -12,7 +12,8 @@ from ctx.capture import reconcile, session_state
 from ctx.operations import learnings, worker_round
 from ctx.operations.apply import NOTHING
 from ctx.operations.worker_round import WorkerRounds
-from ctx.synthesis import session_writer
+from ctx.sqlite.connection import transaction
+from ctx.synthesis import excerpt_table, session_commands, session_writer
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
 
@@ -247,3 +248,63 @@ def test_a_backup_is_made(
     assert len(list((surroundings / ".ctx" / "backups").iterdir())) == 1
     round_of(client, tending)
     assert len(list((surroundings / ".ctx" / "backups").iterdir())) == 1
+
+
+def test_old_sessions_get_commands_and_excerpts(
+    client: Client,
+    conversation: Conversation,
+    tending: WorkerRounds,
+    problems: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An older version of ctx stored none. Nodes do not change, and each session is tried once."""
+    conversation.submit("Run the tests. Never change the retries without asking me first.")
+    ran(conversation, "pytest tests", "===== 12 passed in 0.31s =====")
+    conversation.stop()
+    assert round_of(client, tending) == (SESSION,)
+    with client.memory() as memory:
+        connection = memory.user.connection
+        stored = excerpt_table.sessions(connection), session_commands.sessions(connection)
+        assert stored == ({SESSION}, {SESSION})
+        with transaction(connection):
+            excerpt_table.forget_session(connection, SESSION)
+            session_commands.forget_session(connection, SESSION)
+        records = connection.execute("SELECT count(*) FROM records").fetchone()
+        tending.freshen(memory)
+        assert excerpt_table.sessions(connection) == {SESSION}
+        assert session_commands.sessions(connection) == {SESSION}
+        assert connection.execute("SELECT count(*) FROM records").fetchone() == records
+
+        with transaction(connection):
+            excerpt_table.forget_session(connection, SESSION)
+            session_commands.forget_session(connection, SESSION)
+        tending.freshen(memory)
+        assert excerpt_table.sessions(connection) == set()
+
+        def fail(*_: object) -> None:
+            raise RuntimeError("no")
+
+        monkeypatch.setattr(session_writer, "fill_rows", fail)
+        later = WorkerRounds(client.home, tending._guard)
+        later.freshen(memory)
+        later.freshen(memory)
+        assert problems == [f"commands and excerpts of {SESSION}: no"]
+
+
+def test_a_few_old_sessions_at_a_time(
+    client: Client, tending: WorkerRounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled: list[str] = []
+    monkeypatch.setattr(session_writer, "fill_rows", lambda _, it: filled.append(it.id))
+    with client.memory() as memory:
+        with transaction(memory.user.connection):
+            memory.user.connection.executemany(
+                "INSERT INTO sessions (id, folder, started_at, last_at, synthesised)"
+                " VALUES (?, '/x', ?1, ?1, 'x')",
+                [(f"s{number:02}",) for number in range(25)],
+            )
+        tending.freshen(memory)
+        assert filled == [f"s{number:02}" for number in range(24, 4, -1)]
+        tending.freshen(memory)
+        tending.freshen(memory)
+        assert len(filled) == 25

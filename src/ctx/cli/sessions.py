@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ctx.capture.session_state import STATUSES
 from ctx.capture.steps import Step, StepFinding
-from ctx.cli import arguments, opening, session_synthesis
+from ctx.cli import arguments, opening, session_rebuild, session_synthesis
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
@@ -18,6 +18,7 @@ ctx sessions list              the sessions of this project
 ctx sessions show 5dd6         its summary, files and observations
 ctx sessions replay 5dd6       step by step
 ctx sessions synthesise 5dd6   summarize it with the configured model
+ctx sessions rebuild           renew the memory of past sessions
 ctx sessions delete 5dd6       delete it from memory
 """
 
@@ -79,6 +80,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     telling.add_argument(
         "--again", action="store_true", help="also steps it was asked about before"
     )
+    rebuilding = shared.add_subcommand(
+        group, "rebuild", "renew the memory of past sessions", session_rebuild.EXAMPLES
+    )
+    rebuilt = rebuilding.add_argument(
+        "named", metavar="ID", nargs="*", help="the beginning of an id; default: this project's"
+    )
+    shared.completing(rebuilt, "past-session")
+    rebuilding.add_argument("--all", action="store_true", help="the sessions of every project")
+    arguments.dry_run(rebuilding)
     deleting = shared.add_subcommand(group, "delete", "delete a session from memory", _DELETE)
     _session(deleting)
     arguments.dry_run(deleting)
@@ -97,6 +107,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         return
     if options.subcommand == "synthesise":
         session_synthesis.run(options, settings, output)
+        return
+    if options.subcommand == "rebuild":
+        session_rebuild.run(options, settings, output)
         return
     with opening.reading(settings, output) as memory:
         if options.subcommand == "show":

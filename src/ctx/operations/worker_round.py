@@ -4,7 +4,8 @@
     remember   steps, what transcripts add, observations and summaries,    `capture`, `reconcile`,
                learnings; then contexts anew                               `synthesise`, `learnings`
     upkeep     retention, the daily backup, whether all is well            `backups`, `health`
-    freshen    the code index that agents work on, and vectors
+    freshen    the code index that agents work on, vectors, and what
+               sessions of an older version of ctx lack
 
 The worker does all of it after each wake, and `ctx hook apply` the first three where there is no
 worker. Each part may be interrupted anywhere and run again, and what is wrong with one is no harm
@@ -39,6 +40,8 @@ _MOST_TRIES = 3
 _UPKEEP_S = 3_600
 _FRESH_S = 60
 _SLICE_S = 0.5
+_FILLED_AT_ONCE = 20
+"""How many sessions of an older version of ctx get their commands and excerpts at a time."""
 _FEW_NODES = 200
 """Among so many, words alone find what there is."""
 
@@ -72,6 +75,8 @@ class WorkerRounds:
         self._upkept_s: float | None = None
         self._freshened: dict[str, tuple[str, float]] = {}
         """For a session, the last event and the time at which its code was looked at."""
+        self._unfilled: list[Session] | None = None
+        """Sessions of an older version of ctx, without commands and excerpts; None: not known."""
 
     def round(self, memory: Memory) -> RoundResult:
         """The first three parts."""
@@ -218,6 +223,7 @@ class WorkerRounds:
             self._freshen_code(memory)
         with self._guard("vectors"):
             self._fill_vectors(memory)
+        self._fill_old_sessions(memory)
 
     def _freshen_code(self, memory: Memory) -> None:
         """Where a session is live, has done something, and somebody once asked for the index."""
@@ -240,6 +246,29 @@ class WorkerRounds:
             from ctx.packs import node_vectors
 
             node_vectors.fill_slice(memory, _SLICE_S)
+
+    def _fill_old_sessions(self, memory: Memory) -> None:
+        """Store the commands and excerpts of a few sessions that an older ctx synthesised.
+
+        Each session is tried once. Nodes do not change: that is `ctx sessions rebuild`.
+        """
+        if self._unfilled == []:
+            return
+        from ctx.synthesis import session_writer
+
+        connection = memory.user.connection
+        with hold_sessions(self._home) as held:
+            if not held:
+                return
+            if self._unfilled is None:
+                with self._guard("commands and excerpts of old sessions"):
+                    self._unfilled = session_writer.sessions_without_rows(connection)
+            for _ in range(_FILLED_AT_ONCE):
+                if not self._unfilled or self._is_stopping():
+                    break
+                session = self._unfilled.pop(0)
+                with self._guard(f"commands and excerpts of {session.id}"):
+                    session_writer.fill_rows(connection, session)
 
 
 def drain(memory: Memory, home: str) -> ApplyResult:

@@ -43,6 +43,11 @@ def replace(
     )
 
 
+def sessions(connection: Connection) -> set[str]:
+    """The sessions that have excerpts."""
+    return {row[0] for row in connection.execute("SELECT DISTINCT session FROM excerpts")}
+
+
 def forget_session(connection: Connection, session: str) -> None:
     """Inside a transaction."""
     connection.execute("DELETE FROM excerpts WHERE session = ?", (session,))

@@ -33,6 +33,11 @@ def of_session(connection: Connection, session: str) -> list[SessionCommand]:
     return [SessionCommand._make(row) for row in rows]
 
 
+def sessions(connection: Connection) -> set[str]:
+    """The sessions that have commands."""
+    return {row[0] for row in connection.execute("SELECT DISTINCT session FROM session_commands")}
+
+
 def forget_session(connection: Connection, session: str) -> None:
     """Inside a transaction."""
     connection.execute("DELETE FROM session_commands WHERE session = ?", (session,))

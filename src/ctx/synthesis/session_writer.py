@@ -11,6 +11,7 @@ once more. Stored model answers about the session are merged in; no model is cal
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import ids
@@ -44,8 +45,9 @@ from ctx.synthesis.observations import (
     MOST_FILES,
     Observation,
     Summary,
+    Synthesis,
 )
-from ctx.synthesis.session_excerpts import excerpts
+from ctx.synthesis.session_excerpts import Excerpt, excerpts
 from ctx.synthesis.statements import with_statements
 from ctx.synthesis.summary import markdown
 from ctx.workspace import Memory, for_agents
@@ -73,40 +75,100 @@ class SessionWriteResult(NamedTuple):
     summary: NodeId | None
 
 
+class PreparedSession(NamedTuple):
+    """What the steps of a session give, before it is written."""
+
+    session: Session
+    steps: list[Step]
+    synthesis: Synthesis
+    passages: list[Excerpt]
+    answers: list[tuple[str, ...]]
+    """The model answers that it contains."""
+    is_over: bool
+
+
 def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> SessionWriteResult:
     """Update memory to match the steps of a session."""
     connection = memory.user.connection
     session = session_state.find(connection, session_id)
-    steps = taken.of_session(connection, session_id) if session else []
-    if session is None or not steps:
+    prepared = prepare(connection, session, is_over=is_over) if session else None
+    if session is None or prepared is None:
         return SessionWriteResult(session_id, (), (), (), (), None)
+    with session_memory(memory, session) as there:
+        observed, summarised = scopes(there)
+        with there.transaction(_ACTION, observed, summarised) as change:
+            written = write(change, change.in_scope(summarised), prepared)
+    store_rows(connection, prepared, written.summary)
+    return written
+
+
+def prepare(connection: Connection, session: Session, *, is_over: bool) -> PreparedSession | None:
+    """Compute what memory should have about a session; None if no steps are stored."""
+    steps = taken.of_session(connection, session.id)
+    if not steps:
+        return None
     found = extractive.synthesise(session, steps, is_over=is_over)
-    said = existing_observations.model_answer_rows(connection, session_id)
+    answers = existing_observations.model_answer_rows(connection, session.id)
     is_whole = is_over or extractive.is_at_rest(steps)
-    found = existing_observations.merge_model_answers(found, steps, said, is_whole=is_whole)
+    found = existing_observations.merge_model_answers(found, steps, answers, is_whole=is_whole)
     passages = excerpts(steps)
     found = with_statements(found, steps, passages, is_over=is_over)
-    with _session_memory(memory, session) as there:
-        observed, summarised = _scopes(there)
-        with there.transaction(_ACTION, observed, summarised) as change:
-            writing = _SessionWriter(change, session, steps)
-            is_idle = is_over or extractive.is_at_rest(steps)
-            writing.observations(found.observations, is_idle=is_idle, is_over=is_over)
-            if observed != summarised:
-                writing = writing.elsewhere(change.in_scope(summarised))
-            writing.summary(found.summary)
-            writing.derive_summary()
-    session_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])
-    with transaction(connection):
-        # A model answer that arrived in the meantime is used in the next run.
-        is_all = existing_observations.model_answer_rows(connection, session_id) == said
-        upto = steps[-1].id if is_all else ""
-        session_table.set_synthesised(connection, session_id, upto, writing.node)
-        excerpt_table.replace(connection, session_id, session.project, passages, steps[0].id)
+    return PreparedSession(session, steps, found, passages, answers, is_over)
+
+
+def write(
+    change: Change, summary_change: Change, prepared: PreparedSession, *, only_own: bool = False
+) -> SessionWriteResult:
+    """Inside a change: write the nodes of a session.
+
+    With `only_own`, nodes stay as they are if anyone else ever edited, tagged or linked them.
+    """
+    steps, is_over = prepared.steps, prepared.is_over
+    writing = _SessionWriter(change, prepared.session, steps, only_own=only_own)
+    is_idle = is_over or extractive.is_at_rest(steps)
+    writing.observations(prepared.synthesis.observations, is_idle=is_idle, is_over=is_over)
+    if summary_change is not change:
+        writing = writing.elsewhere(summary_change)
+    writing.summary(prepared.synthesis.summary)
+    writing.derive_summary()
     return writing.written()
 
 
-def _session_memory(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
+def store_rows(connection: Connection, prepared: PreparedSession, summary: NodeId | None) -> None:
+    """Store what else a session gives: its commands, its excerpts and how far it is processed."""
+    session, steps = prepared.session, prepared.steps
+    session_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])
+    with transaction(connection):
+        # A model answer that arrived in the meantime is used in the next run.
+        answers = existing_observations.model_answer_rows(connection, session.id)
+        upto = steps[-1].id if answers == prepared.answers else ""
+        session_table.set_synthesised(connection, session.id, upto, summary)
+        excerpt_table.replace(
+            connection, session.id, session.project, prepared.passages, steps[0].id
+        )
+
+
+def sessions_without_rows(connection: Connection) -> list[Session]:
+    """The synthesised sessions that have neither commands nor excerpts, newest first.
+
+    An older version of ctx stored none.
+    """
+    known = excerpt_table.sessions(connection) | session_commands.sessions(connection)
+    every = session_state.all_of(connection)
+    return [each for each in every if each.synthesised and each.id not in known]
+
+
+def fill_rows(connection: Connection, session: Session) -> None:
+    """Store the commands and excerpts of a session that has none. Nodes do not change."""
+    steps = taken.of_session(connection, session.id)
+    if not steps:
+        return
+    session_commands.renew(connection, session, steps[-extractive.MOST_STEPS :])
+    with transaction(connection):
+        excerpt_table.replace(connection, session.id, session.project, excerpts(steps), steps[0].id)
+
+
+def session_memory(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
     """Memory opened for the session's folder."""
     name = ids.session_id(session.id)
     if os.path.isabs(session.folder):
@@ -115,7 +177,7 @@ def _session_memory(memory: Memory, session: Session) -> AbstractContextManager[
     return nullcontext(Memory(memory.user, None, environment, AUTHOR))
 
 
-def _scopes(there: Memory) -> tuple[str, str]:
+def scopes(there: Memory) -> tuple[str, str]:
     """The scopes for observations and for summaries."""
     config = there.environment.user_config
     shared = config.text("share.sessions") if there.project_memory is not None else "none"
@@ -125,8 +187,11 @@ def _scopes(there: Memory) -> tuple[str, str]:
 class _SessionWriter:
     """Writes to one store, in one change."""
 
-    def __init__(self, change: Change, session: Session, steps: Sequence[Step]) -> None:
+    def __init__(
+        self, change: Change, session: Session, steps: Sequence[Step], *, only_own: bool
+    ) -> None:
         self._change = change
+        self._only_own = only_own
         self._session = session
         self._steps = steps
         self._tag = (
@@ -155,7 +220,7 @@ class _SessionWriter:
 
     def elsewhere(self, change: Change) -> "_SessionWriter":
         """A writer that continues in another store."""
-        other = _SessionWriter(change, self._session, self._steps)
+        other = _SessionWriter(change, self._session, self._steps, only_own=self._only_own)
         other._new, other._changed = self._new, self._changed
         other._again, other._withdrawn = self._again, self._withdrawn
         other._deleted = self._deleted
@@ -221,7 +286,7 @@ class _SessionWriter:
         known = [each.id for key, each in self._known.items() if key != _SUMMARY]
         again = [each for each in self._again if self._change.graph.has(each)]
         there = [each for each in (*known, *again) if each not in self._withdrawn]
-        if self.node is not None:
+        if self.node is not None and not self._is_protected(self.node):
             provenance.derive_summary(self._change, self.node, there, AUTHOR)
 
     def _add(self, found: Observation) -> None:
@@ -278,7 +343,7 @@ class _SessionWriter:
     def _update(
         self, known: KnownNode, content: str, metadata: Mapping[str, Any], updated_at: str
     ) -> bool:
-        if not self._is_ours(known.id, "node.put"):
+        if not self._is_ours(known.id, "node."):
             return False
         changed = self._change.update_node(
             known.id, content=content, metadata=metadata, updated_at=updated_at
@@ -289,12 +354,22 @@ class _SessionWriter:
 
     def _is_ours(self, node_id: NodeId, kind: str) -> bool:
         """Whether synthesis made the last change to a node."""
+        if self._is_protected(node_id):
+            return False
         about = records.about(self._change.graph.connection, node_id, kind)
         return not about or max(about, key=lambda record: record.order).author == AUTHOR
 
+    def _is_protected(self, node_id: NodeId) -> bool:
+        """Whether anyone else edited, tagged or linked a node that only its author may change."""
+        if not self._only_own:
+            return False
+        connection = self._change.graph.connection
+        about = [*records.about(connection, node_id), *records.pointing_at(connection, node_id)]
+        return any(record.author != AUTHOR for record in about)
+
     def _count_again(self, same: KnownNode, found: Observation) -> None:
         sessions = same.texts("sessions")
-        if self._session.id in sessions:
+        if self._session.id in sessions or self._is_protected(same.id):
             return
         counted = same.metadata.get("times_seen")
         sure = same.metadata.get("confidence")
@@ -330,6 +405,7 @@ class _SessionWriter:
                     and str(earlier.metadata.get("last_seen", "")) < each.at
                     and (not isinstance(sure, int) or sure <= each.confidence)
                     and contradicts(each.title, earlier.title)
+                    and not self._is_protected(earlier.id)
                 ):
                     evidence = Evidence(AUTHOR, each.confidence, reason=each.title)
                     self._change.link(own.id, earlier.id, "SUPERSEDES", evidence)
@@ -352,7 +428,7 @@ class _SessionWriter:
                 continue
             tags = self._change.graph.tags_of(known.id)
             is_kept = any(tag.startswith("tier:") for tag in tags)
-            if not is_kept and self._is_ours(known.id, "node.put"):
+            if not is_kept and self._is_ours(known.id, "node."):
                 self._change.delete_node(known.id)
                 self._withdrawn.append(known.id)
 

@@ -1,0 +1,204 @@
+"""Make the memory of past sessions anew, by the present rules.
+
+A newer version of ctx finds more in the same steps, and leaves out what an older one stored by
+mistake. Only sessions with all of their steps are rebuilt, and only nodes that nobody else edited,
+tagged, linked or deleted are changed. What a project shares through git is left alone.
+
+All sessions are written in one change, so one `ctx undo` reverts it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.capture import event_table, session_state
+from ctx.capture.session_state import Session
+from ctx.errors import CtxError, LockConflict
+from ctx.memory.changes import Who, changing
+from ctx.operations import apply, worker_round
+from ctx.sqlite import database_backups
+from ctx.synthesis import existing_observations, session_writer
+from ctx.synthesis.session_writer import PreparedSession, SessionWriteResult
+from ctx.workspace import Memory
+
+ACTION = "rebuild"
+
+_LOCK_S = 10
+
+
+class RebuiltSession(NamedTuple):
+    """How the memory of a session changes."""
+
+    id: str
+    project: str | None
+    what: str
+    """What it was about."""
+    new: int
+    changed: int
+    """Nodes with other text or metadata, those that it shares with other sessions included."""
+    withdrawn: int
+    """Nodes that its steps do not support any more."""
+
+
+class SkippedSession(NamedTuple):
+    id: str
+    project: str | None
+    reason: str
+
+
+class RebuildSessionsResult(NamedTuple):
+    """The answer of `ctx sessions rebuild`."""
+
+    dry_run: bool
+    change: str | None
+    """To undo it; None if nothing was changed."""
+    backup: str | None
+    """The backup of the user store that was made before."""
+    sessions: tuple[RebuiltSession, ...]
+    """Those whose memory changes, oldest first."""
+    unchanged: int
+    skipped: tuple[SkippedSession, ...]
+    new: int
+    changed: int
+    withdrawn: int
+
+
+def rebuild(
+    memory: Memory,
+    texts: Sequence[str],
+    project: str | None,
+    *,
+    dry_run: bool,
+    tick: clock.Tick = clock.no_tick,
+) -> RebuildSessionsResult:
+    """Rebuild the named sessions, else those of a project (None: of all)."""
+    home = memory.environment.user_store.home
+    with worker_round.hold_sessions(home, _LOCK_S * clock.patience) as held:
+        if not held:
+            raise LockConflict(
+                "Another process is processing sessions.",
+                hint="`ctx worker stop` ends the worker; then run this again.",
+            )
+        prepared, skipped = _prepare(memory, _chosen(memory, texts, project), tick)
+        found = _result(prepared, _write(memory, prepared, dry_run=True)[1], skipped)
+        if dry_run or not found.sessions:
+            return found._replace(dry_run=dry_run)
+        backup = database_backups.make(memory.path)
+        change, written = _write(memory, prepared, dry_run=False)
+        for each, result in zip(prepared, written, strict=True):
+            session_writer.store_rows(memory.user.connection, each, result.summary)
+    apply.refresh(memory, dict.fromkeys(each.session.folder for each in prepared), home)
+    found = _result(prepared, written, skipped)
+    return found._replace(dry_run=False, change=change, backup=backup.path)
+
+
+def _chosen(memory: Memory, texts: Sequence[str], project: str | None) -> list[Session]:
+    """The sessions that are meant, oldest first: of two equal observations the first counts."""
+    connection = memory.user.connection
+    if texts:
+        named = {each.id: each for each in (session_state.get(connection, it) for it in texts)}
+        found = list(named.values())
+    else:
+        found = session_state.all_of(connection, project=project)
+    return sorted(found, key=lambda each: (each.started_at, each.id))
+
+
+def _prepare(
+    memory: Memory, sessions: Sequence[Session], tick: clock.Tick
+) -> tuple[list[PreparedSession], list[SkippedSession]]:
+    prepared: list[PreparedSession] = []
+    skipped: list[SkippedSession] = []
+    for number, session in enumerate(sessions):
+        tick(number, len(sessions))
+        reason = _obstacle(memory, session)
+        made = None
+        if not reason:
+            made = session_writer.prepare(memory.user.connection, session, is_over=True)
+        if made is not None:
+            prepared.append(made)
+        else:
+            reason = reason or "no steps are stored"
+            skipped.append(SkippedSession(session.id, session.project, reason))
+    return prepared, skipped
+
+
+def _obstacle(memory: Memory, session: Session) -> str:
+    """Why a session cannot be rebuilt; empty if it can."""
+    connection = memory.user.connection
+    if session.status == session_state.ACTIVE:
+        return "it is active"
+    first = event_table.first_step(connection, session.id)
+    if first is None:
+        return "no steps are stored"
+    known = existing_observations.of_session(memory.user, session.id)
+    began = [str(each.metadata.get("first", "")) for each in known if each.key == "summary"]
+    first_at = event_table.first_at(connection, session.id)
+    if first_at is None or first_at > session.started_at or any(it and it < first for it in began):
+        return "its first steps have expired"
+    try:
+        return _sharing(memory, session)
+    except CtxError as error:
+        return f"its project cannot be opened: {error.message}"
+
+
+def _sharing(memory: Memory, session: Session) -> str:
+    """How git shares what memory has about a session; empty if it does not."""
+    with session_writer.session_memory(memory, session) as there:
+        shares = there.environment.user_config.text("share.sessions") != "none"
+        if shares and (there.project_memory is not None or there.withheld):
+            return "it is shared through git (share.sessions)"
+        project = there.project_memory
+        if project is not None and existing_observations.of_session(project.graph, session.id):
+            return "some of its nodes are in the project store"
+    return ""
+
+
+class _DryRun(Exception):
+    """Rolls a change back."""
+
+
+def _write(
+    memory: Memory, prepared: Sequence[PreparedSession], *, dry_run: bool
+) -> tuple[str, list[SessionWriteResult]]:
+    """Write all sessions in one change, and roll it back in a dry run."""
+    written: list[SessionWriteResult] = []
+    change_id = ""
+    try:
+        # The session is the one of the command, so that `ctx undo` finds the change.
+        who = Who(memory.session, session_writer.AUTHOR)
+        with changing(memory.user, ACTION, who) as change:
+            change_id = change.id
+            for each in prepared:
+                written.append(session_writer.write(change, change, each, only_own=True))
+                # The next session is compared with what this one wrote.
+                change.write()
+            if dry_run:
+                raise _DryRun
+    except _DryRun:
+        pass
+    return change_id, written
+
+
+def _result(
+    prepared: Sequence[PreparedSession],
+    written: Sequence[SessionWriteResult],
+    skipped: Sequence[SkippedSession],
+) -> RebuildSessionsResult:
+    every = [
+        RebuiltSession(
+            each.session.id,
+            each.session.project,
+            each.synthesis.summary.title if each.synthesis.summary else each.session.request,
+            len(result.new),
+            len({*result.changed, *result.seen_again}),
+            len(result.withdrawn),
+        )
+        for each, result in zip(prepared, written, strict=True)
+    ]
+    sessions = tuple(each for each in every if each.new or each.changed or each.withdrawn)
+    return RebuildSessionsResult(
+        *(True, None, None, sessions, len(every) - len(sessions), tuple(skipped)),
+        sum(each.new for each in every),
+        sum(each.changed for each in every),
+        sum(each.withdrawn for each in every),
+    )

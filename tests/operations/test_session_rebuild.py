@@ -1,0 +1,254 @@
+"""Rebuilding past sessions: what it changes, what it leaves alone, and how to undo it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ctx import locks
+from ctx.errors import LockConflict, UsageError
+from ctx.ids import NodeId
+from ctx.memory.changes import Change
+from ctx.memory.graph import USER
+from ctx.memory.model import Evidence
+from ctx.operations import session_rebuild, undo
+from ctx.operations.session_rebuild import RebuildSessionsResult
+from ctx.sqlite.connection import transaction
+from ctx.synthesis import excerpt_table, session_commands, session_writer
+from ctx.workspace import Memory
+from tests.conftest import Ctx
+from tests.synthesis import session_scripts
+from tests.synthesis.test_session_writer import DECIDED, FIX, count, had, opened
+
+OLD = "The queue is slow"
+
+
+@pytest.fixture
+def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
+    with opened(surroundings, repo) as memory:
+        yield memory
+
+
+def old_session(memory: Memory, session: str = "s1", script: str = FIX + DECIDED) -> NodeId:
+    """A session that an older version synthesised: one observation that nothing supports now."""
+    had(memory, script, session)
+    with transaction(memory.user.connection):
+        memory.user.connection.execute(
+            "UPDATE sessions SET status = 'completed' WHERE id = ?", (session,)
+        )
+    evidence = session_scripts.steps(script, session)[0].id
+    with memory.transaction("synthesise", USER, author=session_writer.AUTHOR) as change:
+        metadata = {
+            "key": f"old:{session}",
+            "title": OLD,
+            "session": session,
+            "sessions": [session],
+            "evidence": [evidence],
+        }
+        node = change.add_node("observation", OLD, metadata=metadata)
+        for tag in ("kind:discovery", f"session:{session}", str(memory.own_tag)):
+            change.tag(node, tag)
+    return node
+
+
+def rebuilt(memory: Memory, *texts: str, dry_run: bool = False) -> RebuildSessionsResult:
+    return session_rebuild.rebuild(memory, texts, None, dry_run=dry_run)
+
+
+def live_nodes(memory: Memory) -> dict[NodeId, str]:
+    graph = memory.user
+    found = [*graph.of_type("observation"), *graph.of_type("summary")]
+    return {node_id: graph.node(node_id).content for node_id in found}
+
+
+def reasons(found: RebuildSessionsResult) -> list[str]:
+    return [each.reason for each in found.skipped]
+
+
+def backups(memory: Memory) -> list[Path]:
+    return sorted((Path(memory.path).parent / "backups").glob("*.db"))
+
+
+def test_sessions_are_rebuilt_in_one_change_and_one_undo_reverts_it(memory: Memory) -> None:
+    first = old_session(memory)
+    second = old_session(memory, "s2", FIX.replace("auth", "login"))
+    before = live_nodes(memory)
+    assert set(before) == {first, second}
+    found = rebuilt(memory)
+    assert [(each.id, each.changed, each.withdrawn) for each in found.sessions] == [
+        ("s1", 0, 1),
+        ("s2", 0, 1),
+    ]
+    assert found.withdrawn == 2
+    assert found.new == sum(each.new for each in found.sessions) == len(live_nodes(memory))
+    assert not {first, second} & set(live_nodes(memory))
+    assert {"s1", "s2"} == session_commands.sessions(memory.user.connection)
+    assert "s1" in excerpt_table.sessions(memory.user.connection)
+    after = live_nodes(memory)
+
+    # Rebuilding again changes nothing, and makes no backup.
+    [_] = backups(memory)
+    again = rebuilt(memory)
+    assert (again.sessions, again.unchanged, again.change, again.backup) == ((), 2, None, None)
+    assert live_nodes(memory) == after
+
+    undone = undo.undo_change(memory, None, dry_run=False)
+    assert (undone.change.id, undone.change.action) == (found.change, "rebuild")
+    assert live_nodes(memory) == before
+    # What was undone stays undone.
+    assert rebuilt(memory).sessions == ()
+    assert session_writer.synthesise(memory, "s1", is_over=True).new == ()
+    assert live_nodes(memory) == before
+
+
+def test_a_dry_run_changes_nothing(memory: Memory) -> None:
+    old_session(memory)
+    before, records = live_nodes(memory), count(memory)
+    planned = rebuilt(memory, dry_run=True)
+    assert (planned.dry_run, planned.change, planned.backup) == (True, None, None)
+    assert (live_nodes(memory), count(memory), backups(memory)) == (before, records, [])
+    assert excerpt_table.sessions(memory.user.connection) == set()
+    made = rebuilt(memory)
+    assert made.sessions == planned.sessions
+    assert [str(each) for each in backups(memory)] == [made.backup]
+
+
+def edit(change: Change, node: NodeId) -> None:
+    change.update_node(node, metadata={"note": "checked"})
+
+
+def pin(change: Change, node: NodeId) -> None:
+    change.tag(node, "tier:pinned")
+
+
+def tag(change: Change, node: NodeId) -> None:
+    change.tag(node, "confirmed")
+
+
+def link_from(change: Change, node: NodeId) -> None:
+    fact = change.add_node("fact", "One writer")
+    change.write()
+    change.link(node, fact, "RELATES_TO", Evidence("cli"))
+
+
+def link_to(change: Change, node: NodeId) -> None:
+    fact = change.add_node("fact", "One writer")
+    change.write()
+    change.link(fact, node, "RELATES_TO", Evidence("cli"))
+
+
+def outdated(memory: Memory) -> tuple[NodeId, NodeId]:
+    """Two nodes of a session: the rules would withdraw the first and update the second."""
+    old = old_session(memory)
+    written = session_writer.synthesise(memory, "s1", is_over=False).new
+    [fix] = [it for it in written if memory.user.node(it).content.startswith("Fixed")]
+    with memory.transaction("synthesise", USER, author=session_writer.AUTHOR) as change:
+        change.update_node(fix, content="Fixed by the old rules.")
+        if not memory.user.has(old):
+            change.restore_node(old)
+    return old, fix
+
+
+@pytest.mark.parametrize("touch", [edit, pin, tag, link_from, link_to])
+def test_what_a_person_touched_stays(
+    memory: Memory, touch: Callable[[Change, NodeId], None]
+) -> None:
+    old, fix = outdated(memory)
+    with memory.transaction("update", USER) as change:
+        touch(change, old)
+        touch(change, fix)
+    before = memory.user.node(old), memory.user.node(fix)
+    rebuilt(memory)
+    assert (memory.user.node(old), memory.user.node(fix)) == before
+
+
+def test_what_nobody_touched_is_renewed(memory: Memory) -> None:
+    old, fix = outdated(memory)
+    found = rebuilt(memory)
+    assert (found.changed, found.withdrawn) == (1, 1)
+    assert not memory.user.has(old)
+    assert memory.user.node(fix).content.startswith("Fixed `test_once`")
+
+
+def test_what_a_person_deleted_does_not_come_back(memory: Memory) -> None:
+    old_session(memory)
+    rebuilt(memory)
+    gone = next(iter(memory.user.of_type("summary")))
+    with memory.transaction("delete", USER) as change:
+        change.delete_node(gone)
+    assert rebuilt(memory).new == 0
+    assert not memory.user.has(gone)
+
+
+def test_an_observation_of_another_session_that_a_person_edited_is_not_counted(
+    memory: Memory,
+) -> None:
+    old_session(memory)
+    rebuilt(memory)
+    [fix] = [each for each, text in live_nodes(memory).items() if text.startswith("Fixed")]
+    with memory.transaction("update", USER) as change:
+        edit(change, fix)
+    old_session(memory, "s2", FIX)
+    rebuilt(memory, "s2")
+    assert memory.user.node(fix).metadata["times_seen"] == 1
+    assert sum(text.startswith("Fixed") for text in live_nodes(memory).values()) == 1
+
+
+def test_only_complete_sessions_that_are_over(memory: Memory) -> None:
+    old_session(memory)
+    old_session(memory, "s2")
+    old_session(memory, "s3")
+    old_session(memory, "s4")
+    rebuilt(memory, "s4")
+    with transaction(memory.user.connection):
+        execute = memory.user.connection.execute
+        execute("UPDATE sessions SET status = 'active' WHERE id = 's1'")
+        execute("DELETE FROM events WHERE session = 's2'")
+        first = "SELECT min(id) FROM events WHERE session IN ('s3', 's4') GROUP BY session"
+        execute(f"DELETE FROM events WHERE id IN ({first})")
+        # Then only its summary shows that there was an earlier step.
+        execute("UPDATE sessions SET started_at = '2027' WHERE id = 's4'")
+    before = live_nodes(memory)
+    found = rebuilt(memory)
+    assert {each.id: each.reason for each in found.skipped} == {
+        "s1": "it is active",
+        "s2": "no steps are stored",
+        "s3": "its first steps have expired",
+        "s4": "its first steps have expired",
+    }
+    assert (found.sessions, live_nodes(memory)) == ((), before)
+
+
+def share(surroundings: Path, value: str) -> None:
+    (surroundings / ".ctx" / "config.toml").write_text(f'[share]\nsessions = "{value}"\n')
+
+
+@pytest.mark.parametrize("value", ["all", "summary"])
+def test_what_git_shares_is_not_rewritten(
+    surroundings: Path, repo: Path, ctx: Ctx, value: str
+) -> None:
+    ctx("init")
+    ctx("trust", "--yes")
+    with opened(surroundings, repo) as memory:
+        assert memory.project_memory is not None
+        old_session(memory)
+        share(surroundings, value)
+        assert reasons(rebuilt(memory)) == ["it is shared through git (share.sessions)"]
+        session_writer.synthesise(memory, "s1", is_over=True)
+        assert len(list(memory.project_memory.graph.of_type("summary"))) == 1
+        share(surroundings, "none")
+        before = live_nodes(memory)
+        assert reasons(rebuilt(memory)) == ["some of its nodes are in the project store"]
+        assert live_nodes(memory) == before
+
+
+def test_another_process_is_at_it(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_rebuild, "_LOCK_S", 0)
+    home = memory.environment.user_store.home
+    with locks.try_hold(f"{home}/tend.lock", 0), pytest.raises(LockConflict):
+        rebuilt(memory)
+
+
+def test_a_session_that_is_not_there(memory: Memory) -> None:
+    with pytest.raises(UsageError):
+        rebuilt(memory, "s")
