@@ -5,7 +5,8 @@ from collections.abc import Sequence, Set
 
 from ctx.capture.steps import Step
 from ctx.synthesis import cue_phrases, dedupe
-from ctx.synthesis.sentences import Sentence
+from ctx.synthesis.failures import is_failing
+from ctx.synthesis.sentences import Sentence, split_sentences
 from ctx.synthesis.timeline import ChatMessage, Timeline
 
 _MOST = 6
@@ -143,6 +144,29 @@ def _is_work(step: Step) -> bool:
     return step.kind == "write" or (
         step.kind == "command" and _LOOKS_AT.match(step.text[:400]) is None
     )
+
+
+def cut_off_at(timeline: Timeline) -> Step | None:
+    """The last edit or failing command, if the session stopped without a report or a check of it.
+
+    A plan, which is a file outside of the project, ends a session too.
+    """
+    edits, last = set(timeline.edits), None
+    for index in range(len(timeline.steps) - 1, -1, -1):
+        step = timeline.steps[index]
+        is_end = step.kind == "prompt" or (step.kind == "command" and (step.passed or step.message))
+        is_plan = step.kind == "plan" or (step.kind == "write" and index not in edits)
+        if last is None and (is_end or is_plan):
+            return None
+        if step.kind == "prompt":
+            break
+        if step.kind == "say" and not step.agent:
+            # Some agents report an edit before they make it.
+            is_reported = any(is_done(each.text) for each in split_sentences(step.text))
+            return None if is_reported else last
+        if last is None and (index in edits or (_is_work(step) and is_failing(step))):
+            last = step
+    return last
 
 
 def _put_off(timeline: Timeline) -> tuple[Sentence, ...]:
