@@ -230,3 +230,35 @@ def test_a_session_that_ends_is_not_one_that_was_killed(end: str) -> None:
     assert summary is not None
     assert summary.completed
     assert not [each for each in summary.next_steps if "stopped" in each]
+
+
+REVIEW = (
+    "say: I looked at src/tax.py and src/page.py.",
+    "  | ## Summary of changes",
+    "  | - `round_up` has no unit tests",
+    "  | - `show_orders` now reads all orders before it checks the customer",
+    "  | - `Tax.total` is called twice for each page",
+)
+FINDINGS = (
+    "`round_up` has no unit tests",
+    "`show_orders` now reads all orders before it checks the customer",
+    "`Tax.total` is called twice for each page",
+)
+
+
+def test_a_review_has_findings_and_completes_nothing() -> None:
+    summary = made("prompt: Review the branch", "read: src/tax.py", *REVIEW).summary
+    assert summary is not None
+    assert summary.completed == ()
+    assert sorted(summary.learned) == sorted(FINDINGS)
+
+
+def test_the_findings_of_a_review_are_not_completed_by_later_work() -> None:
+    later = (
+        "prompt: Write a page with the prices",
+        "write: src/b.py +3 -0\n  new function show_prices () -> str",
+        "say: Added `show_prices` to src/b.py.",
+    )
+    summary = made("prompt: Review the branch", "read: src/tax.py", *REVIEW, *later).summary
+    assert summary is not None
+    assert summary.completed == ("Added `show_prices` to src/b.py",)

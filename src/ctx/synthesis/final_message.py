@@ -11,7 +11,8 @@ from ctx.synthesis.timeline import ChatMessage, Timeline
 
 _MOST = 6
 _MOST_LOOKED_AT = 3
-_MOST_ANSWERED = 2
+MOST_ANSWERED = 2
+"""The most sentences of an answer that is not a list of findings."""
 _DONE = re.compile(
     r"(?:(?:i|we)(?:'ve|’ve| have)? |it |this )?(?:also |now |then |just |successfully )*(?:added"
     r"|fixed|implemented|created|updated|changed|removed|renamed|moved|refactored|extracted"
@@ -185,12 +186,12 @@ def puts_off(prompt: ChatMessage) -> bool:
 
 
 def conclusions(timeline: Timeline) -> tuple[str, ...]:
-    """The first sentences of the last report, for a session without edits."""
+    """The findings of the last report, or its first sentences, for a session without edits."""
     if timeline.edits:
         return ()
     for said in reversed(timeline.reports):
         found = [
-            each.text
+            each
             for each in said.sentences
             if _is_statement(each)
             and not _is_left(each)
@@ -198,7 +199,10 @@ def conclusions(timeline: Timeline) -> tuple[str, ...]:
             and not dedupe.is_repeated(each.text, timeline.prompt_texts)
         ]
         if found:
-            return tuple(found[:_MOST_ANSWERED])
+            # The findings of a review are a list.
+            listed = [each for each in found if each.is_item]
+            best = listed[:_MOST] if len(listed) > MOST_ANSWERED else found[:MOST_ANSWERED]
+            return tuple(each.text for each in best)
     return ()
 
 

@@ -46,9 +46,10 @@ def summarise(
         if stopped_at is None
         else _completed(*_before_last_turn(timeline, told, done))
     )
-    found_out = learned or [
-        *map(one_line_text.without_lead, () if completed else final_message.conclusions(timeline))
-    ]
+    concluded = [] if completed else final_message.conclusions(timeline)
+    is_review = len(concluded) > final_message.MOST_ANSWERED
+    findings = [*map(one_line_text.without_lead, concluded)]
+    found_out = [*learned, *findings] if is_review or not learned else learned
     read, more_read = _files(_read_paths(timeline))
     edited, more_edited = _files(_by_importance(timeline))
     return Summary(
