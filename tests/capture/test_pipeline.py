@@ -234,6 +234,51 @@ def test_a_pause_covers_a_working_tree_that_is_made_meanwhile(heard: Heard, tmp_
     assert heard.reasons() == [("dropped", "ctx was paused")]
 
 
+@pytest.mark.parametrize("tree", [".claude/worktrees/fix", "../app-worktree"])
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_files_of_a_working_tree_are_files_of_the_project(
+    heard: Heard, tree: str, is_inside: bool
+) -> None:
+    """Whether the session runs in the working tree, or in another one of the same project."""
+    top = Path(heard.folder, tree).resolve()
+    git("-C", heard.folder, "-c", "user.name=a", "-c", "user.email=a@b", *COMMIT)
+    git("-C", heard.folder, "worktree", "add", "-q", str(top))
+    given = {"file_path": f"{top}/src/b.py", "content": "def f(): ...\n"}
+    write = heard.event("PostToolUse", "Write", tool_input=given, tool_response={"type": "create"})
+    failed = f"{top}/src/b.py:1: error: Name is not defined  [name-defined]\nFound 1 error"
+    check = heard.event(
+        *("PostToolUseFailure", "Bash"),
+        tool_input={"command": f"cd {top} && mypy src"},
+        error=f"Exit code 1\n{failed}",
+    )
+    folder = str(top) if is_inside else heard.folder
+    heard.keep(*(each._replace(folder=folder) for each in (write, check)))
+    heard.take()
+    assert [step[:2] for step in heard.steps()] == [("write", "src/b.py"), ("command", "")]
+    rows = heard.connection.execute("SELECT project, path, name FROM symbol_changes").fetchall()
+    assert rows == [("app", "src/b.py", "f")]
+    (body,) = heard.connection.execute("SELECT body FROM events WHERE tool = 'Bash'").fetchone()
+    # What a check prints about files outside of the working tree has no path.
+    path = "" if tree.startswith("..") and not is_inside else "src/b.py"
+    assert [each[0] for each in json.loads(body)["findings"]] == [path]
+    assert session_state.get(heard.connection, SESSION).project == "app"
+
+
+def test_a_working_tree_that_is_gone(heard: Heard) -> None:
+    top = f"{heard.folder}/.claude/worktrees/fix"
+    heard.used("Write", {"type": "create"}, file_path=f"{top}/a.py", content="x = 1\n")
+    inside = heard.event(
+        *("PostToolUse", "Write"),
+        tool_input={"file_path": f"{top}/lib/b.py", "content": "y = 1\n"},
+        tool_response={"type": "create"},
+    )
+    heard.keep(inside._replace(folder=top))
+    heard.used("Write", {"type": "create"}, file_path=f"{heard.folder}/worktree.py", content="z\n")
+    heard.take()
+    assert [step[1] for step in heard.steps()] == ["a.py", "lib/b.py", "worktree.py"]
+    assert session_state.get(heard.connection, SESSION).project == "app"
+
+
 def test_a_project_that_is_left_out(heard: Heard, client: Client) -> None:
     Path(client.home, "config.toml").write_text('[capture]\nignore_projects = ["app"]\n')
     heard.keep(heard.event("UserPromptSubmit", prompt="Go on."))

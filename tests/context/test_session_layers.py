@@ -150,6 +150,64 @@ def test_what_was_tried_again_and_again_is_told_once(graph: Graph) -> None:
     ]
 
 
+def automated_run(graph: Graph, name: str, days: float, request: str, *done: str) -> None:
+    session(
+        *(graph, name, days),
+        key="summary",
+        title=request.partition(".")[0],
+        request=request,
+        completed=list(done),
+    )
+
+
+def test_automated_runs_with_one_prompt_are_one_line(graph: Graph) -> None:
+    for days in range(1, 13):
+        request = f"Check the links of build 2026-10-{days:02}, run 9f8e7d{days:02}."
+        automated_run(graph, f"run{days}", days, request, f"Fixed {days} links")
+    automated_run(graph, "person", 2, "Add a search box.", "Added a search box")
+    assert section(text_of(graph), "Recent Sessions") == [
+        "- [yesterday] Check the links of build 2026-10-01, run 9f8e7d01. Fixed 1 links (12 times)",
+        "- [2 days ago] Add a search box. Added a search box",
+    ]
+
+
+def test_what_people_ask_several_times_is_not_automated(graph: Graph) -> None:
+    requests = [
+        *("Look at the PR comments.", "Look at the PR comments."),
+        *("Execute phase 1.", "Execute phase 2.", "Execute phase 3."),
+        *("Write a page. Then: Add a link.",) * 3,
+    ]
+    for days, request in enumerate(requests):
+        automated_run(graph, f"s{days}", days, request, f"Change {days}")
+    lines = section(text_of(graph), "Recent Sessions")
+    assert len(lines) == len(requests)
+    assert "times)" not in "".join(lines)
+
+
+def test_automated_runs_do_not_hide_the_sessions_before_them(graph: Graph) -> None:
+    automated_run(graph, "person", 3, "Add a search box.", "Added a search box")
+    for number in range(60):
+        automated_run(graph, f"run{number}", number / 60, "Check the links.", f"Fixed {number}")
+    lines = section(text_of(graph), "Recent Sessions")
+    assert lines == [
+        "- [today] Check the links. Fixed 0 (60 times)",
+        "- [3 days ago] Add a search box. Added a search box",
+    ]
+
+
+def test_an_edited_summary_is_not_part_of_a_run(graph: Graph) -> None:
+    for days in range(1, 4):
+        automated_run(graph, f"run{days}", days, "Check the links.", f"Fixed {days} links")
+    summary = session(graph, "s", 0, key="summary", request="Check the links.", completed=[])
+    assert summary is not None
+    with changing(graph, "update", graphs.WHO) as changed:
+        changed.update_node(summary, content="The checker is broken.")
+    assert section(text_of(graph), "Recent Sessions") == [
+        "- [today] The checker is broken.",
+        "- [yesterday] Check the links. Fixed 1 links (3 times)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("sections", "told"),
     [

@@ -175,3 +175,90 @@ def test_of_two_decisions_alike_the_later_one_holds() -> None:
     )
     assert len(titles(found, "decision")) == 1
     assert "4008" in titles(found, "decision")[0]
+
+
+def test_a_session_that_was_killed_keeps_request_failure_and_files() -> None:
+    summary = made(
+        "prompt: Round the tax up to whole cents",
+        f"run: pytest{RED}",
+        "say: The tax is rounded down. Let me change that.",
+        EDIT,
+        "write: src/tax.py +9 -0\n  new function round_up (cents) -> int",
+    ).summary
+    assert summary is not None
+    assert summary.request == "Round the tax up to whole cents."
+    assert summary.completed == ()
+    assert summary.files_edited == ("src/tax.py", "src/a.py")
+    assert summary.next_steps == (
+        "`pytest` still failed: `test_x`: AssertionError: 1 == 2",
+        "The session stopped after an edit of src/tax.py, without a report",
+    )
+
+
+def test_a_session_that_was_killed_completed_its_earlier_turns() -> None:
+    summary = made(
+        "prompt: Add a function that rounds up",
+        "write: src/tax.py +9 -0\n  new function round_up (cents) -> int",
+        "say: Added `round_up` to src/tax.py.",
+        "prompt: Now add a page with the orders of a customer",
+        "say: Let me write the page.",
+        "write: src/page.py +9 -0\n  new function show_orders (customer) -> str",
+        "run: python -m shop\n  failed 1\n  printed no such module",
+    ).summary
+    assert summary is not None
+    assert summary.completed == ("Added `round_up` to src/tax.py",)
+    assert summary.next_steps[-1:] == (
+        "The session stopped after `python -m shop` failed, without a report",
+    )
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "say: Added `round_up`.",
+        PASS,
+        "run: git commit -m 'Round up'",
+        "say: Added `round_up`.\nrun: git push",
+        "prompt: Thanks, that is all for the tax",
+        "say: Let me write a plan.\nwrite: /home/me/.claude/plans/tax.md +20 -0",
+        "say: Let me check it.\nrun: ls src",
+    ],
+)
+def test_a_session_that_ends_is_not_one_that_was_killed(end: str) -> None:
+    edit = "write: src/tax.py +9 -0\n  new function round_up (cents) -> int"
+    summary = made("prompt: Round the tax up", "say: I have added `round_up`.", edit, end).summary
+    assert summary is not None
+    assert summary.completed
+    assert not [each for each in summary.next_steps if "stopped" in each]
+
+
+REVIEW = (
+    "say: I looked at src/tax.py and src/page.py.",
+    "  | ## Summary of changes",
+    "  | - `round_up` has no unit tests",
+    "  | - `show_orders` now reads all orders before it checks the customer",
+    "  | - `Tax.total` is called twice for each page",
+)
+FINDINGS = (
+    "`round_up` has no unit tests",
+    "`show_orders` now reads all orders before it checks the customer",
+    "`Tax.total` is called twice for each page",
+)
+
+
+def test_a_review_has_findings_and_completes_nothing() -> None:
+    summary = made("prompt: Review the branch", "read: src/tax.py", *REVIEW).summary
+    assert summary is not None
+    assert summary.completed == ()
+    assert sorted(summary.learned) == sorted(FINDINGS)
+
+
+def test_the_findings_of_a_review_are_not_completed_by_later_work() -> None:
+    later = (
+        "prompt: Write a page with the prices",
+        "write: src/b.py +3 -0\n  new function show_prices () -> str",
+        "say: Added `show_prices` to src/b.py.",
+    )
+    summary = made("prompt: Review the branch", "read: src/tax.py", *REVIEW, *later).summary
+    assert summary is not None
+    assert summary.completed == ("Added `show_prices` to src/b.py",)

@@ -132,7 +132,26 @@ def test_an_answer_that_is_pasted_back_is_not_what_the_user_said() -> None:
 
 
 def test_what_subagents_say_is_not_said_to_the_user() -> None:
-    assert said(f"prompt@sub: {RULE}\nsay@sub: {CAUSE}\n") == []
+    assert said(f"prompt@sub: {RULE}\nrun@sub: git commit -m x\n") == []
+
+
+def test_of_each_subagent_the_result_can_be_searched_for() -> None:
+    found = said(
+        f"""
+prompt: {TALK.splitlines()[1].removeprefix("prompt: ")}
+prompt@a: {RULE}
+say@a: I begin with reading src/export.py and the queue behind it.
+say@b: The importer of orders skips the header of each file by design.
+say@a: {CAUSE}
+say: Both agents are done with the exporter and with the importer.
+"""
+    )
+    results = [each for each in found if "importer of orders" in each.text or CAUSE in each.text]
+    assert [(each.kind, each.source) for each in results] == [("remark", "agent")] * 2
+    assert all(0 < each.worth < LEAST_WORTH for each in results)
+    assert not [each for each in found if "I begin" in each.text or RULE in each.text]
+    # The same message of the agent itself is worth keeping.
+    assert of_text(TALK, CAUSE).worth >= LEAST_WORTH
 
 
 def test_what_is_private_or_ours_is_left_out() -> None:

@@ -1,15 +1,20 @@
 """Where agents work, and the capture rules there. Each folder is looked up once."""
 
 import os
+import re
 from contextlib import suppress
 
 from ctx import checkouts, layout, repository_names
 from ctx.capture import capture_pauses, capture_rules, excluded_text
 from ctx.capture.capture_rules import CaptureRules
+from ctx.capture.steps import Step
 from ctx.hosts.events import Event
 from ctx.layout import Place, Project
 from ctx.project import trust_check
 from ctx.workspace import Memory
+
+# Clients and people make working trees in these folders, and remove them later.
+_REMOVED_TREE = re.compile(r"(?:\.claude/worktrees|\.worktrees)/[^/]+/(?=.)")
 
 
 class CapturePlaces:
@@ -84,6 +89,23 @@ class CapturePlaces:
         return bool(rules.closed) or excluded_text.is_excluded(
             rules, full, there.folder, there.folder
         )
+
+    def in_project(self, step: Step, place: Place) -> Step:
+        """A step with paths relative to the working tree of the project that contains them."""
+        findings = tuple(
+            each._replace(path=self._path_in_tree(each.path, place)) for each in step.findings
+        )
+        return step._replace(path=self._path_in_tree(step.path, place), findings=findings)
+
+    def _path_in_tree(self, path: str, place: Place) -> str:
+        is_elsewhere = os.path.isabs(path) or "worktree" in path
+        if not is_elsewhere or place.project is None or "\0" in path:
+            return path
+        full = os.path.join(place.folder, path)
+        there = self.at(os.path.dirname(full))
+        if there.project == place.project:
+            path, _ = excluded_text.locate(full, "", there.folder)
+        return _REMOVED_TREE.sub("", path, count=1) if _REMOVED_TREE.match(path) else path
 
     def _trusts(self, project: Project) -> bool:
         return trust_check.verify(self._home, project).is_trusted

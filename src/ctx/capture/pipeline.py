@@ -195,10 +195,12 @@ class _CaptureRun:
         if self._places.leaves_out(event):
             return DroppedEvent(_LEFT_OUT)
         step = capture.step_of(event, self._places.rules(here), here.folder)
-        if isinstance(step, Step) and step.path and home.project not in (None, here.project):
+        if not isinstance(step, Step):
+            return step
+        if step.path and home.project not in (None, here.project):
             # A path in another project is stored in full.
             return step._replace(path=os.path.join(here.folder, step.path))
-        return step
+        return self._places.in_project(step, here)
 
     def _home_of(self, event: Event) -> Place:
         """Where the session of an event runs."""

@@ -55,14 +55,16 @@ def default_view(connection: Connection) -> "tuple[str | None] | None":
 # Sessions
 
 
-def sessions(connection: Connection, project: str | None, without: str = "") -> "list[Any]":
+def sessions(
+    connection: Connection, project: str | None, without: str = "", most: int = MOST_SESSIONS
+) -> "list[Any]":
     """The latest sessions with a summary, newest first: id, time in seconds, summary."""
     sql = (
         "SELECT id, CAST(strftime('%s', last_at) AS INTEGER), summary FROM (SELECT * FROM sessions"
         " WHERE project IS ?1 AND id <> ?2 ORDER BY last_at DESC, id LIMIT ?3)"
         " WHERE summary IS NOT NULL"
     )
-    return connection.execute(sql, (project, without, MOST_SESSIONS)).fetchall()
+    return connection.execute(sql, (project, without, most)).fetchall()
 
 
 def latest_sessions(connection: Connection, project: str | None, without: str = "") -> list[str]:

@@ -2,6 +2,7 @@
 
     ## Recent Sessions
     - [yesterday] Refresh tokens once. Next: the same for the mobile client
+    - [2 days ago] Check the links. Fixed one in docs/setup.md (12 times)
     ## Commands that work here
     - test: `pnpm vitest run` (14 runs in 6 sessions)
     ## Recently Changed Code
@@ -18,6 +19,7 @@ Hooks load this module, so it imports nothing slow.
 
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from sqlite3 import Connection
@@ -41,6 +43,16 @@ _MOST_LEARNINGS = 2_000
 _RUN_WITH = re.compile(r"(?:Tests are run|The code is (?:checked|formatted)) with `")
 _NEEDS = re.compile(r" needs `(\w+)`: it failed without and passed with it")
 """What synthesis writes about commands in learnings and discoveries."""
+_MOST_SESSIONS_READ = 400
+_FEWEST_RUNS = 3
+"""The same single prompt so often is an automated run."""
+_LATER_REQUEST = " Then: "
+"""Synthesis writes this between the requests of a session."""
+# Dates, times, ids and long numbers, but not `phase 3`.
+_DIFFERS = re.compile(
+    r"\b(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:t[\d:.]+z?)?|\d{1,2}:\d{2}(?::\d{2})?|\d{5,}"
+    r"|(?=[a-z-]*\d)[0-9a-f]{7,}(?:-[0-9a-f]{4,})*)\b"
+)
 
 
 class LayerRequest(NamedTuple):
@@ -131,7 +143,18 @@ def _build_layer(
 def _sessions(
     connections: Sequence[Connection], asked: LayerRequest, most: int
 ) -> tuple[list[LayerLine], int]:
-    every = hook_queries.sessions(connections[-1], asked.project, asked.session)
+    lines, count = _session_lines(connections, asked, hook_queries.MOST_SESSIONS)
+    if len(lines) < min(most, count):
+        # Automated runs take one line, even if all of the latest sessions are such runs.
+        lines, _ = _session_lines(connections, asked, _MOST_SESSIONS_READ)
+    return lines[:most], len(lines)
+
+
+def _session_lines(
+    connections: Sequence[Connection], asked: LayerRequest, most_read: int
+) -> tuple[list[LayerLine], int]:
+    """The lines, and the number of sessions in them."""
+    every = hook_queries.sessions(connections[-1], asked.project, asked.session, most_read)
     own = [row for row in every if row[0] not in asked.shown]
     seconds = {row[2]: row[1] or 0 for row in own}
     nodes = {
@@ -144,19 +167,33 @@ def _sessions(
     written_by = layer_rows.author_prefixes(connections, list(nodes))
     today = clock.day_number(clock.now_ms())
     ordered = sorted(nodes, key=lambda node_id: (seconds[node_id], node_id), reverse=True)
-    # Sessions with the same summary appear once, at their latest time.
+    runs = {node_id: (written_by.get(node_id, ""), _run(nodes[node_id])) for node_id in ordered}
+    times = Counter(runs.values())
+    # Sessions with the same summary appear once, at their latest time. So do automated runs.
     lines: dict[tuple[str, str], LayerLine] = {}
     for node_id in ordered:
-        author = written_by.get(node_id, "")
+        author, request = runs[node_id]
+        count = times[author, request] if request else 1
         age = clock.days_ago(today - clock.day_number(seconds[node_id] * 1000))
-        line = _session_line(nodes[node_id], age, author)
-        lines.setdefault((author, line.digest), line)
-    return list(lines.values())[:most], len(lines)
+        is_automated = count >= _FEWEST_RUNS
+        line = _session_line(nodes[node_id], age, author, count if is_automated else 1)
+        lines.setdefault((author, request if is_automated else line.digest), line)
+    return list(lines.values()), len(ordered)
 
 
-def _session_line(row: Sequence[Any], age: str, author: str) -> LayerLine:
+def _run(row: Sequence[Any]) -> str:
+    """The request of a session with one prompt, without what differs between automated runs."""
+    about = model.from_json(row[3])
+    request = flat(str(about.get("request") or ""))
+    if about.get("key") != "summary" or request not in flat(row[2]) or _LATER_REQUEST in request:
+        return ""
+    return _DIFFERS.sub("#", request.casefold())
+
+
+def _session_line(row: Sequence[Any], age: str, author: str, count: int) -> LayerLine:
     told = _summary_line(row)
-    texts = tuple(f"- [{age}] {author}{cut(told, length)}" for length in _LENGTHS)
+    times = f" ({count:,} times)" if count > 1 else ""
+    texts = tuple(f"- [{age}] {author}{cut(told, length)}{times}" for length in _LENGTHS)
     return LayerLine(row[0], layer_rows.label(row), row[5], digest(told), texts, title=told)
 
 

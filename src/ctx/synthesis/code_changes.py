@@ -87,11 +87,14 @@ def changes(
     for goal in timeline.goals:
         told_by: set[str] = set()
         edits = timeline.edits_between(goal.start - 1, goal.end)
+        is_edited = bool(edits or timeline.remedies_between(goal.start - 1, goal.end))
         last = [each for each in timeline.closings(goal) if not edits or each.at > edits[0]]
         said = [
             each
             for each in final_message.done(last, _names(timeline, edits))
             if gone.isdisjoint(re.findall(r"\w+", each))
+            # A report on code that nobody changed has findings.
+            and (is_edited or final_message.is_done(each))
         ]
         done += said
         is_about_fixing = timeline.is_about_fixing(goal)

@@ -5,12 +5,14 @@ from collections.abc import Sequence, Set
 
 from ctx.capture.steps import Step
 from ctx.synthesis import cue_phrases, dedupe
-from ctx.synthesis.sentences import Sentence
+from ctx.synthesis.failures import is_failing
+from ctx.synthesis.sentences import Sentence, split_sentences
 from ctx.synthesis.timeline import ChatMessage, Timeline
 
 _MOST = 6
 _MOST_LOOKED_AT = 3
-_MOST_ANSWERED = 2
+MOST_ANSWERED = 2
+"""The most sentences of an answer that is not a list of findings."""
 _DONE = re.compile(
     r"(?:(?:i|we)(?:'ve|’ve| have)? |it |this )?(?:also |now |then |just |successfully )*(?:added"
     r"|fixed|implemented|created|updated|changed|removed|renamed|moved|refactored|extracted"
@@ -145,6 +147,29 @@ def _is_work(step: Step) -> bool:
     )
 
 
+def cut_off_at(timeline: Timeline) -> Step | None:
+    """The last edit or failing command, if the session stopped without a report or a check of it.
+
+    A plan, which is a file outside of the project, ends a session too.
+    """
+    edits, last = set(timeline.edits), None
+    for index in range(len(timeline.steps) - 1, -1, -1):
+        step = timeline.steps[index]
+        is_end = step.kind == "prompt" or (step.kind == "command" and (step.passed or step.message))
+        is_plan = step.kind == "plan" or (step.kind == "write" and index not in edits)
+        if last is None and (is_end or is_plan):
+            return None
+        if step.kind == "prompt":
+            break
+        if step.kind == "say" and not step.agent:
+            # Some agents report an edit before they make it.
+            is_reported = any(is_done(each.text) for each in split_sentences(step.text))
+            return None if is_reported else last
+        if last is None and (index in edits or (_is_work(step) and is_failing(step))):
+            last = step
+    return last
+
+
 def _put_off(timeline: Timeline) -> tuple[Sentence, ...]:
     """The sentences of the last prompt, if it postpones work."""
     if not timeline.prompts or timeline.edits_between(timeline.prompts[-1].at, len(timeline.steps)):
@@ -161,12 +186,12 @@ def puts_off(prompt: ChatMessage) -> bool:
 
 
 def conclusions(timeline: Timeline) -> tuple[str, ...]:
-    """The first sentences of the last report, for a session without edits."""
+    """The findings of the last report, or its first sentences, for a session without edits."""
     if timeline.edits:
         return ()
     for said in reversed(timeline.reports):
         found = [
-            each.text
+            each
             for each in said.sentences
             if _is_statement(each)
             and not _is_left(each)
@@ -174,7 +199,10 @@ def conclusions(timeline: Timeline) -> tuple[str, ...]:
             and not dedupe.is_repeated(each.text, timeline.prompt_texts)
         ]
         if found:
-            return tuple(found[:_MOST_ANSWERED])
+            # The findings of a review are a list.
+            listed = [each for each in found if each.is_item]
+            best = listed[:_MOST] if len(listed) > MOST_ANSWERED else found[:MOST_ANSWERED]
+            return tuple(each.text for each in best)
     return ()
 
 

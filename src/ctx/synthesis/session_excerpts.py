@@ -11,7 +11,7 @@ worth: how likely a later session needs it.
     report       the last message of a turn
     recap        a summary of the conversation by the host's model
     plan         a plan that was presented to the user
-    remark       anything else that the agent said
+    remark       anything else that the agent said, and the last message of each subagent
     pasted       text in a prompt that somebody else wrote: a plan, a log, a review, an issue
 
 The weights are round numbers: on labelled sessions, other choices near them give the same result.
@@ -79,6 +79,8 @@ _REPLACED = 0.4
 _SHARED = 4
 _MOST_LATER = 20
 _SAME = 0.6
+_MOST_OF_SUBAGENT = 0.7
+"""Results of subagents can be searched for. What matters of them is in the agent's own report."""
 
 _CORRECTIVE = re.compile(
     r"\b(?:no|nope|not|don['’]?t|doesn['’]?t|isn['’]?t|never|always|stop|instead|rather|wrong"
@@ -223,11 +225,12 @@ def from_first_rule(prompt: str) -> str:
 def _passages(steps: Sequence[Step]) -> Iterator[_Passage]:
     ends = _ends_of_turns(steps)
     last = max(ends, default=-1)
+    results = _results_of_subagents(steps)
     printed: set[str] = set()
     seen: set[str] = set()
     is_interrupted = False
     for place, step in enumerate(steps):
-        if step.agent:
+        if step.agent and place not in results:
             continue
         if step.kind == "mark":
             is_interrupted = is_interrupted or step.text == INTERRUPTED
@@ -291,6 +294,12 @@ def _ends_of_turns(steps: Sequence[Step]) -> frozenset[int]:
     return frozenset(ends if last is None else {*ends, last})
 
 
+def _results_of_subagents(steps: Sequence[Step]) -> frozenset[int]:
+    """The index of the last message of each subagent."""
+    last = {step.agent: at for at, step in enumerate(steps) if step.agent and step.kind == "say"}
+    return frozenset(last.values())
+
+
 def _own_words(text: str) -> str:
     return without_injected(without_private(text[:_LONGEST_TEXT])).strip()
 
@@ -329,7 +338,7 @@ def _worth(passage: _Passage, *, is_replaced: bool) -> float:
         worth *= _PROCESS_TALK
     if is_replaced and passage.source != "user":
         worth *= _REPLACED
-    return worth
+    return min(worth, _MOST_OF_SUBAGENT) if passage.step.agent else worth
 
 
 def _is_rule(passage: _Passage) -> bool:

@@ -40,10 +40,16 @@ def summarise(
     is_asked = any(dedupe.words(said.text) for said in request_line.prompts(timeline))
     if not is_asked or not any(map(_has_substance, timeline.steps)):
         return None
-    completed = _completed(told, done)
-    found_out = learned or [
-        *map(one_line_text.without_lead, () if completed else final_message.conclusions(timeline))
-    ]
+    stopped_at = final_message.cut_off_at(timeline)
+    completed = (
+        _completed(told, done)
+        if stopped_at is None
+        else _completed(*_before_last_turn(timeline, told, done))
+    )
+    concluded = [] if completed else final_message.conclusions(timeline)
+    is_review = len(concluded) > final_message.MOST_ANSWERED
+    findings = [*map(one_line_text.without_lead, concluded)]
+    found_out = [*learned, *findings] if is_review or not learned else learned
     read, more_read = _files(_read_paths(timeline))
     edited, more_edited = _files(_by_importance(timeline))
     return Summary(
@@ -52,7 +58,7 @@ def summarise(
         _investigated(timeline),
         tuple(_lines(found_out, _MOST_LEARNED)),
         completed,
-        _next_steps(timeline, fixes),
+        _next_steps(timeline, fixes, stopped_at),
         read,
         edited,
         _notes(timeline, told, fixes),
@@ -100,12 +106,34 @@ def _lines(texts: Iterable[str], most: int) -> list[str]:
     return found
 
 
-def _next_steps(timeline: Timeline, fixes: Fixes) -> tuple[str, ...]:
+def _before_last_turn(
+    timeline: Timeline, told: Sequence[Observation], done: Sequence[str]
+) -> tuple[list[Observation], list[str]]:
+    """What was completed although the session was cut off: earlier turns, and fixed failures."""
+    begin = timeline.prompts[-1].step.at
+    last = " ".join(said.text for said in timeline.messages if said.step.at > begin)
+    return (
+        [each for each in told if each.kind == "bugfix" or each.at <= begin],
+        [text for text in done if text not in last],
+    )
+
+
+def _stopped(step: Step | None) -> list[str]:
+    if step is None:
+        return []
+    is_edit = step.path and step.ok
+    after = f"an edit of {step.path}" if is_edit else f"{one_line_text.code(step.text)} failed"
+    return [f"The session stopped after {after}, without a report"]
+
+
+def _next_steps(timeline: Timeline, fixes: Fixes, stopped_at: Step | None) -> tuple[str, ...]:
     left = [
         one_line_text.impersonal(one_line_text.without_lead(each))
         for each in final_message.remaining(timeline)
     ]
-    return tuple(_lines([*fixes.failing, *left, *_todos(timeline)], _MOST_NEXT))
+    return tuple(
+        _lines([*fixes.failing, *_stopped(stopped_at), *left, *_todos(timeline)], _MOST_NEXT)
+    )
 
 
 def _todos(timeline: Timeline) -> list[str]:
