@@ -12,7 +12,6 @@ say nearly the same, or what the session was given before, are left out.
 Hooks load this module with the first prompt of a session.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from math import log
@@ -56,9 +55,6 @@ _KINDS = {
     "remark": 1.0,
     "pasted": 0.2,
 }
-_NAMES = re.compile(
-    r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
-)
 
 
 class Hit(NamedTuple):
@@ -187,11 +183,6 @@ def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
     return len(one & other) >= max(fewest, _SAME * len(one))
 
 
-def names(text: str) -> set[str]:
-    """The names of files, options and code in a text."""
-    return {(quoted or name).lower().strip("()") for quoted, name in _NAMES.findall(text)}
-
-
 def _terms(prompt: str) -> list[str]:
     return [term for term in terms.query(prompt[:_LONGEST_PROMPT]) if term not in terms.STOP_WORDS]
 
@@ -214,7 +205,7 @@ def _rarest(connection: Connection, wanted: Sequence[str]) -> list[str]:
 
 def _weighted(hits: Sequence[Hit], ages: dict[str, int]) -> list[Hit]:
     """The hits, best first."""
-    named = {hit.id: names(hit.text) for hit in hits}
+    named = {hit.id: layer_rows.names(hit.text) for hit in hits}
     sessions = Counter(
         name for name, _ in {(name, hit.session) for hit in hits for name in named[hit.id]}
     )

@@ -3,6 +3,7 @@
 Hooks load this module.
 """
 
+import re
 from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import Any
@@ -14,6 +15,9 @@ from ctx.memory import model, sources
 
 LONGEST_COMPARED = 4_000
 _MOST_SHARED = 200
+_NAMES = re.compile(
+    r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
+)
 
 
 def shared(
@@ -53,3 +57,8 @@ def label(row: Sequence[Any]) -> str:
 def source(row: Sequence[Any]) -> str:
     """Who said it; without other evidence, an agent."""
     return sources.stated_source(row[1], model.from_json(row[3])) or sources.AGENT
+
+
+def names(text: str) -> set[str]:
+    """The names of files, options and code in a text."""
+    return {(quoted or name).lower().strip("()") for quoted, name in _NAMES.findall(text)}

@@ -37,9 +37,6 @@ _MOST_MISSES = 3
 _LENGTHS = (400, 240, 140, 80)
 _SHORTEST_WORD = 4
 _AROUND_WORDS = ".,:;!?()[]{}`'\"*"
-_NAMES = re.compile(
-    r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
-)
 _CHANGED = re.compile(r"(?:Added|Modified|Removed|Renamed|Moved) `")
 """How synthesis describes changes to the code."""
 
@@ -149,7 +146,7 @@ def _ranked(
         rows.setdefault(row[0], row)
     kinds = hook_queries.kinds(connections, list(rows))
     about = {node_id: model.from_json(row[3]) for node_id, row in rows.items()}
-    named = {node_id: _names(row[2]) for node_id, row in rows.items()}
+    named = {node_id: layer_rows.names(row[2]) for node_id, row in rows.items()}
     used = Counter(
         name
         for name, _ in {
@@ -324,11 +321,6 @@ def _layer_line(row: Sequence[Any], text: str, forms: tuple[str, ...]) -> LayerL
     return LayerLine(
         row[0], layer_rows.label(row), row[5], digest(text), forms, "", title.rstrip("….")
     )
-
-
-def _names(text: str) -> set[str]:
-    """The names of files, options and code in a text."""
-    return {(quoted or name).lower().strip("()") for quoted, name in _NAMES.findall(text)}
 
 
 def _words(text: str) -> set[str]:

@@ -29,6 +29,7 @@ from ctx.capture.capture import INTERRUPTED
 from ctx.capture.injected_text import without_injected
 from ctx.capture.private_text import without_private
 from ctx.capture.steps import Step
+from ctx.hosts import tool_calls
 from ctx.synthesis import cue_phrases
 from ctx.synthesis.pasted_text import line_keys, split_pasted
 from ctx.synthesis.sentences import split_sentences
@@ -116,16 +117,14 @@ _DECISIONS = re.compile(
 )
 _HEDGES = re.compile(
     r"\b(?:might|maybe|perhaps|possibly|could be|i think|probably|likely|not sure|seems?"
-    r"|would you"
-    r"|shall i|should i|do you want|let me know|want me to)\b",
+    r"|would you|shall i|should i|do you want|let me know|want me to)\b",
     re.IGNORECASE,
 )
 _GUESSES = re.compile(
     r"\b(?:my (?:bet|guess|theory|hypothesis|suspicion)|i (?:suspect|guess|bet))\b", re.IGNORECASE
 )
 _INTENTS = re.compile(
-    r"\b(?:let me|i(?:['’]ll| will| need to| can|['’]m going to)|next steps?|ready (?:for|to)"
-    r"|my bet)\b",
+    r"\b(?:let me|i(?:['’]ll| will| need to| can|['’]m going to)|next steps?|ready (?:for|to))\b",
     re.IGNORECASE,
 )
 PROCESS_TERMS = frozenset(
@@ -270,9 +269,9 @@ def _parts(
         case "say", _:
             kind: ExcerptKind = "final" if is_last else "report" if is_end else "remark"
             return [(kind, "agent", _own_words(step.text))]
-        case "plan", "AskUserQuestion":
+        case "plan", tool_calls.QUESTION:
             return [("answer", "user", step.text)]
-        case "plan", "ExitPlanMode":
+        case "plan", tool_calls.PLAN:
             return [("plan", "agent", step.text)]
         case "recap", _:
             return [("recap", "agent", step.text)]
