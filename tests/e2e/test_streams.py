@@ -90,6 +90,7 @@ RUNS = {
     "sessions replay": "sessions replay x",
     "sessions synthesise": "sessions synthesise x",
     "sessions delete": "sessions delete x --yes",
+    "sessions rebuild": "sessions rebuild x --dry-run",
     "pause": "pause",
     "resume": "resume",
     "learnings list": "learnings list",

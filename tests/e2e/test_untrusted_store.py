@@ -206,6 +206,7 @@ RUN: dict[tuple[str, str], list[list[str]]] = {
     ("sessions", "replay"): [["sessions", "replay", "none-such"]],
     ("sessions", "synthesise"): [["sessions", "synthesise", "cli", "--dry-run"]],
     ("sessions", "delete"): [["sessions", "delete", "none-such", "--dry-run"]],
+    ("sessions", "rebuild"): [["sessions", "rebuild", "none-such", "--dry-run"]],
     ("pause", ""): [["pause", "--for=1m"]],
     ("resume", ""): [["resume"]],
     ("learnings", "list"): [["learnings", "list", "--all"], ["learnings", "list"]],
