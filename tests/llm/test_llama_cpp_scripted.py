@@ -196,7 +196,7 @@ def test_a_model_that_loads_for_too_long(server: serving.Server, tmp_path: Path)
 def test_another_server_is_told(page: Any, server: serving.Server, backend: LlamaCpp) -> None:
     server.pages["GET /props"] = page
     for act in (backend.probe, lambda: backend.ask(QUESTION, Metered(), ignore)):
-        with pytest.raises(ModelFailure, match=r"is no llama\.cpp server") as raised:
+        with pytest.raises(ModelFailure, match=r"is not a llama\.cpp server") as raised:
             act()
         assert raised.value.hint == "For other servers: `ctx config set llm.backend openai`."
     assert server.questions == []

@@ -81,12 +81,13 @@ def search(
     *,
     session: str = "",
     given: Collection[str] = (),
+    given_text: str = "",
 ) -> list[Hit]:
     """What memory has about a prompt that fits into a budget of tokens, the best first.
 
     Nodes that somebody wrote come before excerpts. What `session` itself said is left out, and what
-    it was given before: `given` are ids of nodes and digests of texts. The last store is the
-    user's, which has the excerpts.
+    it was given before: `given` are ids of nodes and digests of texts, `given_text` is the text if
+    it is known. The last store is the user's, which has the excerpts.
     """
     connection = connections[-1]
     wanted = _rarest(connection, _terms(prompt))
@@ -111,7 +112,7 @@ def search(
         and not _is_question(hit)
         and not {hit.node, digest(flat(hit.text))} & set(given)
     )
-    return fitting(news, budget)
+    return fitting(news, budget, given_text)
 
 
 def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) -> list[Hit]:
@@ -126,9 +127,10 @@ def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) ->
     ]
 
 
-def fitting(hits: Iterable[Hit], budget: int) -> list[Hit]:
-    """As many as fit, in order, without what is said twice."""
-    known: list[frozenset[str]] = []
+def fitting(hits: Iterable[Hit], budget: int, given_text: str = "") -> list[Hit]:
+    """As many as fit, in order, without what is said twice, or in the text given before."""
+    # Other lines are headings, names of files and the frame of a context.
+    known = [words(line) for line in given_text.splitlines() if line.startswith("- ")]
     chosen: list[Hit] = []
     for hit in hits:
         if budget < _SMALLEST:

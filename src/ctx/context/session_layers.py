@@ -91,7 +91,8 @@ def build_layers(connections: Sequence[Connection], asked: LayerRequest) -> list
 
 def _without_commands(layer: Layer, commands: Layer) -> Layer:
     """A layer without what the layer of commands says too."""
-    known = tuple(f"{line.label.removeprefix('command:')}`" for line in commands.lines)
+    names = [line.label.removeprefix("command:") for line in commands.lines]
+    known = tuple(f"{name}{end}" for name in names for end in ("`", " "))
     shown = "\n".join(line.texts[0] for line in commands.lines)
 
     def is_shown(line: LayerLine) -> bool:

@@ -139,10 +139,13 @@ def prompt_context(memory: Memory, prompt: str) -> ContextResult:
     budget = config.integer("context.prompt_budget")
     began = clock.monotonic()
     wanted = _request(memory, USUAL, config.integer("context.budget"), "")
-    items = [item for made in _made(memory, wanted, USUAL) for item in made.context.items]
+    parts = _made(memory, wanted, USUAL)
+    items = [item for made in parts for item in made.context.items]
     given = {*(item.digest for item in items), *(item.id for item in items if item.id)}
     stores = memory.graph.connections
-    hits = excerpt_search.search(stores, memory.project, prompt, budget, given=given)
+    hits = excerpt_search.search(
+        stores, memory.project, prompt, budget, given=given, given_text=parts[0].context.text
+    )
     found = excerpt_search.written(hits)
     took_ms = round((clock.monotonic() - began) * 1000)
     layer = ContextLayer(SAID, found.tokens, budget, len(hits), 0, False, _FROM[SAID], "")

@@ -58,6 +58,7 @@ LEAST_WORTH = 800
 
 _LONGEST_TEXT = 24_000
 _MOST_PRINTED = 20_000
+_COMMAND = "<ctx:"
 _BASE = {
     "correction": 3.0,
     "commit": 2.6,
@@ -151,6 +152,8 @@ class Excerpt(NamedTuple):
     text: str
     is_disputed: bool = False
     """Whether the next prompt disputes it, in words that it shares."""
+    is_rejected: bool = False
+    """Whether the next prompt disputes it in several such words."""
 
 
 class _Passage(NamedTuple):
@@ -243,8 +246,9 @@ def _passages(steps: Sequence[Step]) -> Iterator[_Passage]:
                 printed |= line_keys(step.text if step.kind == "say" else step.output)
         cut = [(kind, source, text) for kind, source, whole in parts for text in passages(whole)]
         for part, (kind, source, text) in enumerate(cut):
-            # The hook and the transcript report the same message.
-            if text not in seen:
+            # The hook and the transcript report the same message. Text about commands for ctx says
+            # nothing about the work.
+            if text not in seen and _COMMAND not in text:
                 seen.add(text)
                 yield _Passage(place, step, part, kind, source, text, significant_words(text))
 
@@ -317,6 +321,7 @@ def _rated(passages: Sequence[_Passage]) -> list[Excerpt]:
             Excerpt(
                 *(passage.step.id, passage.part, passage.step.at, passage.kind, passage.source),
                 *(round(worth * 1000), passage.text, dispute < _DISPUTED[0]),
+                dispute <= _DISPUTED[-1],
             )
         )
     return rated

@@ -49,7 +49,8 @@ def with_statements(
     if not is_over and not is_at_rest(steps):
         return found
     disputed = [significant_words(each.text) for each in excerpts if each.is_disputed]
-    observations = [each for each in found.observations if _is_fact(each.title, disputed)]
+    rejected = [significant_words(each.text) for each in excerpts if each.is_rejected]
+    observations = [each for each in found.observations if _is_fact(each.title, rejected)]
     known = [significant_words(f"{each.title} {each.text}") for each in observations]
     request = significant_words(found.summary.request if found.summary else "")
     timeline = Timeline(steps)

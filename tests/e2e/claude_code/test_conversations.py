@@ -32,7 +32,7 @@ def test_what_one_conversation_remembers_the_next_one_knows(person: Person) -> N
 @ANY_CLIENT
 def test_what_is_recalled_arrives_with_the_next_prompt_and_only_then(person: Person) -> None:
     node = person.adds("Deploys happen on Tuesdays.", "--type", "fact")
-    first = person.say("When do we deploy?", 'Let me see. <ctx:recall query="deploys"/>')
+    first = person.say("Good morning.", 'Let me see. <ctx:recall query="deploys"/>')
     assert "Deploys happen" not in first.request.injected
 
     results = (

@@ -27,5 +27,5 @@ def test_its_hooks_skill_and_commands_work(newcomer: Person, plugin: str) -> Non
     assert "\n- ctx:ctx: " in first.request.injected, "the skill"
 
     second = newcomer.say("/ctx:status", "One fact.", options=loaded)
-    assert "] We deploy on Tuesdays.\n" in second.request.given_at("SessionStart")
+    assert "] (agent) We deploy on Tuesdays.\n" in second.request.given_at("SessionStart")
     assert "Nodes: 1 (" in second.request.text

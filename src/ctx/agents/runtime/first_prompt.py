@@ -38,8 +38,13 @@ def relevant_excerpts(
         before = start_receipts.of_session(hook.home, event.session) or {}
         given = {*before.values(), *(key.rpartition(":")[2] for key in before)}
         stores = session_context.stores_of(own, connection)
+        key = contexts.key_of(place, hook.home, hook.environment, 1, own)
+        ready = contexts.ready(connection, key)
         hits = excerpt_search.search(
-            stores, place.project, event.prompt, budget, session=event.session, given=given
+            *(stores, place.project, event.prompt, budget),
+            session=event.session,
+            given=given,
+            given_text=ready.text if ready else "",
         )
     except sqlite3.DatabaseError as error:
         # The time is up, it is a store of an older ctx, or the table is damaged.

@@ -108,7 +108,7 @@ FLAKY = Scenario(
         ),
     ),
     (),
-    1,
+    2,
     ("Fixed", "I'll run them again", "duration_ms"),
     {"request": ("tests", "pass")},
 )
