@@ -58,7 +58,7 @@ LEAST_WORTH = 800
 
 _LONGEST_TEXT = 24_000
 _MOST_PRINTED = 20_000
-_COMMAND = "<ctx:"
+_COMMAND, _OWN_COMMAND = "<ctx:", "/ctx:"
 _BASE = {
     "correction": 3.0,
     "commit": 2.6,
@@ -152,8 +152,8 @@ class Excerpt(NamedTuple):
     text: str
     is_disputed: bool = False
     """Whether the next prompt disputes it, in words that it shares."""
-    is_rejected: bool = False
-    """Whether the next prompt disputes it in several such words."""
+    is_reversed: bool = False
+    """Whether the next prompt also has it undone."""
 
 
 class _Passage(NamedTuple):
@@ -256,6 +256,8 @@ def _passages(steps: Sequence[Step]) -> Iterator[_Passage]:
 def _prompt_parts(
     step: Step, printed: set[str], *, is_interrupted: bool
 ) -> list[tuple[ExcerptKind, ExcerptSource, str]]:
+    if step.text.startswith(_OWN_COMMAND):
+        return []
     own, pasted = split_pasted(_own_words(step.text), printed)
     parts: list[tuple[ExcerptKind, ExcerptSource, str]] = []
     if own:
@@ -315,13 +317,13 @@ def _rated(passages: Sequence[_Passage]) -> list[Excerpt]:
     replaced = _replaced(passages)
     rated = []
     for index, passage in enumerate(passages):
-        dispute = _dispute(passage, prompts)
+        dispute, is_reversed = _dispute(passage, prompts)
         worth = _worth(passage, is_replaced=index in replaced) * dispute
         rated.append(
             Excerpt(
                 *(passage.step.id, passage.part, passage.step.at, passage.kind, passage.source),
                 *(round(worth * 1000), passage.text, dispute < _DISPUTED[0]),
-                dispute <= _DISPUTED[-1],
+                is_reversed and dispute < _DISPUTED[0],
             )
         )
     return rated
@@ -349,18 +351,22 @@ def _is_rule(passage: _Passage) -> bool:
     return passage.kind == "correction" and is_rule(passage.text)
 
 
-def _dispute(passage: _Passage, prompts: Sequence[_Passage]) -> float:
-    """The factor for a message that the next prompt disputes; lower with each shared term."""
+def _dispute(passage: _Passage, prompts: Sequence[_Passage]) -> tuple[float, bool]:
+    """The factor for a message that the next prompt disputes, and whether it is to be undone.
+
+    The factor is lower with each shared term.
+    """
     if passage.kind not in ("final", "report", "remark"):
-        return 1.0
+        return 1.0, False
     after = bisect_right(prompts, passage.place, key=lambda prompt: prompt.place)
     prompt = prompts[after] if after < len(prompts) else None
     if prompt is None or not _DISPUTES.search(prompt.text):
-        return 1.0
+        return 1.0, False
+    is_reversed = _REVERSES.search(prompt.text) is not None
     # What is undone may be part of the process: a commit, a push.
-    about = passage.words if _REVERSES.search(prompt.text) else passage.words - PROCESS_TERMS
+    about = passage.words if is_reversed else passage.words - PROCESS_TERMS
     shared = len(about & prompt.words)
-    return _DISPUTED[min(shared, len(_DISPUTED) - 1)]
+    return _DISPUTED[min(shared, len(_DISPUTED) - 1)], is_reversed
 
 
 def _replaced(passages: Sequence[_Passage]) -> set[int]:

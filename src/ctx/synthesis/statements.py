@@ -49,8 +49,9 @@ def with_statements(
     if not is_over and not is_at_rest(steps):
         return found
     disputed = [significant_words(each.text) for each in excerpts if each.is_disputed]
-    rejected = [significant_words(each.text) for each in excerpts if each.is_rejected]
-    observations = [each for each in found.observations if _is_fact(each.title, rejected)]
+    # Observations rest on deeds: a dispute about a detail does not make them false.
+    undone = [significant_words(each.text) for each in excerpts if each.is_reversed]
+    observations = [each for each in found.observations if _is_fact(each.title, undone)]
     known = [significant_words(f"{each.title} {each.text}") for each in observations]
     request = significant_words(found.summary.request if found.summary else "")
     timeline = Timeline(steps)

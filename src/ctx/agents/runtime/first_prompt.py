@@ -9,7 +9,7 @@ from sqlite3 import Connection
 
 from ctx import clock
 from ctx.agents.runtime import session_context
-from ctx.context import contexts, excerpt_search
+from ctx.context import contexts, excerpt_search, hook_queries
 from ctx.context.contexts import NOTHING, Context, ProjectStoreState
 from ctx.hook_files import start_receipts
 from ctx.layout import Place
@@ -27,7 +27,8 @@ _STEPS = 10_000
 
 def relevant_excerpts(
     hook: "Hook", connection: Connection, own: ProjectStoreState, place: Place, event: "HookEvent"
-) -> Context:
+) -> Context | None:
+    """None if the project has no excerpts that could be searched."""
     budget, limit_ms = _limits(hook)
     if not budget:
         return NOTHING
@@ -46,10 +47,12 @@ def relevant_excerpts(
             given=given,
             given_text=ready.text if ready else "",
         )
+        if not hits and not hook_queries.sessions_with_excerpts(connection, place.project):
+            return None
     except sqlite3.DatabaseError as error:
         # The time is up, it is a store of an older ctx, or the table is damaged.
         hook.log(f"the first prompt was not searched for: {error}")
-        return NOTHING
+        return None
     finally:
         connection.set_progress_handler(None, 0)
     return excerpt_search.written(hits)

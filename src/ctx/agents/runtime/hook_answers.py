@@ -144,7 +144,7 @@ def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
         failed = _failures(each for each in done if each["session"] == event.session)
     # Between the taking and the giving nothing may take time: what is taken is gone.
     more = _first_prompt(hook, event)
-    if not more.text:
+    if more is None:
         more = _relevant(hook, event)
     text, items = _taken(hook, event)
     if more.text and text:
@@ -182,14 +182,14 @@ def _taken(hook: "Hook", event: "HookEvent") -> "tuple[str, list[ContextItem]]":
             return pending_results.take(hook, stores, event.session)
 
 
-def _first_prompt(hook: "Hook", event: "HookEvent") -> Context:
-    """What earlier sessions said about the first prompt of a session; nothing for a later one."""
+def _first_prompt(hook: "Hook", event: "HookEvent") -> "Context | None":
+    """What earlier sessions said about the first prompt of a session; None for a later one."""
     if not event.prompt.strip() or not os.path.exists(hook.database):
-        return contexts.NOTHING
+        return None
     name = f"{event.session}.prompted"
     with _unharmed(hook):
         if not live.claim(hook.home, name, hook.now_ms(), _A_SESSION_MS):
-            return contexts.NOTHING
+            return None
     from ctx.agents.runtime import first_prompt
 
     with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
