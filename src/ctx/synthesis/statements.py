@@ -20,6 +20,7 @@ from ctx.synthesis.observations import (
 )
 from ctx.synthesis.one_line_text import shortened
 from ctx.synthesis.session_excerpts import (
+    PROCESS_TERMS,
     Excerpt,
     best,
     from_first_rule,
@@ -35,6 +36,7 @@ MOST = 15
 
 _EXPECTS = re.compile(r"\bshould (?:now |then )?(?:be|work|let|fix|show|allow|resolve|pass)\b")
 _STATED = 0.8
+_MEANT = 2
 _SETTLED = ("correction", "prompt", "answer", "commit")
 """Kinds that do not change while a session goes on."""
 _BY_USER, _BY_AGENT = 900, 600
@@ -67,14 +69,24 @@ def with_statements(
     ranked += [(_WORTH.get(each.kind, 0), _marked(each)) for each in observations]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].at, pair[1].key))
     unique = {each.key: each for _, each in reversed(ranked[:MOST])}
+    prompts = [significant_words(each.text) for each in excerpts if each.kind == "correction"]
     ordered = tuple(sorted(unique.values(), key=lambda each: each.at))
-    return Synthesis(ordered, found.summary and _without_disputed(found.summary, disputed))
+    return Synthesis(ordered, found.summary and _without_disputed(found.summary, disputed, prompts))
 
 
-def _without_disputed(summary: Summary, disputed: Sequence[frozenset[str]]) -> Summary:
+def _without_disputed(
+    summary: Summary, disputed: Sequence[frozenset[str]], prompts: Sequence[frozenset[str]]
+) -> Summary:
+    """The summary without lines of disputed messages that a prompt is about too."""
+
+    def is_kept(line: str) -> bool:
+        words = significant_words(line) - PROCESS_TERMS
+        is_meant = any(len(words & prompt) >= _MEANT for prompt in prompts)
+        return _is_fact(line, disputed if is_meant else ())
+
     return summary._replace(
-        completed=tuple(line for line in summary.completed if _is_fact(line, disputed)),
-        learned=tuple(line for line in summary.learned if _is_fact(line, disputed)),
+        completed=tuple(filter(is_kept, summary.completed)),
+        learned=tuple(filter(is_kept, summary.learned)),
     )
 
 
