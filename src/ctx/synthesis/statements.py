@@ -15,7 +15,6 @@ from ctx.synthesis.observations import (
     LONGEST_TITLE,
     Observation,
     ObservationKind,
-    Summary,
     Synthesis,
 )
 from ctx.synthesis.one_line_text import shortened
@@ -51,9 +50,16 @@ def with_statements(
     if not is_over and not is_at_rest(steps):
         return found
     disputed = [significant_words(each.text) for each in excerpts if each.is_disputed]
-    # Observations rest on deeds: a dispute about a detail does not make them false.
     undone = [significant_words(each.text) for each in excerpts if each.is_reversed]
-    observations = [each for each in found.observations if _is_fact(each.title, undone)]
+    prompts = [significant_words(each.text) for each in excerpts if each.kind == "correction"]
+
+    def is_kept(line: str) -> bool:
+        """Whether no correction is about what a line says. One about a detail leaves it true."""
+        words = significant_words(line) - PROCESS_TERMS
+        is_meant = any(len(words & prompt) >= _MEANT for prompt in prompts)
+        return _is_fact(line, disputed if is_meant else undone)
+
+    observations = [each for each in found.observations if is_kept(each.title)]
     known = [significant_words(f"{each.title} {each.text}") for each in observations]
     request = significant_words(found.summary.request if found.summary else "")
     timeline = Timeline(steps)
@@ -69,25 +75,12 @@ def with_statements(
     ranked += [(_WORTH.get(each.kind, 0), _marked(each)) for each in observations]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].at, pair[1].key))
     unique = {each.key: each for _, each in reversed(ranked[:MOST])}
-    prompts = [significant_words(each.text) for each in excerpts if each.kind == "correction"]
     ordered = tuple(sorted(unique.values(), key=lambda each: each.at))
-    return Synthesis(ordered, found.summary and _without_disputed(found.summary, disputed, prompts))
-
-
-def _without_disputed(
-    summary: Summary, disputed: Sequence[frozenset[str]], prompts: Sequence[frozenset[str]]
-) -> Summary:
-    """The summary without lines of disputed messages that a prompt is about too."""
-
-    def is_kept(line: str) -> bool:
-        words = significant_words(line) - PROCESS_TERMS
-        is_meant = any(len(words & prompt) >= _MEANT for prompt in prompts)
-        return _is_fact(line, disputed if is_meant else ())
-
-    return summary._replace(
-        completed=tuple(filter(is_kept, summary.completed)),
-        learned=tuple(filter(is_kept, summary.learned)),
+    summary = found.summary and found.summary._replace(
+        completed=tuple(filter(is_kept, found.summary.completed)),
+        learned=tuple(filter(is_kept, found.summary.learned)),
     )
+    return Synthesis(ordered, summary)
 
 
 def _is_fact(line: str, disputed: Sequence[frozenset[str]]) -> bool:
