@@ -39,7 +39,8 @@ _SMALLEST = 12
 _LONGEST_NODE = 400
 _LONGEST_PROMPT = 6_000
 _FEWEST_SHARED = 2
-_SAME, _FEWEST_SAME = 0.6, 4
+_FEWEST_SAME = 4
+"""A name of a file that two texts contain does not make them the same."""
 _NEWEST, _HALF_LIFE = 1.0, 5.0
 """The newest session counts twice; the bonus halves every five sessions."""
 _NAME, _MOST_NAMES = 0.4, 2.0
@@ -105,14 +106,17 @@ def search(
         connections,
         hook_queries.matching_statements(connections, query, project, _MOST_STATED),
     )
+    # Excerpts have no id.
+    asked, before = frozenset(wanted), frozenset(given) - {""}
     news = (
-        hit
-        for hit in (*stated, *hits)
-        if len(words(hit.text) & set(wanted)) >= fewest
+        (hit, own)
+        for hit, own in ((hit, words(hit.text)) for hit in (*stated, *hits))
+        if len(own & asked) >= fewest
         and not _is_question(hit)
-        and not {hit.node, digest(flat(hit.text))} & set(given)
+        and hit.node not in before
+        and digest(flat(hit.text)) not in before
     )
-    return fitting(news, budget, given_text)
+    return _fitting(news, budget, given_text)
 
 
 def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) -> list[Hit]:
@@ -127,17 +131,17 @@ def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) ->
     ]
 
 
-def fitting(hits: Iterable[Hit], budget: int, given_text: str = "") -> list[Hit]:
+def _fitting(hits: Iterable[tuple[Hit, frozenset[str]]], budget: int, given_text: str) -> list[Hit]:
     """As many as fit, in order, without what is said twice, or in the text given before."""
     # Other lines are headings, names of files and the frame of a context.
     known = [words(line) for line in given_text.splitlines() if line.startswith("- ")]
     chosen: list[Hit] = []
-    for hit in hits:
+    for hit, own in hits:
         if budget < _SMALLEST:
             break
         cost = tokens.estimate(line_of(hit))
-        own = words(hit.text)
-        if cost <= budget and not any(is_same(own, other) for other in known):
+        is_known = any(layer_rows.is_mostly_in(own, other, _FEWEST_SAME) for other in known)
+        if cost <= budget and not is_known:
             known.append(own)
             budget -= cost
             chosen.append(hit)
@@ -174,15 +178,6 @@ def line_of(hit: Hit) -> str:
 
 def words(text: str) -> frozenset[str]:
     return frozenset(terms.query(text)) - terms.STOP_WORDS
-
-
-def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether most of a text is in another one.
-
-    A name of a file that both contain does not make them the same.
-    """
-    fewest = max(1, min(_FEWEST_SAME, len(one)))
-    return len(one & other) >= max(fewest, _SAME * len(one))
 
 
 def _terms(prompt: str) -> list[str]:

@@ -4,7 +4,8 @@ Hooks load this module.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from sqlite3 import Connection
 from typing import Any
 
@@ -14,6 +15,7 @@ from ctx.markdown import flat
 from ctx.memory import model, sources
 
 LONGEST_COMPARED = 4_000
+_MOST_OF_IT = 0.6
 _MOST_SHARED = 200
 _NAMES = re.compile(
     r"`([^`\n]{3,60})`|\b([\w-]+(?:[./_][\w-]+)+|[a-z]+[A-Z]\w+|[A-Z]\w*[a-z][A-Z]\w*|--[a-z][\w-]+)\b"
@@ -46,6 +48,12 @@ def one_line(value: Any) -> str:
     return flat("; ".join(part.rstrip(".") for part in parts if part.strip())[:LONGEST_COMPARED])
 
 
+def next_steps(about: Mapping[str, Any]) -> str:
+    """The next steps of a summary. Agents often write the prefix themselves."""
+    further = one_line(about.get("next_steps"))
+    return further[5:].lstrip() if further[:5].casefold() == "next:" else further
+
+
 def texts(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
@@ -62,3 +70,9 @@ def source(row: Sequence[Any]) -> str:
 def names(text: str) -> set[str]:
     """The names of files, options and code in a text."""
     return {(quoted or name).lower().strip("()") for quoted, name in _NAMES.findall(text)}
+
+
+def is_mostly_in(words: AbstractSet[str], other: AbstractSet[str], fewest: int) -> bool:
+    """Whether most words of a text are in another one, and at least so many."""
+    least = max(1, min(fewest, len(words)))
+    return len(words & other) >= max(least, _MOST_OF_IT * len(words))

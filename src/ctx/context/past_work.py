@@ -60,7 +60,8 @@ _QUESTION = 0.3
 _LEAST = 0.5
 _SAID_BY_USER = "Said by the user."
 """What synthesis writes below a decision; lines of the layer of rules do not repeat it."""
-_SAME, _FEWEST_SHARED = 0.6, 3
+_FEWEST_SHARED = 3
+"""A single word does not say it all."""
 
 
 class RankedObservation(NamedTuple):
@@ -220,16 +221,10 @@ def _unlike(ranked: Iterable[RankedObservation], shown: Iterable[str]) -> list[R
     kept = []
     for each in ranked:
         own = _words(each.row[2].removesuffix(_SAID_BY_USER))
-        if not any(_is_same(own, other) for other in known):
+        if not any(layer_rows.is_mostly_in(own, other, _FEWEST_SHARED) for other in known):
             known.append(own)
             kept.append(each)
     return kept
-
-
-def _is_same(own: set[str], other: set[str]) -> bool:
-    """Whether most of a text is in another one. A single word does not say it all."""
-    fewest = max(1, min(_FEWEST_SHARED, len(own)))
-    return len(own & other) >= max(fewest, _SAME * len(own))
 
 
 def _is_there(row: Sequence[Any], root: str) -> bool:
@@ -266,9 +261,7 @@ def _standing(
         lines.append(_layer_line(each.row, text, forms))
         shown.append(each.row[2])
     for row in hook_queries.valid_nodes(connections, [summary], project):
-        if further := layer_rows.one_line(model.from_json(row[3]).get("next_steps")):
-            # Agents often write the prefix themselves.
-            further = further[5:].lstrip() if further[:5].casefold() == "next:" else further
+        if further := layer_rows.next_steps(model.from_json(row[3])):
             if any(further.casefold() in flat(text).casefold() for text in shown):
                 continue
             forms = tuple(f"- Next: {cut(further, length)}" for length in _LENGTHS)

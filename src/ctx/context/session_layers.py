@@ -209,9 +209,7 @@ def _summary_line(row: Sequence[Any]) -> str:
     # A session that completed nothing may have learned or edited something.
     done = layer_rows.one_line(about.get("completed")) or layer_rows.one_line(about.get("learned"))
     done = done or _edited(about) or layer_rows.one_line(about.get("investigated"))
-    further = layer_rows.one_line(about.get("next_steps"))
-    # Agents often write the prefix themselves.
-    further = further[5:].lstrip() if further[:5].casefold() == "next:" else further
+    further = layer_rows.next_steps(about)
     if title and title.casefold() not in done.casefold():
         done = f"{sentence(title)} {done}".strip()
     told = f"{sentence(done)} Next: {further}" if done and further else done

@@ -23,7 +23,6 @@ from ctx.memory import sources
 from ctx.memory.model import PINNED
 
 UNCHANGED, MOVED, CHANGED, GONE = "unchanged", "moved", "changed", "gone"
-KEYS = ("files", "symbols")
 
 _MOST = 20
 

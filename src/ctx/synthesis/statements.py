@@ -64,12 +64,18 @@ def with_statements(
     request = significant_words(found.summary.request if found.summary else "")
     timeline = Timeline(steps)
     first = timeline.prompts[0].step.id if timeline.prompts else ""
+
+    def is_news(excerpt: Excerpt) -> bool:
+        """Whether no observation has it, nor the request of the summary."""
+        words = significant_words(excerpt.text)
+        return not any(is_contained(words, other) for other in known) and (
+            _is_lasting(excerpt, first) or not is_contained(words, request)
+        )
+
     candidates = (
         excerpt
         for excerpt in excerpts
-        if (is_over or excerpt.kind in _SETTLED)
-        and not any(_contains(words, excerpt) for words in known)
-        and (_is_lasting(excerpt, first) or not _contains(request, excerpt))
+        if (is_over or excerpt.kind in _SETTLED) and is_news(excerpt)
     )
     ranked = [(excerpt.worth, _observation(timeline, excerpt)) for excerpt in best(candidates)]
     ranked += [(_WORTH.get(each.kind, 0), _marked(each)) for each in observations]
@@ -103,11 +109,6 @@ def _marked(found: Observation) -> Observation:
     """A decision of the user that is a rule is marked as lasting."""
     is_lasting = found.kind == "decision" and found.said_by == "user" and is_rule(found.title)
     return found._replace(is_lasting=is_lasting)
-
-
-def _contains(words: frozenset[str], excerpt: Excerpt) -> bool:
-    own = significant_words(excerpt.text)
-    return is_contained(own, words)
 
 
 def _observation(timeline: Timeline, excerpt: Excerpt) -> Observation:

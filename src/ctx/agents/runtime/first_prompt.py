@@ -62,7 +62,5 @@ def _limits(hook: "Hook") -> tuple[int, int]:
     """The tokens for the answer, and the milliseconds to find it."""
     if contexts.is_default(contexts.settings(hook.home, hook.environment)):
         return _BUDGET, _LIMIT_MS
-    from ctx.config.resolve import survey
-
-    config = survey(f"{hook.home}/config.toml", None, hook.environment, ())
+    config = hook.config()
     return config.integer("context.prompt_budget"), config.integer("context.prompt_ms")

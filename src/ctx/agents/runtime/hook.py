@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
+    from ctx.config.resolve import Config
     from ctx.hosts.host_adapter import Hooks
 else:
     import _signal as signal
@@ -126,10 +127,13 @@ class Hook:
             return False
         if not told and not _mentions(self.home, name.partition(".")[0].encode()):
             return default
+        return self.config().flag(name)
+
+    def config(self) -> "Config":
+        """The settings. Reading them takes time, so callers look first whether there are any."""
         from ctx.config.resolve import survey
 
-        config = survey(f"{self.home}/config.toml", None, self.environment, ())
-        return config.flag(name)
+        return survey(f"{self.home}/config.toml", None, self.environment, ())
 
     def is_paused(self, said: bytes) -> bool:
         """Whether nothing is to be taken in here, because a person said so."""

@@ -124,7 +124,5 @@ def _limits(hook: "Hook", key: ContextKey) -> "tuple[int, LayerLimits]":
 
     if contexts.is_default(key.settings):
         return _DEFAULT_BUDGET, layer_limits.LayerLimits()
-    from ctx.config.resolve import survey
-
-    config = survey(f"{hook.home}/config.toml", None, hook.environment, ())
+    config = hook.config()
     return config.integer("context.budget"), layer_limits.from_config(config)
