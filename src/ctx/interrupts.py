@@ -175,6 +175,27 @@ class Printing:
         _process.is_printing = False
 
 
+def wait_for_input(stream: int) -> None:
+    """Wait until a terminal has a line to read, or raise for a signal.
+
+    A plain read misses a signal that arrives just before it blocks: Python calls the handler only
+    after the read, which waits for a line that nobody types any more.
+    """
+    import select
+
+    woken, waking = os.pipe()
+    try:
+        os.set_blocking(waking, False)
+        before = signal.set_wakeup_fd(waking)
+        try:
+            select.select([stream, woken], [], [])
+        finally:
+            signal.set_wakeup_fd(before)
+    finally:
+        os.close(woken)
+        os.close(waking)
+
+
 class LeftToChild:
     """While another program has the terminal: Ctrl-C is meant for that program."""
 

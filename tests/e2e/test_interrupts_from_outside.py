@@ -5,6 +5,7 @@ import fcntl
 import os
 import pty
 import random
+import select
 import signal
 import sqlite3
 import subprocess
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/status"), reason="there is no /proc to look into"
 )
 
-SECONDS = 600
+SECONDS = 300
 RUNS = 20
 """`bench/interrupts.py` does more."""
 
@@ -95,6 +96,10 @@ class Running:
         stream = self._controller
         if self._process.stdout:
             stream = self._process.stdout.fileno()
+        if not select.select([stream], [], [], SECONDS)[0]:
+            self.interrupt(signal.SIGKILL)
+            self._process.wait(SECONDS)
+            pytest.fail(f"It does not end; so far it printed:\n{self.shown}")
         try:
             return os.read(stream, 65536).decode().replace("\r\n", "\n")
         except OSError:
@@ -185,6 +190,23 @@ def test_interrupted_at_a_question(ctx: Ctx) -> None:
     assert running.end() == 130
     assert running.shown.endswith(f"[y/N] \n{NOTHING_STORED}\n")
     assert len(ctx("list", "--format=json").json["nodes"]) == 1
+
+
+JUST_BEFORE_IT_BLOCKS = """
+import ctypes, functools, operator, select, signal
+send = functools.partial(getattr(ctypes.CDLL(None), "raise"), int(signal.SIGINT))
+wait = select.select
+# No Python code runs between the signal and the wait, so that no handler runs between them.
+select.select = lambda *args: [*map(operator.call, [send, functools.partial(wait, *args)])][1]
+"""
+
+
+def test_interrupted_just_before_it_waits_for_an_answer(ctx: Ctx, tmp_path: Path) -> None:
+    assert ctx("add", "--type=fact", "One.").code == 0
+    (tmp_path / "sitecustomize.py").write_text(JUST_BEFORE_IT_BLOCKS)
+    running = Running("forget", "One", on_terminal=True, PYTHONPATH=str(tmp_path))
+    assert running.end() == 130
+    assert running.shown.endswith(f"[y/N] \n{NOTHING_STORED}\n")
 
 
 @pytest.mark.parametrize(

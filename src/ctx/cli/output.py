@@ -322,7 +322,7 @@ class Output:
     def ask(self, question: str) -> str:
         """The input of the user; empty at the end of the input."""
         self._say(visible(question), end=" ")
-        return sys.stdin.readline().strip()
+        return settings.read_line()
 
     def confirm(self, question: str, *, yes: bool) -> None:
         """Continue only if the user agrees; without a terminal only with `--yes`."""
@@ -331,7 +331,7 @@ class Output:
         if not settings.stdin_is_terminal():
             raise ConfirmationNeeded(f"Confirmation needed: {question}")
         self._say(visible(question), end=" [y/N] ")
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        if settings.read_line().lower() not in ("y", "yes"):
             raise Declined
 
     @contextmanager

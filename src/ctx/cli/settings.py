@@ -4,9 +4,10 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
-from ctx import clock, ids, layout
+from ctx import clock, ids, interrupts, layout
 from ctx.errors import ContentRefused, DiskFailure, UsageError
 from ctx.ids import SessionId
 from ctx.layout import UserStore
@@ -200,6 +201,14 @@ def variables() -> dict[str, str]:
 
 def stdin_is_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def read_line() -> str:
+    """A line that the user types; empty at the end of the input."""
+    if stdin_is_terminal():
+        with suppress(OSError):  # Without a descriptor to wait for, the read itself waits.
+            interrupts.wait_for_input(sys.stdin.fileno())
+    return sys.stdin.readline().strip()
 
 
 def stdin_in_parts() -> Iterator[bytes]:
