@@ -27,6 +27,7 @@ _YEAR_1000_S = -30_610_224_000
 _YEAR_9999_END_S = 253_402_300_799
 
 monotonic = time.monotonic
+process_time = time.process_time
 sleep = time.sleep
 
 patience = 1

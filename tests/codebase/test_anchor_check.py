@@ -179,6 +179,37 @@ def test_a_context_has_nothing_about_files_that_are_gone(memory: Memory, repo: P
     assert said in context.context(memory).text, "what the user said stays"
 
 
+def test_files_of_another_branch_are_not_gone(memory: Memory, repo: Path, ctx: Ctx) -> None:
+    git("switch", "-q", "-c", "feature")
+    (repo / "src/cache.py").write_text("class Cache:\n    size = 1\n")
+    commit("Add a cache", hours=-2)
+    at = clock.iso(clock.now_ms() - 5 * HOUR_S * 1000)
+    with transaction(memory.user.connection):
+        memory.user.connection.execute(
+            "INSERT INTO sessions (id, project, folder, branch, started_at, last_at)"
+            " VALUES (?,?,?,?,?,?)",
+            ("s1", memory.project, str(repo), "feature", at, at),
+        )
+    node_id = observed(memory)
+    with memory.transaction("tag", USER) as change:
+        change.update_node(
+            node_id, metadata={"session": "s1", "files": ["src/cache.py"], "symbols": []}
+        )
+        change.tag(node_id, "session:s1")
+    line = "- [bugfix] Fixed the refresh of tokens in the session.\n"
+    assert line in context.context(memory).text
+    git("switch", "-q", "main")
+    assert not (repo / "src/cache.py").exists()
+    assert line in context.context(memory).text
+    recalled = ctx("recall", "refresh of tokens", "--format=json").json["nodes"]
+    assert [node["id"] for node in recalled] == [node_id]
+    git("switch", "-q", "feature")
+    git("rm", "-q", "src/cache.py")
+    commit("Remove it", hours=-1)
+    assert line not in context.context(memory).text
+    assert ctx("recall", "refresh of tokens", "--format=json").json["nodes"] == []
+
+
 def test_what_the_user_said_stays(memory: Memory, repo: Path, ctx: Ctx) -> None:
     node_id = observed(memory)
     with memory.transaction("update", USER) as change:

@@ -12,8 +12,10 @@ from ctx import clock, terms, tokens
 from ctx.context import excerpt_search
 from ctx.context.excerpt_search import search, written
 from ctx.context.layer_lines import digest
+from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
+from tests.packs.worked import observation, session
 
 DAY_MS = 86_400_000
 RULE = "Never commit yourself, I review every change of the exporter first."
@@ -48,7 +50,7 @@ def texts(connection: Connection, prompt: str, budget: int = 1_000, **more: Any)
 
 
 def test_who_said_what_and_when(connection: Connection) -> None:
-    say(connection, RULE, days_ago=1)
+    say(connection, RULE, days_ago=1, kind="correction")
     say(connection, "The exporter was fixed, and every change of it arrives.", kind="final")
     found = written(search([connection], "app", "commit the change of the exporter", 500))
     assert found.text == (
@@ -57,6 +59,27 @@ def test_who_said_what_and_when(connection: Connection) -> None:
     )
     assert found.tokens == tokens.estimate(found.text)
     assert [each.layer for each in found.items] == ["said", "said"]
+
+
+def test_an_earlier_prompt_that_says_the_same_is_left_out(connection: Connection) -> None:
+    say(connection, "Go through the failing exporter tests locally.")
+    prompt = "Please go through the failing exporter tests locally, then fix the importer."
+    assert texts(connection, prompt) == []
+    assert texts(connection, "which exporter tests were failing") != []
+
+
+def test_past_work_follows_what_shares_words(connection: Connection) -> None:
+    say(connection, RULE, kind="correction")
+    graph = Graph(connection)
+    session(graph, "s1", 1, completed="Began")
+    worth = "Timestamps are stored as whole milliseconds in the ledger."
+    node_id = observation(graph, "s1", "statement", worth, session="s1", said_by="agent")
+    hits = search([connection], "app", "commit the exporter", 500)
+    assert [hit.text for hit in hits] == [RULE, worth]
+    assert written(hits).text.endswith(f"- [agent] {worth}\n")
+    assert written(hits).items[1].id == node_id
+    assert texts(connection, "commit the exporter", given={str(node_id)}) == [RULE]
+    assert texts(connection, "commit the exporter", given_text=f"- {worth}\n") == [RULE]
 
 
 def test_one_word_is_not_enough_unless_the_prompt_has_no_more(connection: Connection) -> None:

@@ -107,3 +107,24 @@ def test_without_memory_most_of_the_budget_stays_empty(graph: Graph) -> None:
     assert 500 < made.tokens < 950
     node(graph, "fact", "Deploys run on Fridays", ["tier:pinned"])
     assert "Deploys run on Fridays" in text_of(graph, USUAL)
+
+
+def test_past_work_takes_no_room_from_rules(graph: Graph) -> None:
+    session(graph, "s1", 1, completed="One")
+    said(graph, "s1", "rule", RULE, lasting=True, worth=1_000)
+    for number in range(20):
+        words = " ".join(f"word{number}x{each}" for each in range(20))
+        said(graph, "s1", "statement", f"Topic{number}: {words}.", worth=5_000, said_by="agent")
+    assert section(text_of(graph, USUAL), "Rules and corrections") == [f"- {RULE}"]
+    assert "Topic0" in text_of(graph, USUAL)
+
+
+def test_what_was_only_asked_for_comes_after_what_holds(graph: Graph) -> None:
+    session(graph, "s1", 1, completed="One")
+    said(graph, "s1", "correction", "Can you move the helper instead of a copy?!", worth=3_000)
+    said(graph, "s1", "correction", "Amounts are whole cents, never floats.", worth=2_500)
+    rules = section(text_of(graph, USUAL), "Rules and corrections")
+    assert rules == [
+        "- Amounts are whole cents, never floats.",
+        "- Can you move the helper instead of a copy?!",
+    ]

@@ -131,17 +131,30 @@ class AnchorCheck:
 
     def states(self, node: Node, named: Mentions, written_s: float) -> tuple[AnchorState, ...]:
         items = _items(node, named)
-        files = [self._file(path, written_s, items) for path in _files(node, named)]
+        known = (self._file(path, written_s, items) for path in _files(node, named))
+        files = [each for each in known if each]
         return (*files, *(self._item(name, files) for name in items))
 
-    def _file(self, path: str, written_s: float, items: Sequence[str]) -> AnchorState:
+    def _file(self, path: str, written_s: float, items: Sequence[str]) -> AnchorState | None:
+        """None for a file that was never on this branch: it may be on the one of its session."""
         for root in self._roots:
             with suppress(OSError):
                 modified_s = os.stat(os.path.join(root, path)).st_mtime
                 is_changed = modified_s > written_s and self._is_changed(root, path, written_s)
                 return AnchorState("file", path, CHANGED if is_changed else UNCHANGED)
         where = self._moved_to(path, written_s, items)
+        if where is None and not self._was_here(path):
+            return None
         return AnchorState("file", path, MOVED if where else GONE, where)
+
+    def _was_here(self, path: str) -> bool:
+        """Whether the history of the current branch has a file; outside git, nobody knows."""
+        if self._code is None or checkouts.find_checkout(self._root) is None:
+            return True
+        from ctx.code.history import commit_queries
+
+        inside = self._inside(self._roots[0], path)
+        return bool(commit_queries.commits_of(self._code.connection, inside, 1))
 
     def _is_changed(self, root: str, path: str, written_s: float) -> bool:
         """Whether a file that was written after the node also has another content."""

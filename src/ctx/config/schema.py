@@ -184,7 +184,7 @@ _TABLE = (
     # The context at session start. The caps scale with the budget.
     whole("context.budget", 2_000, 100, _TOKENS, "Token budget of the context at session start."),
     whole("context.memory_cap", 700, 0, _TOKENS, "Tokens for pinned, working and reference nodes."),
-    whole("context.standing_cap", 110, 0, _TOKENS, "Tokens for where the last session stopped."),
+    whole("context.standing_cap", 160, 0, _TOKENS, "Tokens for where the last session stopped."),
     whole("context.rules_cap", 180, 0, _TOKENS, "Tokens for the user's rules and corrections."),
     whole("context.commands_cap", 90, 0, _TOKENS, "Tokens for commands that work here."),
     whole("context.session_index_cap", 80, 0, _TOKENS, "Tokens for recent sessions."),
@@ -196,7 +196,7 @@ _TABLE = (
     ),
     whole(
         "context.prompt_budget",
-        820,
+        800,
         0,
         _TOKENS,
         "Tokens for what earlier sessions said about the first prompt of a session; 0: nothing.",
@@ -206,7 +206,7 @@ _TABLE = (
         500,
         10,
         5_000,
-        "Milliseconds to search for the first prompt of a session.",
+        "Milliseconds of processor time to search for the first prompt of a session.",
     ),
     whole("context.max_sessions", 10, 0, 1_000, "The most sessions to list."),
     whole("context.max_commands", 8, 0, 1_000, "The most commands to list."),

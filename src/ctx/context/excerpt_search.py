@@ -13,13 +13,13 @@ Hooks load this module with the first prompt of a session.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import log
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, terms, tokens
-from ctx.context import hook_queries, layer_rows
+from ctx.context import hook_queries, layer_rows, past_work
 from ctx.context.contexts import NOTHING, SAID, Context, ContextItem
 from ctx.context.layer_lines import cut, digest
 from ctx.ids import NodeId
@@ -36,6 +36,8 @@ _MOST_ROWS = 300
 _MOST_STATED = 3
 _SMALLEST = 12
 """No line has fewer tokens."""
+_SEARCHED = 0.68
+"""The part of the tokens for what shares words with the prompt; the rest is for other past work."""
 _LONGEST_NODE = 400
 _LONGEST_PROMPT = 6_000
 _FEWEST_SHARED = 2
@@ -46,7 +48,7 @@ _NEWEST, _HALF_LIFE = 1.0, 5.0
 _NAME, _MOST_NAMES = 0.4, 2.0
 _KINDS = {
     "correction": 1.5,
-    "prompt": 1.5,
+    "prompt": 0.7,
     "answer": 1.5,
     "final": 1.5,
     "report": 1.5,
@@ -72,6 +74,8 @@ class Hit(NamedTuple):
     node: str = ""
     """The id of the node, if it is one."""
     label: str = ""
+    line: str = ""
+    """As it is shown, if that differs from other hits."""
 
 
 def search(
@@ -108,15 +112,37 @@ def search(
     )
     # Excerpts have no id.
     asked, before = frozenset(wanted), frozenset(given) - {""}
+    in_prompt = words(prompt[:_LONGEST_PROMPT])
     news = (
         (hit, own)
         for hit, own in ((hit, words(hit.text)) for hit in (*stated, *hits))
         if len(own & asked) >= fewest
         and not _is_question(hit)
+        and not (hit.kind == "prompt" and layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME))
         and hit.node not in before
         and digest(flat(hit.text)) not in before
     )
-    return _fitting(news, budget, given_text)
+    # Other lines are headings, names of files and the frame of a context.
+    known = [words(line) for line in given_text.splitlines() if line.startswith("- ")]
+    chosen, left = _fitting(news, int(budget * _SEARCHED), known)
+    further = (
+        (hit, words(hit.text))
+        for hit in _past_work(connections, project, session, asked)
+        if hit.node not in before and digest(hit.text) not in before
+    )
+    return chosen + _fitting(further, left + budget - int(budget * _SEARCHED), known)[0]
+
+
+def _past_work(
+    connections: Sequence[Connection], project: str | None, session: str, asked: frozenset[str]
+) -> Iterator[Hit]:
+    ranked = past_work.about(connections, project, session, words, asked)
+    for each, line in ranked:
+        row = each.row
+        yield Hit(
+            *(0, "", row[5], each.kind, layer_rows.source(row), 0, flat(row[2]), each.score),
+            *(row[0], layer_rows.label(row), f"{line.texts[0]}\n"),
+        )
 
 
 def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) -> list[Hit]:
@@ -131,10 +157,13 @@ def _stated(connections: Sequence[Connection], rows: Sequence[Sequence[Any]]) ->
     ]
 
 
-def _fitting(hits: Iterable[tuple[Hit, frozenset[str]]], budget: int, given_text: str) -> list[Hit]:
-    """As many as fit, in order, without what is said twice, or in the text given before."""
-    # Other lines are headings, names of files and the frame of a context.
-    known = [words(line) for line in given_text.splitlines() if line.startswith("- ")]
+def _fitting(
+    hits: Iterable[tuple[Hit, frozenset[str]]], budget: int, known: list[frozenset[str]]
+) -> tuple[list[Hit], int]:
+    """As many as fit, in order, without what is said twice; and the tokens that are left.
+
+    `known` are the words of what was said before; those of the hits are added.
+    """
     chosen: list[Hit] = []
     for hit, own in hits:
         if budget < _SMALLEST:
@@ -145,7 +174,7 @@ def _fitting(hits: Iterable[tuple[Hit, frozenset[str]]], budget: int, given_text
             known.append(own)
             budget -= cost
             chosen.append(hit)
-    return chosen
+    return chosen, budget
 
 
 def written(hits: Sequence[Hit]) -> Context:
@@ -169,6 +198,8 @@ def written(hits: Sequence[Hit]) -> Context:
 
 
 def line_of(hit: Hit) -> str:
+    if hit.line:
+        return hit.line
     if hit.node:
         return f"- [{hit.label}, {hit.source}] {hit.text}\n"
     at_ms = clock.parse_iso(hit.at) or 0

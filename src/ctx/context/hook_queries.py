@@ -293,6 +293,12 @@ def sessions_with_excerpts(connection: Connection, project: str | None) -> list[
     return [row[0] for row in connection.execute(sql, (project,))]
 
 
+def branches(connection: Connection, session_ids: "Sequence[str]") -> "dict[str, str]":
+    """The branch of each session that ran on one."""
+    sql = f"SELECT id, branch FROM sessions WHERE branch > '' AND id IN ({_places(session_ids)})"
+    return dict(connection.execute(sql, session_ids).fetchall())
+
+
 # Commands of agents, and what waits for a session
 
 

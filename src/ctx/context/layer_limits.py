@@ -14,7 +14,7 @@ class LayerLimits(NamedTuple):
     """The limits of each layer: tokens, for a budget of 2,000, and items."""
 
     memory: int = 700
-    standing: int = 110
+    standing: int = 160
     rules: int = 180
     commands: int = 90
     past_work: int = 240

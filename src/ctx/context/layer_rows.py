@@ -4,11 +4,12 @@ Hooks load this module.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from sqlite3 import Connection
 from typing import Any
 
+from ctx import checkouts
 from ctx.context import hook_queries
 from ctx.ids import NodeId
 from ctx.markdown import flat
@@ -70,6 +71,24 @@ def source(row: Sequence[Any]) -> str:
 def names(text: str) -> set[str]:
     """The names of files, options and code in a text."""
     return {(quoted or name).lower().strip("()") for quoted, name in _NAMES.findall(text)}
+
+
+def sessions_elsewhere(
+    connection: Connection, root: str, about: Iterable[Mapping[str, Any]]
+) -> set[str]:
+    """The sessions of nodes that ran on another branch: the files of this one say nothing of them.
+
+    `about` is the metadata of the nodes.
+    """
+    checkout = checkouts.find_checkout(root)
+    if checkout is None:
+        return set()
+    session_ids = sorted(
+        {each["session"] for each in about if isinstance(each.get("session"), str)}
+    )
+    here, _ = checkouts.standing(checkout)
+    branches = hook_queries.branches(connection, session_ids)
+    return {session for session, branch in branches.items() if branch != here}
 
 
 def is_mostly_in(words: AbstractSet[str], other: AbstractSet[str], fewest: int) -> bool:

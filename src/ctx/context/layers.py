@@ -131,8 +131,13 @@ def _in_parts(
 
 def _layers(connections: Connections, wanted: ContextRequest) -> list[Layer]:
     limits = wanted.limits
-    both = (limits.rules + limits.past_work) * min(wanted.budget, LARGEST_PART) // USUAL_BUDGET
-    asked = session_layers.LayerRequest(wanted.project, wanted.session, limits, both, wanted.root)
+    budget = min(wanted.budget, LARGEST_PART)
+    asked = session_layers.LayerRequest(
+        *(wanted.project, wanted.session, limits),
+        limits.rules * budget // USUAL_BUDGET,
+        limits.past_work * budget // USUAL_BUDGET,
+        wanted.root,
+    )
     return session_layers.build_layers(connections, asked)
 
 

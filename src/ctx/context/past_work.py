@@ -17,7 +17,8 @@ Hooks load this module.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import filterfalse
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
@@ -31,6 +32,8 @@ _RECENT = 12
 """Observations of so many sessions are candidates."""
 _MOST_CANDIDATES = 300
 _MOST_RULES = 500
+_MOST_ABOUT = 60
+"""So many of the best are compared with a prompt."""
 _MOST_FILES = 40
 _MOST_FINALS = 2
 _MOST_MISSES = 3
@@ -56,7 +59,11 @@ _NAME, _MOST_NAMES = 0.4, 2.0
 _FILE, _MOST_OF_FILES = 0.5, 2
 _SAID_AGAIN = 1.5
 _SHARED, _REPLACED = 4, 0.4
-_QUESTION = 0.3
+_QUESTION, _REQUEST = 0.3, 0.5
+_ASKS_FOR_WORK = re.compile(
+    r"(?:(?:ok|yes|and|so),? )?(?:can|could|would) (?:you|we)\b", re.IGNORECASE
+)
+"""What was asked for once, and is done since."""
 _LEAST = 0.5
 _SAID_BY_USER = "Said by the user."
 """What synthesis writes below a decision; lines of the layer of rules do not repeat it."""
@@ -90,37 +97,73 @@ def read(
     connections: Sequence[Connection],
     project: str | None,
     session: str,
+    most_rule_tokens: int,
     most_tokens: int,
     root: str = "",
 ) -> PastWork:
-    """The layers; rules and past work share `most_tokens`, the best first.
+    """The layers. Past work gets `most_tokens`, and the tokens that rules leave.
 
     `root` is the top of the working tree; if it is empty, files are not looked at.
     """
     user = connections[-1]
-    recent = hook_queries.latest_sessions(user, project, session)[:_RECENT]
     summaries = hook_queries.sessions(user, project, session)[:3]
-    in_work = _files_in_work(connections, project, session, [row[2] for row in summaries])
-    ranked = _ranked(connections, project, session, recent, in_work)
+    ranked = _ranked(connections, project, session, [row[2] for row in summaries])
     standing, shown = _standing(connections, project, summaries[:1], ranked)
-    authors = layer_rows.author_prefixes(connections, [each.row[0] for each in ranked])
-    rules: list[LayerLine] = []
-    others: list[LayerLine] = []
-    misses = 0
     told = {str(each.about.get("session", "")) for each in ranked if each.row[2] in shown}
-    for each in _unlike(_without_known_features(ranked), shown):
-        if not _is_there(each.row, root):
-            continue
-        line = _line(each).with_author(authors.get(each.row[0], ""))
+    unlike = _unlike(_without_known_features(ranked), shown)
+    candidates = _with_code(user, root, unlike) if root else unlike
+    rules, left = _fitting(connections, filter(is_rule, candidates), most_rule_tokens)
+    others, _ = _fitting(connections, filterfalse(is_rule, candidates), most_tokens + left)
+    for each, _ in others:
+        if each.about.get("said_as") == "final" or each.kind in ("feature", "refactor"):
+            told.add(str(each.about.get("session", "")))
+    return PastWork(
+        tuple(standing),
+        tuple(line for _, line in rules),
+        tuple(line for _, line in others),
+        frozenset(told),
+    )
+
+
+def _fitting(
+    connections: Sequence[Connection], ranked: Iterable[RankedObservation], most_tokens: int
+) -> tuple[list[tuple[RankedObservation, LayerLine]], int]:
+    """The best rows that fit with their lines, and the tokens that are left."""
+    chosen = []
+    misses = 0
+    for each in ranked:
+        line = _line(each)
         cost = tokens.estimate(line.texts[0] + "\n")
         if cost <= most_tokens:
             most_tokens -= cost
-            (rules if is_rule(each) else others).append(line)
-            tells = each.about.get("said_as") == "final" or each.kind in ("feature", "refactor")
-            told |= {str(each.about.get("session", ""))} if tells else set()
+            chosen.append((each, line))
         elif (misses := misses + 1) == _MOST_MISSES:
             break
-    return PastWork(tuple(standing), tuple(rules), tuple(others), frozenset(told))
+    authors = layer_rows.author_prefixes(connections, [each.row[0] for each, _ in chosen])
+    return [
+        (each, line.with_author(authors.get(each.row[0], ""))) for each, line in chosen
+    ], most_tokens
+
+
+def about(
+    connections: Sequence[Connection],
+    project: str | None,
+    session: str,
+    words: Callable[[str], frozenset[str]],
+    wanted: frozenset[str],
+) -> Iterator[tuple[RankedObservation, LayerLine]]:
+    """The observations with their lines, those first that are worth most and share words.
+
+    A prompt does not name all that it is about: what is worth much follows even without.
+    """
+    summaries = hook_queries.sessions(connections[-1], project, session)[:3]
+    ranked = _ranked(connections, project, session, [row[2] for row in summaries])
+
+    def score(each: RankedObservation) -> float:
+        return -each.score * (1 + len(words(each.row[2]) & wanted))
+
+    for each in sorted(_without_known_features(ranked)[:_MOST_ABOUT], key=score):
+        yield each, _line(each)
 
 
 def is_rule(each: RankedObservation) -> bool:
@@ -133,9 +176,11 @@ def _ranked(
     connections: Sequence[Connection],
     project: str | None,
     session: str,
-    recent: Sequence[str],
-    in_work: Sequence[str],
+    summaries: Sequence[str],
 ) -> list[RankedObservation]:
+    """The observations of recent sessions and about files in work, and all rules, best first."""
+    recent = hook_queries.latest_sessions(connections[-1], project, session)[:_RECENT]
+    in_work = _files_in_work(connections, project, session, summaries)
     rows: dict[str, Sequence[Any]] = {}
     for connection in connections:
         found = hook_queries.observations(connection, recent, in_work, project, _MOST_CANDIDATES)
@@ -180,6 +225,7 @@ def _score(each: RankedObservation, ages: Mapping[str, int], files: set[str]) ->
     shared = len(files & set(layer_rows.texts(about.get("files"))))
     again = _SAID_AGAIN if len(set(sessions)) > 1 else 1.0
     asks = _QUESTION if each.row[2].rstrip().endswith("?") else 1.0
+    asks = _REQUEST if asks == 1.0 and _ASKS_FOR_WORK.match(each.row[2]) else asks
     return worth / 1000 * decay * again * asks * (1 + _FILE * min(shared, _MOST_OF_FILES))
 
 
@@ -227,11 +273,18 @@ def _unlike(ranked: Iterable[RankedObservation], shown: Iterable[str]) -> list[R
     return kept
 
 
-def _is_there(row: Sequence[Any], root: str) -> bool:
-    """Whether a file that an observation is about still exists. What the user said stays."""
-    if not root or not code_anchors.can_be_left_out(layer_rows.source(row)):
-        return True
-    return not code_anchors.are_files_gone(root, model.from_json(row[3]))
+def _with_code(
+    user: Connection, root: str, ranked: Sequence[RankedObservation]
+) -> list[RankedObservation]:
+    """The rows without those about files that are gone. What the user said stays."""
+    elsewhere = layer_rows.sessions_elsewhere(user, root, [each.about for each in ranked])
+    return [
+        each
+        for each in ranked
+        if each.about.get("session") in elsewhere
+        or not code_anchors.can_be_left_out(layer_rows.source(each.row))
+        or not code_anchors.are_files_gone(root, each.about)
+    ]
 
 
 # Where things stand

@@ -62,8 +62,9 @@ class LayerRequest(NamedTuple):
     session: str
     """The session that gets the context; its own work is left out."""
     limits: LayerLimits
+    rule_tokens: int
     past_work_tokens: int
-    """For rules and past work together."""
+    """Besides those that rules leave."""
     root: str = ""
     """The top of the working tree; empty if files are not looked at."""
     shown: frozenset[str] = frozenset()
@@ -112,7 +113,8 @@ def _past_work(
     names, most = (STANDING, RULES, PAST_WORK), asked.limits.most_past_work
     try:
         found = past_work.read(
-            *(connections, asked.project, asked.session, asked.past_work_tokens, asked.root)
+            *(connections, asked.project, asked.session),
+            *(asked.rule_tokens, asked.past_work_tokens, asked.root),
         )
     except sqlite3.DatabaseError as error:
         return [Layer(name, (), 0, str(error)) for name in names], frozenset()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ctx import clock, disk, ids, tokens
 from ctx.capture.injected_text import without_injected
-from ctx.context import compose, relevance, rule_reminders
+from ctx.context import compose, layer_rows, relevance, rule_reminders
 from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.contexts import ContextItem
 from ctx.context.relevance import RelevantNode
@@ -95,7 +95,14 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
         return NOTHING
     known = _known(there, session)
     own = f"session:{session}"
-    others = [each for each in found if own not in each.node.tags and _is_there(there, each.node)]
+    about = [each.node.metadata for each in found]
+    elsewhere = layer_rows.sessions_elsewhere(there.user.connection, there.place.folder, about)
+    others = [
+        each
+        for each in found
+        if own not in each.node.tags
+        and (each.node.metadata.get("session") in elsewhere or _is_there(there, each.node))
+    ]
     chosen = relevance.choose(asked, said, others, known)
     if not chosen or clock.monotonic() > deadline:
         return NOTHING

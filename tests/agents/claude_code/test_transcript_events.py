@@ -122,6 +122,17 @@ def test_what_the_user_says_when_rejecting_a_call_is_a_prompt(transcript: Transc
     assert told(read(str(transcript.path), 0)) == [("UserPromptSubmit", "", "We use pnpm here")]
 
 
+def test_rejected_questions_without_a_reason_are_no_prompt(transcript: Transcript) -> None:
+    refused = transcript.call("AskUserQuestion", {"questions": []})
+    words = (
+        "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user"
+        " said:\nThe user wants to clarify these questions.\n    This means they may have more"
+        " information."
+    )
+    transcript.result(refused, words, is_error=True)
+    assert told(read(str(transcript.path), 0)) == []
+
+
 def queue(transcript: Transcript, operation: str, content: str | None = None) -> None:
     more = {} if content is None else {"content": content}
     transcript.entry("queue-operation", operation=operation, **more)

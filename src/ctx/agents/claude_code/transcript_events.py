@@ -41,6 +41,8 @@ _INTERRUPTED = "[Request interrupted by user"
 _REJECTED = ("The user doesn't want to ", "User rejected tool use")
 # The user's reason for rejecting a call follows these words.
 _BECAUSE = "the user said:"
+# The client's own words, if the user rejected questions without a reason.
+_NO_REASON = "The user wants to clarify these questions."
 _ERROR = re.compile(r"\s*<tool_use_error>(.*?)(?:</tool_use_error>\s*)?", re.DOTALL)
 # Commands that the client runs itself, without asking the model.
 _OWN_COMMANDS = frozenset(
@@ -278,9 +280,9 @@ class _Reading:
         shown = content if isinstance(content, list) else [{"type": "text", "text": content}]
         text = "\n".join(filter(None, map(_text_of, shown)))
         if text.startswith(_REJECTED):
-            _, because, words = text.partition(_BECAUSE)
-            if because and words.strip() and not entry.agent:
-                self._give(entry, session_state.PROMPT, tool_use, {"prompt": words.strip()})
+            words = text.partition(_BECAUSE)[2].strip()
+            if words and not words.startswith(_NO_REASON) and not entry.agent:
+                self._give(entry, session_state.PROMPT, tool_use, {"prompt": words})
             return
         if call is None:
             return
