@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ctx import clock, tokens
+from ctx import clock, terms, tokens
 from ctx.capture.injected_text import without_injected
-from ctx.memory import event_log
+from ctx.memory import event_log, receipts
 from ctx.memory.changes import changing
+from ctx.memory.receipts import Receipt, ReceiptItem
 from ctx.operations.prompt_hints import MOST_TOKENS, NOTHING, PromptHints, prompt_hints
+from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests.capture.conversations import Client, context_of
 from tests.memory import graphs
@@ -157,13 +159,16 @@ def test_no_more_than_fits(memory: Memory) -> None:
     assert given.tokens == tokens.estimate(given.text) <= MOST_TOKENS
 
 
-def test_a_summary_only_where_there_is_nothing_more_precise(memory: Memory, worked: str) -> None:
+def test_the_summary_of_a_session_is_left_out(memory: Memory, worked: str) -> None:
     tags = ["project:app", "session:s1"]
-    node(memory.user, "summary", f"**Completed:** {FIX}, and a lot of other work", tags)
+    text = f"**Completed:** {FIX}, and a lot of other work"
+    node(memory.user, "summary", text, tags)
     prompt = "test_refresh_twice fails again"
     assert [item.id for item in asked(memory, prompt).items] == [worked]
     with changing(memory.user, "delete", graphs.WHO) as change:
         change.delete_node(memory.graph.find(worked))
+    assert asked(memory, prompt) == NOTHING
+    node(memory.user, "summary", text, ["project:app"])
     assert "a lot of other work" in asked(memory, prompt).text
 
 
@@ -176,25 +181,55 @@ def test_a_fix_in_a_file_is_not_about_everything_in_it(memory: Memory, worked: s
     assert asked(memory, "Look at auth/service.py").items[0].id == worked
 
 
-def test_what_is_about_one_thing_comes_before_a_summary(memory: Memory) -> None:
-    graph = memory.user
-    told = {"completed": ["Orders by country"], "learned": ["The index is missing"]}
-    summary = node(
-        graph,
-        "summary",
-        "**Request:** SQL queries for orders by country\n**Investigated:** Read a.py, b.py, c.py",
-        ["project:app", "session:s7"],
-        title="SQL queries for orders by country",
-        **told,
-    )
+def test_who_said_it_is_no_news(memory: Memory) -> None:
     rule = "SQL queries for orders have parameters, never strings put together"
-    decided = observation(graph, "s8", "decision", rule, "Said by the user.")
+    decided = observation(memory.user, "s8", "decision", rule, "Said by the user.")
     given = asked(memory, "Add SQL queries for orders by country")
-    assert [item.id for item in given.items] == [decided, summary]
-    assert "Done: Orders by country. Learned: The index is missing." in given.text
-    assert "Investigated" not in given.text
-    # Who said it is no news.
-    assert decided not in [item.id for item in asked(memory, f"{rule}!", "other").items]
+    assert [item.id for item in given.items] == [decided]
+    assert asked(memory, f"{rule}!", "other") == NOTHING
+
+
+SAID = (
+    "Only the authorized origins matter for `redirect_uri`: the popup of the oauth consent answers"
+    " by a callback."
+)
+
+
+def say(memory: Memory, text: str) -> None:
+    connection = memory.user.connection
+    at = clock.iso(clock.now_ms())
+    with transaction(connection):
+        connection.execute(
+            "INSERT INTO excerpts (session, project, step, part, at, kind, source, worth, text,"
+            " terms) VALUES ('s1', 'app', ?, 0, ?, 'report', 'agent', 1000, ?, ?)",
+            (text[:20], at, text, terms.column(text)),
+        )
+
+
+def test_passages_that_share_several_rare_words(memory: Memory) -> None:
+    say(memory, SAID)
+    for number in range(200):
+        say(memory, f"Chapter {number}: the oauth of a callback is described, as always.")
+    rare = "The consent of the popup refuses my redirect_uri, which origins are authorized?"
+    given = asked(memory, rare)
+    assert given.text == f"## From earlier sessions\n\n- [agent, today] {SAID}\n"
+    assert [item.layer for item in given.items] == ["said"]
+    assert asked(memory, "The oauth of the callback is refused, as always") == NOTHING
+    assert asked(memory, "https://example.org/redirect_uri/popup/consent/origins") == NOTHING
+    assert asked(memory, SAID) == NOTHING, "nothing that the prompt itself says"
+
+
+def test_a_passage_is_given_once(client: Client, memory: Memory) -> None:
+    say(memory, SAID)
+    prompt = "The consent of the popup refuses my redirect_uri, which origins are authorized?"
+    given = asked(memory, prompt)
+    items = tuple(ReceiptItem(*each[:4], each.layer) for each in given.items)
+    at = clock.iso(clock.now_ms())
+    with transaction(memory.user.connection):
+        receipt = Receipt("r1", "now", "UserPromptSubmit", at, "app", 9, items)
+        receipts.keep(memory.user.connection, receipt)
+    assert asked(memory, prompt) == NOTHING
+    assert asked(memory, prompt, "another") == given
 
 
 def test_text_of_ctx_itself_asks_nothing(memory: Memory, worked: str) -> None:

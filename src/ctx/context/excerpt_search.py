@@ -13,7 +13,7 @@ Hooks load this module with the first prompt of a session.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import log
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -46,6 +46,9 @@ _FEWEST_SAME = 4
 _NEWEST, _HALF_LIFE = 1.0, 5.0
 """The newest session counts twice; the bonus halves every five sessions."""
 _NAME, _MOST_NAMES = 0.4, 2.0
+_RARE, _FEWEST_RARE, _SHORTEST_RARE = 50, 3, 3
+"""A word in at most one of 50 excerpts is rare."""
+_MOST_STRICT, _STRICT_BUDGET = 2, 260
 _KINDS = {
     "correction": 1.5,
     "prompt": 0.7,
@@ -133,6 +136,43 @@ def search(
     return chosen + _fitting(further, left + budget - int(budget * _SEARCHED), known)[0]
 
 
+def search_strictly(
+    connection: Connection,
+    project: str | None,
+    prompt: str,
+    session: str,
+    is_known: Callable[[Hit], bool],
+) -> list[Hit]:
+    """The few passages that share several rare words with a later prompt of a session.
+
+    At least one of three rare words is from a name, or there are four.
+    """
+    counts = {
+        term: hook_queries.excerpts_with(connection, term, _COUNTED_TO)
+        for term in dict.fromkeys(_terms(prompt)[:_MOST_COUNTED])
+        if len(term) >= _SHORTEST_RARE
+    }
+    most = max(3, hook_queries.count_excerpts(connection, project) // _RARE)
+    rare = frozenset(term for term, count in counts.items() if 0 < count <= most)
+    if len(rare) < _FEWEST_RARE:
+        return []
+    named = words(" ".join(layer_rows.names(prompt)))
+    query = " OR ".join(f'"{term}"' for term in sorted(rare, key=counts.__getitem__)[:_MOST_TERMS])
+    rows = hook_queries.matching_excerpts(connection, query, project, session, _MOST_ROWS)
+    in_prompt = words(prompt)
+    hits = [
+        (hit, own)
+        for hit, own in (
+            (hit, words(hit.text)) for hit in _weighted([Hit(*row) for row in rows], {})
+        )
+        if len(own & rare) >= _FEWEST_RARE + (not own & rare & named)
+        and not _is_question(hit)
+        and not layer_rows.is_mostly_in(own, in_prompt, _FEWEST_SAME)
+        and not is_known(hit)
+    ]
+    return _fitting(hits, _STRICT_BUDGET, [])[0][:_MOST_STRICT]
+
+
 def _past_work(
     connections: Sequence[Connection], project: str | None, session: str, asked: frozenset[str]
 ) -> Iterator[Hit]:
@@ -186,7 +226,7 @@ def written(hits: Sequence[Hit]) -> Context:
     items = tuple(
         ContextItem(
             NodeId(hit.node),  # type: ignore[arg-type]
-            hit.label or f"said:{hit.session[:8]}",
+            label_of(hit),
             hit.at,
             tokens.estimate(line),
             digest(hit.text),
@@ -195,6 +235,10 @@ def written(hits: Sequence[Hit]) -> Context:
         for hit, line in zip(hits, lines, strict=True)
     )
     return Context(text, tokens.estimate(text), items)
+
+
+def label_of(hit: Hit) -> str:
+    return hit.label or f"said:{hit.session[:8]}"
 
 
 def line_of(hit: Hit) -> str:

@@ -287,6 +287,11 @@ def excerpts_with(connection: Connection, term: str, most: int) -> int:
     return int(connection.execute(sql, (f'"{term}"', most)).fetchone()[0])
 
 
+def count_excerpts(connection: Connection, project: str | None) -> int:
+    sql = "SELECT count(*) FROM excerpts WHERE project IS ?"
+    return int(connection.execute(sql, (project,)).fetchone()[0])
+
+
 def sessions_with_excerpts(connection: Connection, project: str | None) -> list[str]:
     """Newest first."""
     sql = "SELECT session FROM excerpts WHERE project IS ? GROUP BY session ORDER BY max(at) DESC"

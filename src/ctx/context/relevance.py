@@ -2,8 +2,9 @@
 
 Most prompts need nothing. An irrelevant node costs tokens and trust, so the bar is high: the node
 mentions something that the prompt names (a file, a symbol, a test, an error), or shares most of the
-prompt's uncommon words. A node that only repeats the prompt is left out. A bug fix or a failure
-about the same thing comes first: the agent may be about to repeat a mistake.
+prompt's uncommon words. A node that only repeats the prompt is left out, and so is the summary of a
+session, which has a little of everything. A bug fix or a failure about the same thing comes first:
+the agent may be about to repeat a mistake.
 """
 
 from collections.abc import Collection, Sequence
@@ -100,7 +101,7 @@ def choose(
     picked: list[tuple[bool, float, RelevantNode]] = []
     for each in found:
         node = each.node
-        if node.type in _PLACES or node.id in not_again:
+        if node.type in _PLACES or node.id in not_again or _is_of_a_session(node):
             continue
         own = set(terms.query(node.content[:_LONGEST]))
         spoken_of = name_shared_with(node, said)
@@ -115,35 +116,21 @@ def choose(
             continue
         reason = spoken_of or "the words of the prompt"
         picked.append((is_fix, each.score, RelevantNode(node, reason)))
-    # A summary covers many things: nodes about one thing come before it.
-    exact = [each for each in picked if each[2].node.type != "summary"]
-    sums = [each for each in picked if each[2].node.type == "summary"]
-    kept = [*_near_best(exact, exact), *_near_best(sums, picked)]
-    return _each_once([chosen for _, _, chosen in kept])[:MOST]
+    return [chosen for _, _, chosen in _near_best(picked)][:MOST]
 
 
 def _near_best(
     picked: Sequence[tuple[bool, float, RelevantNode]],
-    among: Sequence[tuple[bool, float, RelevantNode]],
 ) -> list[tuple[bool, float, RelevantNode]]:
     """The nodes with nearly the best score, fixes first."""
-    best = max((score for _, score, _ in among), default=0.0)
+    best = max((score for _, score, _ in picked), default=0.0)
     kept = [each for each in picked if each[0] or each[1] >= _NEAR_BEST * best]
     return sorted(kept, key=lambda each: (each[0], each[1]), reverse=True)
 
 
-def _each_once(chosen: Sequence[RelevantNode]) -> list[RelevantNode]:
-    """Without summaries of sessions that have a more precise node here."""
-    told = {
-        tag
-        for each in chosen
-        if each.node.type != "summary"
-        for tag in each.node.tags
-        if tag.startswith("session:")
-    }
-    return [
-        each for each in chosen if each.node.type != "summary" or told.isdisjoint(each.node.tags)
-    ]
+def _is_of_a_session(node: Node) -> bool:
+    """Whether it is the summary of a session: it has words for many things, and tells little."""
+    return node.type == "summary" and any(tag.startswith("session:") for tag in node.tags)
 
 
 def name_shared_with(node: Node, said: PromptNames) -> str:

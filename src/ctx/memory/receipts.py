@@ -146,15 +146,22 @@ def heads(connection: Connection, session: str) -> list[tuple[str, str, str, int
     ).fetchall()
 
 
-def nodes_given(connection: Connection, session: str, most: int) -> set[str]:
-    """The nodes in the last receipts of a session. A prompt waits for this, so nothing else of the
-    receipts is read."""
+def key_of(node_id: str, label: str, updated_at: str) -> str:
+    """What identifies an item of a receipt: its id, or the label and time of an excerpt."""
+    return node_id or f"{label} {updated_at}"
+
+
+def keys_given(connection: Connection, session: str, most: int) -> set[str]:
+    """The keys of the items in the last receipts of a session. A prompt waits for this, so nothing
+    else of the receipts is read."""
     rows = connection.execute(
         "SELECT items FROM receipts WHERE session = ? ORDER BY id DESC LIMIT ?", (session, most)
     )
     kept = (json.loads(row[0]) for row in rows)
     return {
-        each[0] for data in kept for each in (data["items"] if isinstance(data, dict) else data)
+        key_of(*each[:3])
+        for data in kept
+        for each in (data["items"] if isinstance(data, dict) else data)
     }
 
 

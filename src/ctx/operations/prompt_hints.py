@@ -3,6 +3,7 @@
 Hints are unasked, so they are few and short, and they arrive in time or not at all.
 """
 
+import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,9 +12,10 @@ from typing import NamedTuple
 
 from ctx import clock, disk, ids, tokens
 from ctx.capture.injected_text import without_injected
-from ctx.context import compose, layer_rows, relevance, rule_reminders
+from ctx.context import compose, excerpt_search, layer_rows, relevance, rule_reminders
 from ctx.context.compose import ContextEntry, ContextFrame, OmittedNodes
 from ctx.context.contexts import ContextItem
+from ctx.context.excerpt_search import Hit
 from ctx.context.relevance import RelevantNode
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool, start_receipts
@@ -38,6 +40,8 @@ _PREFACE_OF_A_FIX = "Related memory (ctx); this has failed before:"
 _PREFACE_OF_A_RULE = "The user has a rule about this (ctx):"
 _FRAME_TOKENS = 40
 _LONGEST_PROMPT = 4_000
+_ADDRESS = re.compile(r"https?://\S+")
+"""The words of an address are those of all addresses of the same place."""
 _MOST_RANKED = 30
 _MOST_RECEIPTS = 50
 _MOST_FILES = 5
@@ -65,7 +69,7 @@ def prompt_hints(
     memory: Memory, folder: str, session: str, prompt: str, deadline: float
 ) -> PromptHints:
     """The few nodes that matter to a prompt. The deadline is a time of `clock.monotonic`."""
-    asked = without_injected(prompt)[:_LONGEST_PROMPT].strip()
+    asked = _ADDRESS.sub(" ", without_injected(prompt)[:_LONGEST_PROMPT]).strip()
     if not asked or asked.startswith("/"):
         return NOTHING
     with for_agents(memory, folder, ids.session_id(session), AUTHOR) as there:
@@ -91,8 +95,6 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
     if clock.monotonic() > deadline:
         return NOTHING
     found += _about_files(there, said.paths, {each.node.id for each in found}, scope, now_ms)
-    if not found:
-        return NOTHING
     known = _known(there, session)
     own = f"session:{session}"
     about = [each.node.metadata for each in found]
@@ -104,10 +106,25 @@ def _find_hints(there: Memory, session: str, asked: str, deadline: float) -> Pro
         and (each.node.metadata.get("session") in elsewhere or _is_there(there, each.node))
     ]
     chosen = relevance.choose(asked, said, others, known)
-    if not chosen or clock.monotonic() > deadline:
+    if clock.monotonic() > deadline:
         return NOTHING
+    if not chosen:
+        return _find_excerpts(there, session, asked, known)
     is_fix = any("kind:bugfix" in each.node.tags for each in chosen[:1])
     return _fitted_hints(there, chosen, _PREFACE_OF_A_FIX if is_fix else _PREFACE)
+
+
+def _find_excerpts(there: Memory, session: str, asked: str, known: Collection[str]) -> PromptHints:
+    """What was said about the subject of a prompt, if the evidence is strong."""
+
+    def is_known(hit: Hit) -> bool:
+        return receipts.key_of(hit.node, excerpt_search.label_of(hit), hit.at) in known
+
+    hits = excerpt_search.search_strictly(
+        there.user.connection, there.project, asked, session, is_known
+    )
+    found = excerpt_search.written(hits)
+    return PromptHints(found.text, found.items, found.tokens)
 
 
 def _rules_about_to_break(there: Memory, session: str, asked: str) -> list[RelevantNode]:
@@ -148,17 +165,17 @@ def _about_files(
 
 
 def _known(there: Memory, session: str) -> set[str]:
-    """The nodes that a session was given before, at its start or at a prompt."""
+    """What a session was given before, at its start or at a prompt: ids, or keys of excerpts."""
     home = there.environment.user_store.home
     known = {key.rpartition(":")[2] for key in start_receipts.before(home, session)}
-    known |= receipts.nodes_given(there.user.connection, session, _MOST_RECEIPTS)
+    known |= receipts.keys_given(there.user.connection, session, _MOST_RECEIPTS)
     for name in spool.waiting(home)[-_MOST_RECEIPTS:]:
         if spool.kind_of(name) == spool.RECEIPT:
             # It may be processed at this moment.
             with suppress(OSError, ValueError, ContentRefused):
                 handed = read_receipt(name, disk.read(spool.path_of(home, name)))
                 if handed.receipt.session == session:
-                    known.update(each.id for each in handed.receipt.items)
+                    known.update(receipts.key_of(*each[:3]) for each in handed.receipt.items)
     return known
 
 
@@ -199,21 +216,10 @@ def _fitted_hints(there: Memory, chosen: Sequence[RelevantNode], preface: str) -
 
 
 def _flowing(node: Node) -> str:
-    """What a node says in one line; of a session what came out of it before anything else."""
-    title = node.metadata.get("title")
-    if node.type == "summary" and isinstance(title, str):
-        sections = (("Done", "completed"), ("Learned", "learned"), ("Next", "next_steps"))
-        told = [(name, node.metadata.get(key)) for name, key in sections]
-        parts = [f"{name}: {'; '.join(map(str, each))}." for name, each in told if each]
-        return " ".join([f"{title}.", *parts, *_notes(node)])
+    """What a node says in one line."""
     begun, gap, rest = node.content.partition("\n\n")
     ends = begun.endswith((".", ":", "!", "?", "…")) or not begun
     return f"{begun}{' ' if ends else '. '}{rest}" if gap else begun
-
-
-def _notes(node: Node) -> list[str]:
-    notes = node.metadata.get("notes")
-    return [f"{'; '.join(map(str, notes))}."] if isinstance(notes, list) and notes else []
 
 
 @contextmanager
