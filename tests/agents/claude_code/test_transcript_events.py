@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.agents.claude_code import transcript_events, transcript_files
+from ctx.agents.claude_code import transcript_files, transcript_lines
 from ctx.agents.claude_code.transcript_events import read
 from ctx.hosts.events import Event
 from ctx.hosts.transcripts import TranscriptPart
@@ -291,8 +291,8 @@ def test_garbage_between_lines_is_passed_over(transcript: Transcript) -> None:
 def test_a_line_that_is_too_long_is_passed_over(
     transcript: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transcript_events, "LONGEST_LINE", 2_000)
-    monkeypatch.setattr(transcript_events, "_CHUNK", 512)
+    monkeypatch.setattr(transcript_lines, "LONGEST_LINE", 2_000)
+    monkeypatch.setattr(transcript_lines, "CHUNK", 512)
     transcript.say("Before.")
     transcript.say("x" * 3_000)
     transcript.say("Behind.")

@@ -18,13 +18,13 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
 from hashlib import blake2b
 from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.agents.claude_code import payloads, transcript_files
+from ctx.agents.claude_code.transcript_lines import CHUNK, lines
 from ctx.agents.claude_code.transcript_turns import LONGEST_LINE, is_error
 from ctx.capture import session_state
 from ctx.capture.steps import RECAP, SAID
@@ -32,7 +32,6 @@ from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
-_CHUNK = 1024 * 1024
 # Most bytes are something else: attachments, and copies of requests.
 _MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|queue-operation|system)"')
 _LATEST_MS = 9_999_999_999_999
@@ -155,7 +154,7 @@ class _Reading:
                 break
         calls = (call.offset for call in self._calls.values())
         # A prompt that is queued for longer is not waited for: the client may never say more of it.
-        queued = (each.offset for each in self._queue if behind - each.offset < _CHUNK)
+        queued = (each.offset for each in self._queue if behind - each.offset < CHUNK)
         waiting = min((*calls, *queued), default=behind)
         # A call whose result is further away than is read at once is not waited for.
         self.seen = behind if is_cut and waiting == start else waiting
@@ -334,42 +333,6 @@ class _Reading:
 def _goes_on(fd: int, start: int, size: int) -> bool:
     """Whether a line begins at a position: otherwise the file was rewritten."""
     return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
-
-
-def lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, int]]:
-    """Complete lines: where each begins, its content, and where it ends.
-
-    A line that is too long is skipped. The last one may have no line end yet, and is complete if it
-    can be parsed.
-    """
-    offset, pieces, length = start, [b""], 0
-    position = start
-    while position < limit:
-        data = os.pread(fd, min(_CHUNK, limit - position), position)
-        if not data:
-            return
-        position += len(data)
-        *ended, rest = data.split(b"\n")
-        for piece in ended:
-            length += len(piece)
-            pieces.append(piece)
-            line = b"".join(pieces) if length <= LONGEST_LINE else None
-            yield offset, line, offset + length + 1
-            offset, pieces, length = offset + length + 1, [], 0
-        length += len(rest)
-        pieces = [*pieces, rest] if length <= LONGEST_LINE else []
-    if pieces and _is_whole(last := b"".join(pieces)):
-        yield offset, last, offset + length
-
-
-def _is_whole(line: bytes) -> bool:
-    """Whether a line can be all that was to be written: it reads as an object."""
-    if not line.endswith(b"}"):
-        return False
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _prompt(text: str) -> str:
