@@ -60,6 +60,11 @@ class Transcript:
         named = {"promptId": f"prompt-{self._lines}", **told}
         self.entry("user", message={"role": "user", "content": text}, **named)
 
+    def titled(self, kind: str, **told: Any) -> None:
+        """A line with a title: it has neither a time nor an id."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"type": kind, **told}) + "\n")
+
     def say(self, text: str) -> None:
         self._message({"type": "text", "text": text})
 

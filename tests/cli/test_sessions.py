@@ -109,6 +109,20 @@ def test_list(ctx: Ctx, worked: Client) -> None:
     }
 
 
+def test_a_session_with_a_title(ctx: Ctx, worked: Client) -> None:
+    transcript = Transcript(worked.transcripts, OTHER, str(worked.folder))
+    fix(transcript)
+    transcript.titled("ai-title", aiTitle="Sum of an order", sessionId=OTHER)
+    take_in(worked, transcript)
+    titles = {
+        each["id"]: each["what"]
+        for each in ctx("sessions", "list", "--format", "json").json["sessions"]
+    }
+    assert titles[OTHER] == "Sum of an order"
+    assert ctx("sessions", "show", OTHER).out.splitlines()[1] == "Sum of an order"
+    assert "titled: Sum of an order" in ctx("sessions", "replay", OTHER).out
+
+
 def test_show(ctx: Ctx, worked: Client) -> None:
     remember(worked)
     out = ctx("sessions", "show", "5dd6").out

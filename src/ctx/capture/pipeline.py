@@ -302,6 +302,9 @@ class _RecentSteps:
                 is_known = words in self._said or (last and words in _words(last.text)) or False
             case "command":
                 is_known = last is not None and _content(last) == _content(step)
+            case "title" | "name":
+                # The client writes them again from time to time.
+                is_known = last is not None and last.text == step.text
             case "prompt" | "mark":
                 # Two hooks got the same event, unless there is time between them.
                 is_known = last is not None and last.text == step.text and _at_once(last, step)

@@ -176,6 +176,7 @@ def render_one(found: SessionDetails) -> list[Block]:
     when = f"{_minute(session.started_at)} – {_minute(session.last_at)} UTC"
     blocks: list[Block] = [
         Line(f"Session {session.id}", "heading"),
+        *([Line(found.title)] if found.title else []),
         Line(f"{session.status}, {when}"),
         Line(f"{place}{branch}{head}"),
     ]
@@ -283,6 +284,8 @@ def in_words(step: Step) -> list[str]:
             return [f"{head}said: {_cut(step.text)}"]
         case "recap":
             return [f"{head}summed up: {_cut(step.text)}"]
+        case "title" | "name":
+            return [f"{head}titled: {_cut(step.text)}"]
         case "read":
             return [f"{head}read {step.path}"]
         case "write":

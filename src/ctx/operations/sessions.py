@@ -47,7 +47,7 @@ class SessionLine(NamedTuple):
     steps: int
     """As far as they are kept."""
     what: str
-    """What it was about."""
+    """What it was about: its title, or the beginning of the first prompt."""
 
 
 class SessionList(NamedTuple):
@@ -97,6 +97,8 @@ class SessionDetails(NamedTuple):
     summary: Mapping[str, Any]
     """The sections of its summary, those that there are."""
     summary_id: str | None
+    title: str
+    """Empty: it has none."""
     observations: tuple[SessionNode, ...]
     files: tuple[TouchedFile, ...]
     changes: tuple[event_table.ChangedItem, ...]
@@ -173,6 +175,7 @@ def show(memory: Memory, text: str) -> SessionDetails:
         session,
         sections,
         short_ids[summaries[-1].id] if summaries else None,
+        str(told.get("title") or steps.title_of(kept).text),
         tuple(_observed(each, short_ids) for each in nodes if each.type == "observation"),
         _files(kept),
         event_table.changed_items(connection, session.id),
@@ -243,6 +246,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
 def _line(connection: Connection, session: Session) -> SessionLine:
     number = event_table.by_status(connection, session.id).get(STEP, 0)
     title = lookups.title_of(connection, session.summary)
+    title = title or steps.stored_title(connection, session.id).text
     return SessionLine(
         *(session.id, session.project, session.branch, session.status),
         *(session.started_at, session.last_at, number, title or session.request),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ctx import ids
 from ctx.agents.claude_code import file_edits, tool_inputs
 from ctx.capture import injected_text, private_text, secret_files
-from ctx.capture.steps import RECAP, SAID
+from ctx.capture.steps import RECAP, SAID, TITLE
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
 from ctx.hosts.tool_calls import FileContents
@@ -139,6 +139,8 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
         return text if isinstance(text, str) else None, "host" if is_client else "agent"
     if name == RECAP:
         return _recap(_text(payload, "text")), "agent"
+    if name == TITLE:
+        return _text(payload, "text"), "user" if payload.get("titled_by") == "user" else "agent"
     return None, ""
 
 

@@ -24,16 +24,22 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.agents.claude_code import payloads, transcript_files
-from ctx.agents.claude_code.transcript_lines import CHUNK, lines
+from ctx.agents.claude_code.transcript_lines import CHUNK, entry_before, lines
 from ctx.agents.claude_code.transcript_turns import LONGEST_LINE, is_error
 from ctx.capture import session_state
-from ctx.capture.steps import RECAP, SAID
+from ctx.capture.steps import RECAP, SAID, TITLE
 from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
 # Most bytes are something else: attachments, and copies of requests.
-_MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|queue-operation|system)"')
+_MATTERS = re.compile(
+    rb'"type"\s{0,4}:\s{0,4}"'
+    rb'(?:user|assistant|queue-operation|system|ai-title|custom-title|summary)"'
+)
+# Where each kind of line has the title of the session.
+_TITLES = {"ai-title": "aiTitle", "summary": "summary", "custom-title": "customTitle"}
+_RENAMED = "custom-title"
 _LATEST_MS = 9_999_999_999_999
 
 _INTERRUPTED = "[Request interrupted by user"
@@ -117,6 +123,8 @@ class _Reading:
         self._calls: dict[str, _Call] = {}
         self._queue: list[_Queued] = []
         self._at_ms = 0
+        self._last_entry: dict[str, Any] = {}
+        """The last line with a time: lines with titles have none."""
 
     def read(self, start: int, end: int | None) -> None:
         try:
@@ -144,6 +152,7 @@ class _Reading:
     def _read(self, fd: int, start: int, limit: int) -> None:
         behind = start
         is_cut = False
+        self._last_entry = entry_before(fd, start, _MATTERS)
         for offset, line, behind in lines(fd, start, limit):
             if line is None:
                 self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
@@ -167,6 +176,11 @@ class _Reading:
             return
         if not isinstance(payload, dict):
             return
+        if payload.get("type") in _TITLES:
+            self._title(payload, line)
+            return
+        if _text(payload, "timestamp"):
+            self._last_entry = payload
         if payload.get("type") == "queue-operation":
             self._queued(offset, payload, line)
             return
@@ -220,6 +234,16 @@ class _Reading:
         entry, text = self._entry(said, line), _text(said, "content").strip()
         if entry is not None and not entry.agent and text:
             self._give(entry, RECAP, entry.name, {"text": text})
+
+    def _title(self, titled: dict[str, Any], line: bytes) -> None:
+        """A title of the session. One above the first message may be of another conversation."""
+        kind = str(titled["type"])
+        place = ("timestamp", "cwd", "gitBranch", "isSidechain", "agentId")
+        last = {name: self._last_entry.get(name) for name in place}
+        entry, text = self._entry({**last, **titled}, line), _text(titled, _TITLES[kind]).strip()
+        if self._last_entry and entry is not None and not entry.agent and text:
+            by = {"titled_by": "user"} if kind == _RENAMED else {}
+            self._give(entry, TITLE, entry.name, {"text": text, **by})
 
     def _entry(self, payload: dict[str, Any], line: bytes) -> _Entry | None:
         session = _text(payload, "sessionId") or transcript_files.session_of(self._path)

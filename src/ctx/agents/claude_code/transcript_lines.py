@@ -2,12 +2,17 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 from ctx.agents.claude_code.transcript_turns import LONGEST_LINE
 
 CHUNK = 1024 * 1024
 """Bytes that are read at a time."""
+
+_NEAR = 128 * 1024
 
 
 def lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, int]]:
@@ -44,3 +49,15 @@ def _is_whole(line: bytes) -> bool:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def entry_before(fd: int, start: int, matters: re.Pattern[bytes]) -> dict[str, Any]:
+    """The last line that matters and has a time before a position; empty if none is near."""
+    first = max(0, start - _NEAR)
+    for line in reversed(os.pread(fd, start - first, first).split(b"\n")):
+        if matters.search(line):
+            with suppress(ValueError, RecursionError):
+                payload = json.loads(line)
+                if isinstance(payload, dict) and isinstance(payload.get("timestamp"), str):
+                    return payload
+    return {}
