@@ -36,6 +36,10 @@ class Transcript:
         own._more = {"isSidechain": True, "agentId": agent}
         return own
 
+    def in_team(self, team: str, name: str) -> None:
+        """Whose lines are those of an agent of a team from now on."""
+        self._more = {"teamName": team, "agentName": name}
+
     def entry(self, kind: str, **told: Any) -> dict[str, Any]:
         self._lines += 1
         self.now_ms += STEP_MS

@@ -190,6 +190,17 @@ def stored_title(connection: Connection, session: str) -> SessionTitle:
     return title_of([read(row) for row in rows])
 
 
+def last_message(connection: Connection, session: str) -> str:
+    """The agent's last message that is stored of a session; empty if there is none."""
+    row = connection.execute(
+        "SELECT json_extract(body, '$.text') FROM events WHERE session = ? AND status = ?"
+        " AND json_extract(body, '$.kind') = 'say' AND json_extract(body, '$.agent') IS NULL"
+        " ORDER BY id DESC LIMIT 1",
+        (session, STEP),
+    ).fetchone()
+    return (row[0] or "") if row else ""
+
+
 def with_ids(connection: Connection, step_ids: Sequence[str]) -> list[Step]:
     """The steps with these ids, as far as they are stored."""
     rows = connection.execute(

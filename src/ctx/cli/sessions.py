@@ -157,7 +157,7 @@ def render_list(found: SessionList) -> list[Block]:
             _minute(each.started_at),
             each.status,
             f"{each.steps:,}",
-            _cut(each.what),
+            _cut(f"↳ {each.teammate}: {each.what}" if each.lead else each.what),
         )
         for each in found.sessions
     ]
@@ -182,8 +182,14 @@ def render_one(found: SessionDetails) -> list[Block]:
     ]
     if session.goes_on_from:
         blocks.append(Line(f"continues {session.goes_on_from}"))
+    if found.lead:
+        blocks.append(Line(f"works for {found.lead}"))
     blocks.append(Line(f"{_counted(found)}"))
     blocks += _summary(found)
+    if found.teammates:
+        rows = [(each.session[:_SHORT], each.name, _cut(each.result)) for each in found.teammates]
+        blocks += [Line(""), Line("Teammates", "heading")]
+        blocks.append(Table(("id", "name", "result"), rows, ("id", "", "text")))
     if found.observations:
         rows = [(each.short_id, each.kind, each.title) for each in found.observations]
         blocks += [Line(""), Line("Observations", "heading")]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ctx import ids
-from ctx.agents.claude_code import file_edits, tool_inputs
+from ctx.agents.claude_code import agent_teams, file_edits, tool_inputs
 from ctx.capture import injected_text, private_text, secret_files
 from ctx.capture.steps import RECAP, SAID, TITLE
 from ctx.errors import ContentRefused, UsageError
@@ -32,7 +32,7 @@ _COMMON = frozenset(
 _NOTICES = (
     *("<task-notification>", "<local-command-", "<command-", "<bash-", "Stop hook feedback:"),
     *("Caveat: The messages below", "[Request interrupted"),
-    "This session is being continued from a previous conversation",
+    *("This session is being continued from a previous conversation", "<teammate-message"),
 )
 _CLIENT_COMMANDS = frozenset(
     "add-dir agents bug clear compact config context copy cost doctor exit export fast feedback"
@@ -101,6 +101,9 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         continues=source in ("resume", "compact"),
         prompt=str(payload.get("prompt_id", "")),
         response=response if isinstance(response, str) else None,
+        team=_plain(payload, "team_name") or agent_teams.team_started_by(tool, payload),
+        teammate=_plain(payload, "agent_name"),
+        lead=_plain(payload, "lead_session"),
         is_host_command=speaker == "user" and _is_client_command(text or ""),
     )
 

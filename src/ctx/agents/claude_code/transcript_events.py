@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.agents.claude_code import payloads, transcript_files
+from ctx.agents.claude_code.agent_teams import TeamReader
 from ctx.agents.claude_code.transcript_lines import CHUNK, entry_before, lines
 from ctx.agents.claude_code.transcript_turns import LONGEST_LINE, is_error
 from ctx.capture import session_state
@@ -123,6 +124,7 @@ class _Reading:
         self._calls: dict[str, _Call] = {}
         self._queue: list[_Queued] = []
         self._at_ms = 0
+        self._teams = TeamReader(path)
         self._last_entry: dict[str, Any] = {}
         """The last line with a time: lines with titles have none."""
 
@@ -263,6 +265,7 @@ class _Reading:
             "gitBranch": _text(payload, "gitBranch"),
             "prompt_id": _text(payload, "promptId"),
             "agent_id": agent,
+            **({} if agent else self._teams.keys(payload)),
         }
         name = _text(payload, "uuid") or _hash(line)
         return _Entry(name, agent, at_ms, {key: each for key, each in common.items() if each})
