@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 USER_KINDS = ("correction", "preference", "constraint")
-FIRST_PROMPT = "with the first prompt"
-_BOTH = "context + first prompt"
+FIRST_PROMPT = "first prompt"
 
 
 class Judged(NamedTuple):
