@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 NOT_BENCHMARKS = {
     *("__init__", "__main__", "judge", "timing", "try_it"),
     *("baselines", "checkouts", "conversations", "dated_questions", "packs", "paired"),
+    *("session_ablations", "session_evidence"),
 }
 
 NEED_DATA = {"localisation", "recall", "sessions"}

@@ -1,14 +1,15 @@
 """Is what memory gives worth its tokens? Labelled sessions of public repositories.
 
-    python -m bench sessions KIT MIRRORS OUT [--json FILE] [--next]
+    python -m bench sessions KIT MIRRORS OUT [--json FILE] [--again FILE] [--next]
 
 KIT is the folder of the measuring kit (`gold.py`, `next_session.py` and its gold labels), MIRRORS
 the git directories of the labelled projects, OUT a folder for indexes and HOMEs. The kit imports
 the transcripts up to each labelled moment, asks this ctx what a session would be given, and
 compares that with the labels. It prints its baselines from the same run: final messages that fit
-into the same tokens, and BM25 over old messages with the first prompt. The table at the end shows
-our figures beside their limits.
+into the same tokens, and BM25 over old messages with the first prompt. The tables at the end show
+our figures beside their limits, and what they are without each detector and each layer.
 
+`--again` prints these tables for the results that an earlier run kept with `--json`.
 `--next` also runs the measure without labels, which takes several times as long.
 """
 
@@ -21,7 +22,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-USER_KINDS = ("correction", "preference", "constraint")
+from bench import session_ablations
+from bench.session_ablations import USER_KINDS
+
+HERE = Path(__file__).parent
 
 
 class Row(NamedTuple):
@@ -77,8 +81,8 @@ def _share(count: int, of: list[Any]) -> float:
     return 100 * count / max(1, len(of))
 
 
-def _run(kit: Path, *words: str) -> None:
-    subprocess.run([sys.executable, *words], cwd=kit, check=True)
+def _run(folder: Path, *words: str) -> None:
+    subprocess.run([sys.executable, *words], cwd=folder, check=True)
 
 
 def main() -> int:
@@ -87,28 +91,42 @@ def main() -> int:
     parser.add_argument("mirrors", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--json", type=Path, help="keep the kit's results there")
+    parser.add_argument("--again", type=Path, help="read the kit's results from there")
     parser.add_argument("--next", action="store_true", help="also measure without labels")
     options = parser.parse_args()
     kit, mirrors, out = (each.resolve() for each in (options.kit, options.mirrors, options.out))
     if not (kit / "gold.py").is_file():
         print(f"There is no gold.py in {kit}: name the folder of the measuring kit.")
         return 2
-    out.mkdir(parents=True, exist_ok=True)
-    command = str(Path(sys.executable).with_name("ctx"))
-    with tempfile.TemporaryDirectory() as folder:
-        result = (options.json or Path(folder, "gold.json")).resolve()
-        _run(kit, "prepare.py", str(mirrors), str(out))
-        arguments = (str(mirrors), str(out), str(kit / "gold"))
-        _run(kit, "gold.py", *arguments, "--ctx", command, "--json", str(result))
-        if options.next:
-            _run(kit, "next_session.py", str(mirrors), str(out), "--ctx", command)
-        results = json.loads(result.read_text())
+    if options.again:
+        results = json.loads(options.again.read_text())
+    else:
+        results = _measured(kit, mirrors, out, options)
     print(f"\n{'':<42}{'ours':>12}{'limit':>12}")
     for row in rows(results):
         limit = f"{'≥' if row.at_least else '≤'} {row.limit:g}"
         missed = "" if row.holds else "   missed"
         print(f"{row.name:<42}{row.figure:>8.1f}{row.unit:<7}{limit:>9}{missed}")
+    judge = session_ablations.Kit(kit)
+    kept = session_ablations.kept_table(session_ablations.sessions(judge, results))
+    given = session_ablations.given_table(session_ablations.starts(judge, results), results)
+    print("", *kept, "", *given, sep="\n")
     return 0
+
+
+def _measured(kit: Path, mirrors: Path, out: Path, options: argparse.Namespace) -> Any:
+    """Run the kit; what it found."""
+    out.mkdir(parents=True, exist_ok=True)
+    command = str(Path(sys.executable).with_name("ctx"))
+    with tempfile.TemporaryDirectory() as folder:
+        result = (options.json or Path(folder, "gold.json")).resolve()
+        _run(kit, "prepare.py", str(mirrors), str(out))
+        arguments = (str(mirrors), str(out), str(kit / "gold"), "--ctx", command)
+        recording = ("-m", "bench.session_evidence", str(kit), *arguments, "--json", str(result))
+        _run(HERE.parent, *recording)
+        if options.next:
+            _run(kit, "next_session.py", str(mirrors), str(out), "--ctx", command)
+        return json.loads(result.read_text())
 
 
 if __name__ == "__main__":

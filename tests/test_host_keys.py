@@ -10,7 +10,7 @@ KEYS = (
     " last_assistant_message toolUseResult sessionId parentUuid isSidechain isMeta isCompactSummary"
     " isApiErrorMessage gitBranch promptId old_string originalFile notebook_path hookSpecificOutput"
     " additionalContext systemMessage seconds_since_last_response hook_additional_context"
-    " CLAUDE_PID CLAUDE_PROJECT_DIR"
+    " CLAUDE_PID CLAUDE_PROJECT_DIR aiTitle customTitle teamName agentName leadSessionId"
 ).split()
 
 

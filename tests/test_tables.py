@@ -30,6 +30,7 @@ OWNERS = {
     "excerpts": "synthesis",
     "excerpts_fts": "synthesis",
     "session_commands": "synthesis",
+    "session_teams": "capture",
     "contexts": "context",
     "commands": "memory",
     "pending": "memory",
@@ -58,7 +59,7 @@ ELSEWHERE = {
     # A hook loads no more than it must.
     "context/hook_queries.py": {"commands", "pending", "sessions", "symbol_changes", "events"}
     | {"records", "nodes", "edges", "tags", "views"}
-    | {"excerpts", "excerpts_fts", "session_commands", "nodes_fts"},
+    | {"excerpts", "excerpts_fts", "session_commands", "session_teams", "nodes_fts"},
     # And so does a shell that asks what a word may become.
     "cli/completion_candidates.py": {"sessions", "receipts", "records", "nodes", "tags", "views"},
 }

@@ -689,6 +689,18 @@ def test_a_recap_is_kept_without_the_words_around_it() -> None:
     assert made(event("ConversationRecap", text="<private>x</private>")) == "it says nothing"
 
 
+def test_a_title_is_one_short_line_without_secrets() -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    text = f"Rotate {secret}\nat last"
+    assert made(event("SessionTitle", text=text)) == {
+        "kind": "title",
+        "text": "Rotate [redacted:github-token] at last",
+    }
+    body = made(event("SessionTitle", text="x" * 500, titled_by="user"))
+    assert body == {"kind": "name", "text": "x" * 120}
+    assert made(event("SessionTitle", text=" ")) == "it is empty or private"
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

@@ -153,6 +153,19 @@ def test_what_was_seen_before(heard: Heard) -> None:
     assert heard.take() == CaptureCounts(0, 1, 0, ())
 
 
+def test_a_title_that_is_written_again(heard: Heard) -> None:
+    heard.keep(heard.event("UserPromptSubmit", prompt="Add the tax."))
+    for title in ("Tax", "Tax", "Taxes", "Taxes"):
+        heard.keep(heard.event("SessionTitle", text=title))
+        heard.keep(heard.event("AssistantMessage", text=f"Done {title}."))
+    heard.keep(heard.event("SessionEnd", reason="other"))
+    heard.keep(heard.event("SessionTitle", text="Taxes of orders"))
+    heard.take()
+    titles = [text for kind, _, text in heard.steps() if kind == "title"]
+    assert titles == ["Tax", "Taxes", "Taxes of orders"]
+    assert session_state.get(heard.connection, SESSION).status == "completed"
+
+
 def test_what_two_hooks_are_told_of_a_prompt(heard: Heard) -> None:
     """The second comes when a step was made of the first, so that their rows differ."""
     first = heard.event("UserPromptSubmit", prompt="Go on.")

@@ -36,6 +36,10 @@ class Transcript:
         own._more = {"isSidechain": True, "agentId": agent}
         return own
 
+    def in_team(self, team: str, name: str) -> None:
+        """Whose lines are those of an agent of a team from now on."""
+        self._more = {"teamName": team, "agentName": name}
+
     def entry(self, kind: str, **told: Any) -> dict[str, Any]:
         self._lines += 1
         self.now_ms += STEP_MS
@@ -59,6 +63,11 @@ class Transcript:
     def prompt(self, text: str, **told: Any) -> None:
         named = {"promptId": f"prompt-{self._lines}", **told}
         self.entry("user", message={"role": "user", "content": text}, **named)
+
+    def titled(self, kind: str, **told: Any) -> None:
+        """A line with a title: it has neither a time nor an id."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"type": kind, **told}) + "\n")
 
     def say(self, text: str) -> None:
         self._message({"type": "text", "text": text})

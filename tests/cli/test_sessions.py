@@ -7,7 +7,9 @@ import pytest
 
 from ctx import clock
 from ctx.capture import pipeline, reconcile, session_state
+from ctx.context import hook_queries
 from ctx.sqlite.connection import transaction
+from ctx.synthesis import session_writer
 from tests.capture.conversations import Client
 from tests.capture.transcripts import Transcript, fix
 from tests.conftest import Ctx
@@ -106,7 +108,68 @@ def test_list(ctx: Ctx, worked: Client) -> None:
         "last_at": "2026-11-02T09:00:09Z",
         "steps": 6,
         "what": "The sum of an order is wrong: total gives 0. Please fix it.",
+        "lead": None,
+        "teammate": "",
     }
+
+
+def test_a_session_with_a_title(ctx: Ctx, worked: Client) -> None:
+    transcript = Transcript(worked.transcripts, OTHER, str(worked.folder))
+    fix(transcript)
+    transcript.titled("ai-title", aiTitle="Sum of an order", sessionId=OTHER)
+    take_in(worked, transcript)
+    titles = {
+        each["id"]: each["what"]
+        for each in ctx("sessions", "list", "--format", "json").json["sessions"]
+    }
+    assert titles[OTHER] == "Sum of an order"
+    assert ctx("sessions", "show", OTHER).out.splitlines()[1] == "Sum of an order"
+    assert "titled: Sum of an order" in ctx("sessions", "replay", OTHER).out
+
+
+def a_team(client: Client) -> tuple[Transcript, Transcript]:
+    lead = Transcript(client.transcripts, SESSION, str(client.folder))
+    fix(lead)
+    prompt = {"description": "Test it", "prompt": "Run all tests.", "name": "tester"}
+    lead.tool("Agent", prompt, {"status": "teammate_spawned", "team_name": "checkout"})
+    lead.say("The tester has tested it.")
+    mate = Transcript(client.transcripts, OTHER, str(client.folder), began="2026-11-02T10:00:00Z")
+    mate.in_team("checkout", "tester")
+    fix(mate, "tax")
+    mate.say("All 41 tests pass, two of them are new.")
+    return lead, mate
+
+
+@pytest.mark.parametrize("is_lead_first", [True, False])
+def test_a_teammate_is_listed_below_its_lead(
+    ctx: Ctx, client: Client, *, is_lead_first: bool
+) -> None:
+    team = a_team(client)
+    for each in team if is_lead_first else reversed(team):
+        take_in(client, each)
+        with client.memory() as memory:
+            session_writer.synthesise(memory, each.session, is_over=True)
+    above, below = ctx("sessions", "list").out.splitlines()
+    assert above.startswith("  5dd65eaa-e3b")
+    assert below.startswith("  9a1c0b7e-11d")
+    assert "↳ tester: " in below
+    listed = ctx("sessions", "list", "--format", "json").json["sessions"]
+    assert [(each["lead"], each["teammate"]) for each in listed] == [
+        (None, ""),
+        (SESSION, "tester"),
+    ]
+    shown = ctx("sessions", "show", SESSION)
+    assert "Teammates" in shown.out
+    assert "All 41 tests pass, two of them are new." in shown.out
+    assert f"works for {SESSION}" in ctx("sessions", "show", OTHER).out
+    # A new session gets one line for both.
+    with client.memory() as memory:
+        rows = hook_queries.sessions(memory.user.connection, "app")
+    assert [row[0] for row in rows] == [SESSION]
+    # Without its lead it is a session of its own.
+    ctx("sessions", "delete", SESSION, "--yes")
+    (alone,) = ctx("sessions", "list", "--format", "json").json["sessions"]
+    assert (alone["id"], alone["lead"]) == (OTHER, None)
 
 
 def test_show(ctx: Ctx, worked: Client) -> None:

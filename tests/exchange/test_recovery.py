@@ -85,6 +85,7 @@ def lived() -> Iterator[Path]:
                 ),
                 ("symbol_changes", "s", "a.py", "f", "function", "new", "def f()", 3, "shop", at),
                 ("session_commands", "s", "make test", "test", 3, 2, 1, at, "passed", "", ""),
+                ("session_teams", "t", "checkout", "tester", "s"),
                 ("event_log", 1, at, "s", "hook.context_inject", "{}", 12, 340),
                 ("excerpts", 1, "s", "shop", "e1", 0, at, "prompt", "user", 900, "Do it", "do it"),
                 ("excerpts", 2, "s", None, "e2", 1, at, "final", "agent", 900, "Done", "done"),
@@ -113,7 +114,7 @@ def everything(path: Path) -> tuple[object, ...]:
         told = (
             *("pending", "commands", "receipts", "events"),
             *("sessions", "symbol_changes", "event_log", "model_answers"),
-            *("excerpts", "session_commands"),
+            *("excerpts", "session_commands", "session_teams"),
         )
         rows = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in told]
         return tables(connection), all_records(connection), rows
@@ -147,6 +148,7 @@ def test_every_table_is_known() -> None:
         "model_answers": 8,
         "excerpts": 11,
         "session_commands": 10,
+        "session_teams": 4,
     }
 
 

@@ -34,6 +34,7 @@ NAMES = {
     "excerpts": "session step at kind source terms",
     "commands": "id session at",
     "session_commands": "session purpose last_at last",
+    "session_teams": "session lead",
     "model_answers": "session kind first steps at",
     "contexts": "settings made_at",
     "schema_version": "applied_at",

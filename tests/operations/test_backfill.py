@@ -60,6 +60,7 @@ def content(memory: Memory) -> list[tuple[object, ...]]:
         "events": "id, session, event, at, status, reason, body",
         "symbol_changes": "*",
         "session_commands": "*",
+        "session_teams": "*",
         f"nodes {_TOLD}": "nodes.id, type, content, created_at, updated_at, metadata",
         f"tags JOIN nodes ON nodes.id = node_id {_TOLD}": "nodes.id, tag",
         f"edges JOIN nodes ON nodes.id = from_id {_TOLD}": "from_id, to_id || edges.type",

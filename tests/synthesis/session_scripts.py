@@ -31,6 +31,8 @@ KINDS: dict[str, Kind] = {
     "plan": "plan",
     "agent": "agent",
     "mark": "mark",
+    "title": "title",
+    "name": "name",
 }
 TOOLS = {
     "todo": "TodoWrite",

@@ -47,15 +47,56 @@ say: Bookings can be cancelled.
         "I format the card in the camera myself.",
         "Remember, it is busybox.",
         "I told you before.",
+        "Never push.",
+        "Never push to main.",
+        "Always ask first.",
     ],
 )
 def test_what_is_a_rule(prompt: str) -> None:
     assert session_excerpts.is_rule(prompt)
 
 
-@pytest.mark.parametrize("prompt", ["I fixed it myself.", "I will test it myself.", "Fix it."])
+@pytest.mark.parametrize(
+    "prompt", ["I fixed it myself.", "I will test it myself.", "Fix it.", "Never mind."]
+)
 def test_what_is_no_rule(prompt: str) -> None:
     assert not session_excerpts.is_rule(prompt)
+
+
+TAXED = """
+prompt: Add the tax to all orders of the shop.
+write: src/tax.py +3 -1
+say: All orders have the tax now, and I made a commit.
+"""
+
+
+def test_a_short_correction_takes_back_what_was_said_before_it() -> None:
+    undone = steps(f"{TAXED}prompt: Undo the commit.\nsay: It is undone.")
+    report, correction = session_excerpts.excerpts(undone)[1:3]
+    assert (correction.kind, correction.text) == ("correction", "Undo the commit.")
+    assert report.is_disputed
+    assert report.is_reversed
+    # What it means is in the conversation around it.
+    assert correction.worth < session_excerpts.LEAST_WORTH
+    assert "Undo the commit." not in [
+        each.text for each in kept(f"{TAXED}prompt: Undo the commit.")
+    ]
+
+
+def test_a_short_rule_is_kept() -> None:
+    rules = [each for each in kept(f"{TAXED}prompt: No mocks!\nsay: OK.") if each.is_lasting]
+    assert [each.title for each in rules] == ["No mocks!"]
+
+
+@pytest.mark.parametrize("prompt", ["yes", "no thanks", "commit", "ok lets try it", "but why?"])
+def test_a_short_answer_says_nothing(prompt: str) -> None:
+    said = session_excerpts.excerpts(steps(f"{TAXED}prompt: {prompt}\nsay: OK."))
+    assert prompt not in [each.text for each in said]
+
+
+def test_a_short_prompt_without_work_before_it_corrects_nothing() -> None:
+    said = session_excerpts.excerpts(steps("prompt: Undo the commit.\nsay: It is undone."))
+    assert "Undo the commit." not in [each.text for each in said]
 
 
 def test_a_question_corrects_nothing_unless_it_blames() -> None:

@@ -170,3 +170,31 @@ def test_what_remains(message: str, left: tuple[str, ...]) -> None:
     found = synthesise(session(), steps(f"prompt: Add a cache.\n{WORK}say: {said}"), is_over=True)
     assert found.summary is not None
     assert found.summary.next_steps == left
+
+
+LONG = "The checkout drops the second item when I press back twice, and it also loses the voucher."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "titles", "title"),
+    [
+        (
+            LONG,
+            "title: Checkout items\ntitle: Keep items in the checkout",
+            "Keep items in the checkout",
+        ),
+        ("@src/a.py is slow", "title: Speed up a.py", "Speed up a.py"),
+        ("continue", "title: Speed up a.py", "Speed up a.py"),
+        ("Add a small cache", "title: Implement caching functionality", "Add a small cache"),
+        ("Add a small cache", "name: caching", "caching"),
+        (LONG, "name: voucher\ntitle: Keep items in the checkout", "voucher"),
+        (LONG, f"title: {'Keep it ' * 15}", f"{'Keep it ' * 9}Keep…"),
+    ],
+)
+def test_a_session_with_a_title(prompt: str, titles: str, title: str) -> None:
+    script = f"prompt: {prompt}\n{WORK}{titles}\n"
+    found = synthesise(session(), steps(script), is_over=False)
+    assert found.summary is not None
+    assert found.summary.title == title
+    # A title is no statement.
+    assert not any(title in each.text for each in found.observations)

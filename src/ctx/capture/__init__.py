@@ -21,8 +21,10 @@
     event_table,
     session_table           queries about stored events and sessions
     session_state           the status of a session
+    team_table              the sessions of teams of agents, and their leads
     deleted_sessions        sessions that the user deleted
     repeated_commands       commands that an agent read and may only repeat
 
-Capture never reads memory. It owns the tables `events`, `sessions` and `symbol_changes`.
+Capture never reads memory. It owns the tables `events`, `sessions`, `session_teams` and
+`symbol_changes`.
 """

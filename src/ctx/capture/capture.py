@@ -22,7 +22,7 @@ from ctx.capture import (
 from ctx.capture.capture_rules import CaptureRules
 from ctx.capture.commit_messages import commit_message
 from ctx.capture.private_text import without_private
-from ctx.capture.steps import RECAP, SAID, Kind, Step
+from ctx.capture.steps import RECAP, SAID, TITLE, Kind, Step
 from ctx.hosts.events import Event
 from ctx.hosts.tool_calls import (
     Call,
@@ -55,6 +55,7 @@ _LONGEST_SAID = 8_000
 _LONGEST_PLAN = 4_000
 _LONGEST_RECAP = 16_000
 _LONGEST_ASKED = 300
+_LONGEST_TITLE = 120
 
 
 class DroppedEvent(NamedTuple):
@@ -159,6 +160,12 @@ def _recap(taking: _EventReader) -> Step | DroppedEvent:
     )
 
 
+def _title(taking: _EventReader) -> Step | DroppedEvent:
+    text = _line(taking.event.text or "")[:_LONGEST_TITLE].rstrip()
+    kind: Kind = "name" if taking.event.speaker == "user" else "title"
+    return taking.step(kind, text) if text else DroppedEvent("it is empty or private")
+
+
 def _marking(text: str) -> Callable[[_EventReader], Step]:
     return lambda taking: taking.step("mark", text)
 
@@ -172,6 +179,7 @@ _EVENTS: Mapping[str, Callable[[_EventReader], Step | DroppedEvent]] = {
     "Stop": _agent_message,
     SAID: _agent_message,
     RECAP: _recap,
+    TITLE: _title,
     "SubagentStop": _agent_message,
     "SessionStart": _start,
     "PreCompact": _marking(COMPACTED),

@@ -23,6 +23,7 @@ from ctx.capture import (
     session_state,
     steps,
     symbol_changes,
+    team_table,
 )
 from ctx.capture.capture import DroppedEvent
 from ctx.capture.capture_places import CapturePlaces
@@ -235,6 +236,7 @@ class _CaptureRun:
         elif made != DroppedEvent(_PAUSED):
             capture_off.reopen(self._home, event.session, spool.made_ms(event.id))
             session_state.record_event(self._connection, self._home, event, here, clock.now_ms())
+            team_table.record_event(self._connection, event)
         if isinstance(made, Step) and not self._seen_of(event.session).is_news(made):
             made = DroppedEvent(_SEEN)
         if isinstance(made, DroppedEvent):
@@ -302,6 +304,9 @@ class _RecentSteps:
                 is_known = words in self._said or (last and words in _words(last.text)) or False
             case "command":
                 is_known = last is not None and _content(last) == _content(step)
+            case "title" | "name":
+                # The client writes them again from time to time.
+                is_known = last is not None and last.text == step.text
             case "prompt" | "mark":
                 # Two hooks got the same event, unless there is time between them.
                 is_known = last is not None and last.text == step.text and _at_once(last, step)

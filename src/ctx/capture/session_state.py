@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 from ctx import checkouts, clock
 from ctx.capture import injected_text, private_text
-from ctx.capture.steps import NEW, RECAP, SAID, STEP
+from ctx.capture.steps import NEW, RECAP, SAID, STEP, TITLE
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.hook_files import live, spool
 from ctx.hosts.events import Event
@@ -50,7 +50,7 @@ SILENCE_MS = 86_400_000
 """After so long without an event a session is considered over."""
 
 # Events that may arrive shortly after the end do not reopen a session.
-_AFTERMATH = frozenset({SAID, RECAP, "Stop", "SubagentStop", FAILURE, INTERRUPT})
+_AFTERMATH = frozenset({SAID, RECAP, TITLE, "Stop", "SubagentStop", FAILURE, INTERRUPT})
 _LONGEST_REQUEST = 200
 # Today's branch is not the branch of an event from last month.
 _NOW_MS = 3_600_000

@@ -13,11 +13,25 @@ from typing import Any, Literal, NamedTuple
 from ctx.redaction import redact
 
 Kind = Literal[
-    "prompt", "say", "recap", "read", "write", "command", "search", "plan", "agent", "mark"
+    "prompt",
+    "say",
+    "recap",
+    "title",
+    "name",
+    "read",
+    "write",
+    "command",
+    "search",
+    "plan",
+    "agent",
+    "mark",
 ]
-"""A prompt, a message of the agent, a recap of the conversation, a read, a write, a command, a
-search, a plan, a subagent; or a mark: the session began, continued, was compacted, or ended (see
-`text`)."""
+"""A prompt, a message of the agent, a recap of the conversation, a title that the host's model gave
+the session, the name that the user gave it, a read, a write, a command, a search, a plan, a
+subagent; or a mark: the session began, continued, was compacted, or ended (see `text`)."""
+
+ABOUT_SESSION: frozenset[Kind] = frozenset({"mark", "title", "name"})
+"""The kinds of steps that are about the session itself, not about its work."""
 
 STEP = "step"
 NEW = "new"
@@ -30,6 +44,9 @@ SAID = "AssistantMessage"
 
 RECAP = "ConversationRecap"
 """A summary of the conversation that the host's model wrote. Only the transcript has it."""
+
+TITLE = "SessionTitle"
+"""A title of the session, by the host's model or by the user. Only the transcript has it."""
 
 
 class SymbolChange(NamedTuple):
@@ -84,6 +101,12 @@ class Step(NamedTuple):
     """The first changed lines of a write, with `+` and `-`."""
     message: str = ""
     """The message of a commit."""
+
+
+class SessionTitle(NamedTuple):
+    text: str
+    """Empty: it has none."""
+    is_by_user: bool
 
 
 class SuccessfulStep(NamedTuple):
@@ -147,6 +170,35 @@ def of_session(connection: Connection, session: str) -> list[Step]:
         (session, STEP),
     )
     return [read(row) for row in rows]
+
+
+def title_of(steps: Sequence[Step]) -> SessionTitle:
+    """The name that the user gave a session, or else its last title."""
+    latest = {step.kind: step.text for step in steps if step.kind in ("title", "name")}
+    if "name" in latest:
+        return SessionTitle(latest["name"], True)
+    return SessionTitle(latest.get("title", ""), False)
+
+
+def stored_title(connection: Connection, session: str) -> SessionTitle:
+    """The same for the stored steps of a session."""
+    rows = connection.execute(
+        "SELECT id, session, at, tool, tool_use, body FROM events WHERE session = ? AND status = ?"
+        " AND event = ? ORDER BY id",
+        (session, STEP, TITLE),
+    )
+    return title_of([read(row) for row in rows])
+
+
+def last_message(connection: Connection, session: str) -> str:
+    """The agent's last message that is stored of a session; empty if there is none."""
+    row = connection.execute(
+        "SELECT json_extract(body, '$.text') FROM events WHERE session = ? AND status = ?"
+        " AND json_extract(body, '$.kind') = 'say' AND json_extract(body, '$.agent') IS NULL"
+        " ORDER BY id DESC LIMIT 1",
+        (session, STEP),
+    ).fetchone()
+    return (row[0] or "") if row else ""
 
 
 def with_ids(connection: Connection, step_ids: Sequence[str]) -> list[Step]:

@@ -157,7 +157,7 @@ def render_list(found: SessionList) -> list[Block]:
             _minute(each.started_at),
             each.status,
             f"{each.steps:,}",
-            _cut(each.what),
+            _cut(f"↳ {each.teammate}: {each.what}" if each.lead else each.what),
         )
         for each in found.sessions
     ]
@@ -176,13 +176,20 @@ def render_one(found: SessionDetails) -> list[Block]:
     when = f"{_minute(session.started_at)} – {_minute(session.last_at)} UTC"
     blocks: list[Block] = [
         Line(f"Session {session.id}", "heading"),
+        *([Line(found.title)] if found.title else []),
         Line(f"{session.status}, {when}"),
         Line(f"{place}{branch}{head}"),
     ]
     if session.goes_on_from:
         blocks.append(Line(f"continues {session.goes_on_from}"))
+    if found.lead:
+        blocks.append(Line(f"works for {found.lead}"))
     blocks.append(Line(f"{_counted(found)}"))
     blocks += _summary(found)
+    if found.teammates:
+        rows = [(each.session[:_SHORT], each.name, _cut(each.result)) for each in found.teammates]
+        blocks += [Line(""), Line("Teammates", "heading")]
+        blocks.append(Table(("id", "name", "result"), rows, ("id", "", "text")))
     if found.observations:
         rows = [(each.short_id, each.kind, each.title) for each in found.observations]
         blocks += [Line(""), Line("Observations", "heading")]
@@ -283,6 +290,8 @@ def in_words(step: Step) -> list[str]:
             return [f"{head}said: {_cut(step.text)}"]
         case "recap":
             return [f"{head}summed up: {_cut(step.text)}"]
+        case "title" | "name":
+            return [f"{head}titled: {_cut(step.text)}"]
         case "read":
             return [f"{head}read {step.path}"]
         case "write":

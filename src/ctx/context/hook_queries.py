@@ -58,11 +58,15 @@ def default_view(connection: Connection) -> "tuple[str | None] | None":
 def sessions(
     connection: Connection, project: str | None, without: str = "", most: int = MOST_SESSIONS
 ) -> "list[Any]":
-    """The latest sessions with a summary, newest first: id, time in seconds, summary."""
+    """The latest sessions with a summary, newest first: id, time in seconds, summary.
+
+    Teammates belong to the session of their lead.
+    """
     sql = (
         "SELECT id, CAST(strftime('%s', last_at) AS INTEGER), summary FROM (SELECT * FROM sessions"
-        " WHERE project IS ?1 AND id <> ?2 ORDER BY last_at DESC, id LIMIT ?3)"
-        " WHERE summary IS NOT NULL"
+        " WHERE project IS ?1 AND id <> ?2"
+        " AND id NOT IN (SELECT session FROM session_teams WHERE lead IN (SELECT id FROM sessions))"
+        " ORDER BY last_at DESC, id LIMIT ?3) WHERE summary IS NOT NULL"
     )
     return connection.execute(sql, (project, without, most)).fetchall()
 

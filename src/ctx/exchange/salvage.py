@@ -12,7 +12,7 @@ from ctx.memory.model import EDGE_TYPES, NODE_TYPES
 from ctx.memory.records import Record
 from ctx.sqlite.pages import PageRow, Value, pages_of
 
-_KEYS = {"symbol_changes": 4, "model_answers": 3, "session_commands": 2}
+_KEYS = {"symbol_changes": 4, "model_answers": 3, "session_commands": 2, "session_teams": 2}
 _WIDTHS = {
     "commands": 5,
     "receipts": 7,
@@ -23,6 +23,7 @@ _WIDTHS = {
     "model_answers": 8,
     "excerpts": 11,
     "session_commands": 10,
+    "session_teams": 4,
 }
 """The number of columns of these tables."""
 _NUMBERED = ("event_log", "excerpts")
@@ -80,6 +81,7 @@ class SalvagedRows:
             "model_answers": {},
             "excerpts": {},
             "session_commands": {},
+            "session_teams": {},
         }
         self.unreadable_pages = 0
         # Keys from the indexes, whether or not the rows are readable.
@@ -123,6 +125,8 @@ class SalvagedRows:
                 self._take_other("symbol_changes", values)
             case (str(), str(), str(), int(), int(), int(), str(), str(), str(), str()):
                 self._take_other("session_commands", values)
+            case (str(), str(), str(), str()):
+                self._take_other("session_teams", values)
 
     def _take_row(self, values: tuple[Value, ...]) -> None:
         match values:

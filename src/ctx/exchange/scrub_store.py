@@ -57,6 +57,7 @@ _TOLD = {
     "commands": _Table(("id",), ("name", "problem")),
     "model_answers": _Table(("session", "kind", "first"), ("model", "problem"), ("body",)),
     "session_commands": _Table(("session", "command"), ("command", "problem", "replaced_by")),
+    "session_teams": _Table(("session", "team"), ("team", "name")),
 }
 # What the records say lies here once more; where no record does, it is changed here.
 _DERIVED = {

@@ -43,6 +43,12 @@ class Event(NamedTuple):
     """The id of the prompt that it belongs to, if the host gives it one."""
     response: str | None = None
     """The whole answer of the agent, where it was given by hand."""
+    team: str = ""
+    """The team of agents that the session belongs to, where the host names it."""
+    teammate: str = ""
+    """What the session is called in its team; empty: it leads the team."""
+    lead: str = ""
+    """The session that leads the team, where the host names it."""
     is_host_command: bool = False
     """Whether the host carries out a prompt itself, without asking the model."""
 

@@ -58,6 +58,11 @@ def m007_excerpts(connection: Connection) -> None:
     execute_script(connection, _EXCERPTS)
 
 
+def m008_session_teams(connection: Connection) -> None:
+    """The sessions of teams of agents."""
+    execute_script(connection, _SESSION_TEAMS)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -342,6 +347,17 @@ CREATE TRIGGER excerpts_au AFTER UPDATE OF terms ON excerpts BEGIN
 END;
 """
 
+_SESSION_TEAMS = """
+CREATE TABLE session_teams (
+    session TEXT NOT NULL,
+    team TEXT NOT NULL,
+    name TEXT NOT NULL,
+    lead TEXT NOT NULL,
+    PRIMARY KEY (session, team)
+) WITHOUT ROWID;
+CREATE INDEX idx_session_teams_lead ON session_teams(lead);
+"""
+
 MIGRATIONS = (
     m001_graph,
     m002_sessions,
@@ -350,4 +366,5 @@ MIGRATIONS = (
     m005_model_answers,
     m006_session_commands,
     m007_excerpts,
+    m008_session_teams,
 )

@@ -206,6 +206,17 @@ CREATE TABLE session_commands (
     PRIMARY KEY (session, command)
 ) WITHOUT ROWID;
 
+-- The sessions of a team of agents. `name` is what a teammate is called in the team, empty for the
+-- lead; `lead` is the session that leads it, empty as long as that is unknown.
+CREATE TABLE session_teams (
+    session TEXT NOT NULL,
+    team TEXT NOT NULL,
+    name TEXT NOT NULL,
+    lead TEXT NOT NULL,
+    PRIMARY KEY (session, team)
+) WITHOUT ROWID;
+CREATE INDEX idx_session_teams_lead ON session_teams(lead);
+
 -- What was said in sessions, in passages of a few hundred characters. `source` is `user`, `agent` or
 -- `pasted`; `worth`, in thousandths, is how likely a later session needs it.
 CREATE TABLE excerpts (

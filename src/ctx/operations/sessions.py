@@ -11,9 +11,17 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, disk
-from ctx.capture import deleted_sessions, event_table, session_state, session_table, steps
+from ctx.capture import (
+    deleted_sessions,
+    event_table,
+    session_state,
+    session_table,
+    steps,
+    team_table,
+)
 from ctx.capture.session_state import STATUSES, Session, Status
 from ctx.capture.steps import DROPPED, NEW, SKIPPED, STEP, Step
+from ctx.capture.team_table import Teammate
 from ctx.context import contexts
 from ctx.errors import CtxError, UsageError
 from ctx.hook_files import live
@@ -22,6 +30,8 @@ from ctx.memory import event_log, lookups, pending, receipts
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query import time_filters
+from ctx.operations import teammates
+from ctx.operations.teammates import TeammateResult
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
@@ -47,7 +57,11 @@ class SessionLine(NamedTuple):
     steps: int
     """As far as they are kept."""
     what: str
-    """What it was about."""
+    """What it was about: its title, or the beginning of the first prompt."""
+    lead: str | None
+    """The session that it works for as a teammate."""
+    teammate: str
+    """What it is called in its team; empty: it is no teammate."""
 
 
 class SessionList(NamedTuple):
@@ -97,6 +111,11 @@ class SessionDetails(NamedTuple):
     summary: Mapping[str, Any]
     """The sections of its summary, those that there are."""
     summary_id: str | None
+    title: str
+    """Empty: it has none."""
+    lead: str | None
+    """The session that it works for as a teammate."""
+    teammates: tuple[TeammateResult, ...]
     observations: tuple[SessionNode, ...]
     files: tuple[TouchedFile, ...]
     changes: tuple[event_table.ChangedItem, ...]
@@ -150,9 +169,12 @@ def list_sessions(
     connection = memory.user.connection
     after = clock.iso(time_filters.moment(since, clock.now_ms())) if since else ""
     found = session_state.all_of(connection, project=project, statuses=statuses, since=after)
-    shown = found[: limit or None]
+    of_leads = team_table.teammates(connection)
+    shown = teammates.below_leads(found, of_leads)[: limit or None]
     return SessionList(
-        tuple(_line(connection, each) for each in shown), project, len(found) - len(shown)
+        tuple(_line(connection, each, of_leads.get(each.id)) for each in shown),
+        project,
+        len(found) - len(shown),
     )
 
 
@@ -173,6 +195,9 @@ def show(memory: Memory, text: str) -> SessionDetails:
         session,
         sections,
         short_ids[summaries[-1].id] if summaries else None,
+        str(told.get("title") or steps.title_of(kept).text),
+        next((each.lead for each in team_table.of_session(connection, session.id)), None),
+        teammates.results(connection, session.id),
         tuple(_observed(each, short_ids) for each in nodes if each.type == "observation"),
         _files(kept),
         event_table.changed_items(connection, session.id),
@@ -210,7 +235,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     short_ids = memory.graph.shown([node.id for node in nodes])
     done = DeleteSessionResult(
         session.id,
-        _line(connection, session).what,
+        _line(connection, session, None).what,
         dry_run,
         None,
         tuple(_observed(node, short_ids) for node in nodes),
@@ -230,7 +255,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     change = _delete_nodes(memory, nodes)
     with transaction(connection):
         tables = (event_table, receipts, event_log, model_answers, excerpt_table, session_commands)
-        for table in (*tables, pending, session_table):
+        for table in (*tables, pending, team_table, session_table):
             table.forget_session(connection, session.id)
         # Some of them tell of it.
         contexts.forget(connection)
@@ -240,12 +265,18 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> DeleteSessionResult:
     return done._replace(change=change)
 
 
-def _line(connection: Connection, session: Session) -> SessionLine:
+def _line(connection: Connection, session: Session, teammate: Teammate | None) -> SessionLine:
     number = event_table.by_status(connection, session.id).get(STEP, 0)
     title = lookups.title_of(connection, session.summary)
+    title = title or steps.stored_title(connection, session.id).text or session.request
+    if not title and teammate:
+        # Nobody prompts a teammate but its lead.
+        title = session_state.line_of(steps.last_message(connection, session.id))
     return SessionLine(
         *(session.id, session.project, session.branch, session.status),
-        *(session.started_at, session.last_at, number, title or session.request),
+        *(session.started_at, session.last_at, number, title),
+        teammate.lead if teammate else None,
+        teammate.name if teammate else "",
     )
 
 

@@ -53,7 +53,7 @@ _BUSY_MS = 30_000
 _PERSONAL = (
     *("pending", "receipts", "events", "commands", "contexts"),
     *("sessions", "symbol_changes", "event_log", "model_answers"),
-    *("excerpts", "session_commands"),
+    *("excerpts", "session_commands", "session_teams"),
 )
 _SCHEMA = """
 CREATE TABLE present (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

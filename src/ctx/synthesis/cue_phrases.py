@@ -27,7 +27,10 @@ _VERB = (
     r"(?:use|using|keep|avoid|prefer|make|put|write|call|run|add|name|return|store|check|handle"
     r"|commit|format|test|log|wrap|import|export|validate|sort|round|treat|include|leave|go|stick"
     r"|stay|switch|move|pass|raise|throw|catch|mock|touch|edit|change|create|delete|remove|start"
-    r"|end|read|load|send|convert|escape|quote|document|update|rely|depend)"
+    r"|end|read|load|send|convert|escape|quote|document|update|rely|depend|push|merge|rebase|squash"
+    r"|amend|tag|deploy|release|publish|install|upgrade|pin|bump|build|lint|skip|disable|ignore"
+    r"|bypass|force|ask|confirm|verify|assume|guess|trust|hard-?code|expose|print|copy|rewrite"
+    r"|rename|refactor|reuse|explain|answer|reply|mention)"
 )
 _WHAT_IS_WRONG = r"\bthe (?:actual |real |underlying |main )?(?:problem|issue|bug|reason|culprit"
 # `The problem is here` is useless later.

@@ -40,6 +40,8 @@ _STATES = re.compile(
     r"|das (?:ist|bleibt|war))\b",
     re.IGNORECASE,
 )
+# Paths, links, pasted code and several lines make no title.
+_UGLY = re.compile(r"[\n<>{}|\\@#]|\w/\w|^/|https?:")
 _ASKS = re.compile(r"\?|\b(?:please|bitte|can you|could you|kannst du)\b", re.IGNORECASE)
 
 
@@ -82,6 +84,20 @@ def request(timeline: Timeline) -> str:
 
 
 def title(timeline: Timeline, completed: Sequence[str]) -> str:
+    """The first request if it is short and plain, or else the title that the session was given."""
+    given = timeline.title
+    if given.text and (given.is_by_user or not _is_title(prompts(timeline)[0].text)):
+        return one_line_text.shortened(given.text.rstrip(". "), LONGEST_NAME)
+    return _own_title(timeline, completed)
+
+
+def _is_title(prompt: str) -> bool:
+    text = prompt.strip()
+    is_plain = len(text) <= LONGEST_NAME and not _UGLY.search(text)
+    return is_plain and len(dedupe.words(_plain(text))) >= _FEWEST_WORDS
+
+
+def _own_title(timeline: Timeline, completed: Sequence[str]) -> str:
     """The first request, or the completed work if the request says too little."""
     for said in prompts(timeline)[:_MOST_GOALS]:
         plan = _PLAN.match(said.text)

@@ -33,7 +33,7 @@ from ctx.hosts import tool_calls
 from ctx.synthesis import cue_phrases
 from ctx.synthesis.pasted_text import line_keys, split_pasted
 from ctx.synthesis.sentences import split_sentences
-from ctx.synthesis.text_passages import LONGEST, passages
+from ctx.synthesis.text_passages import LONGEST, SHORTEST, passages
 
 ExcerptKind = Literal[
     "correction",
@@ -78,11 +78,12 @@ _PROCESS_TALK = 0.4
 _ENOUGH_TERMS = 8
 _DISPUTED = (0.5, 0.3, 0.1)
 _REPLACED = 0.4
-_SHARED = 4
-_MOST_LATER = 20
+_SHARED, _MOST_LATER = 4, 20
 _SAME = 0.6
-_MOST_OF_SUBAGENT = 0.7
-"""Results of subagents can be searched for. What matters of them is in the agent's own report."""
+_SHORTEST_CORRECTION = 6
+_SEARCHED_ONLY = 0.7
+"""The most that results of subagents and short corrections are worth. What matters of them is in
+the agent's own report, and in the conversation around them."""
 
 _CORRECTIVE = re.compile(
     r"\b(?:no|nope|not|don['’]?t|doesn['’]?t|isn['’]?t|never|always|stop|instead|rather|wrong"
@@ -215,6 +216,12 @@ def is_rule(prompt: str) -> bool:
     )
 
 
+def _corrects(prompt: str) -> bool:
+    """Whether a prompt corrects the work before it, however short it is."""
+    is_dispute = is_corrective(prompt) or _DISPUTES.search(prompt) is not None
+    return is_dispute and bool(significant_words(prompt) - PROCESS_TERMS or is_rule(prompt))
+
+
 def from_first_rule(prompt: str) -> str:
     """A prompt without what comes before its first rule or correction."""
     for sentence in split_sentences(prompt):
@@ -228,9 +235,8 @@ def _passages(steps: Sequence[Step]) -> Iterator[_Passage]:
     ends = _ends_of_turns(steps)
     last = max(ends, default=-1)
     results = _results_of_subagents(steps)
-    printed: set[str] = set()
-    seen: set[str] = set()
-    is_interrupted = False
+    printed, seen = set[str](), set[str]()
+    is_interrupted = has_worked = False
     for place, step in enumerate(steps):
         if step.agent and place not in results:
             continue
@@ -239,12 +245,14 @@ def _passages(steps: Sequence[Step]) -> Iterator[_Passage]:
             continue
         if step.kind == "prompt":
             parts = _prompt_parts(step, printed, is_interrupted=is_interrupted)
-            is_interrupted = False
+            shortest = _SHORTEST_CORRECTION if has_worked and _corrects(step.text) else SHORTEST
+            is_interrupted = has_worked = False
         else:
+            shortest, has_worked = SHORTEST, True
             parts = _parts(step, is_end=place in ends, is_last=place == last)
             if len(printed) < _MOST_PRINTED:
                 printed |= line_keys(step.text if step.kind == "say" else step.output)
-        cut = [(kind, source, text) for kind, source, whole in parts for text in passages(whole)]
+        cut = [(*part[:2], text) for part in parts for text in passages(part[2], shortest)]
         for part, (kind, source, text) in enumerate(cut):
             # The hook and the transcript report the same message. Text about commands for ctx says
             # nothing about the work.
@@ -330,7 +338,7 @@ def _rated(passages: Sequence[_Passage]) -> list[Excerpt]:
 
 
 def _worth(passage: _Passage, *, is_replaced: bool) -> float:
-    worth, text = _BASE[passage.kind], passage.text
+    worth, text, is_by_user = _BASE[passage.kind], passage.text, passage.source == "user"
     if passage.source == "agent" and passage.kind != "commit":
         worth += _CAUSE if _CAUSES.search(text) else 0
         worth += _DECISION if _DECISIONS.search(text) else 0
@@ -338,17 +346,16 @@ def _worth(passage: _Passage, *, is_replaced: bool) -> float:
         worth *= _INTENT if _INTENTS.search(text) else 1
         worth *= _GUESS if _GUESSES.search(text) else 1
     # Rules are often about the process itself: who commits, what is never pushed.
-    own = passage.words - (frozenset() if _is_rule(passage) else PROCESS_TERMS)
+    is_of_rule = passage.kind == "correction" and is_rule(text)
+    own = passage.words - (frozenset() if is_of_rule else PROCESS_TERMS)
     worth *= 0.3 + min(len(own), _ENOUGH_TERMS) / _ENOUGH_TERMS
-    if len(own) < (_FEW_TERMS_OF_USER if passage.source == "user" else _FEW_TERMS):
+    is_short, few = len(text) < SHORTEST, _FEW_TERMS_OF_USER if is_by_user else _FEW_TERMS
+    if len(own) < few and not (is_short and is_of_rule):
         worth *= _PROCESS_TALK
-    if is_replaced and passage.source != "user":
+    if is_replaced and not is_by_user:
         worth *= _REPLACED
-    return min(worth, _MOST_OF_SUBAGENT) if passage.step.agent else worth
-
-
-def _is_rule(passage: _Passage) -> bool:
-    return passage.kind == "correction" and is_rule(passage.text)
+    is_searched_only = passage.step.agent or (is_short and not is_of_rule)
+    return min(worth, _SEARCHED_ONLY) if is_searched_only else worth
 
 
 def _dispute(passage: _Passage, prompts: Sequence[_Passage]) -> tuple[float, bool]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ctx.capture.session_state import Session
-from ctx.capture.steps import Step
+from ctx.capture.steps import ABOUT_SESSION, Step
 from ctx.synthesis import dedupe
 from ctx.synthesis.code_changes import changes
 from ctx.synthesis.decisions import decisions
@@ -43,7 +43,7 @@ def synthesise(session: Session, steps: Sequence[Step], *, is_over: bool) -> Syn
 def is_at_rest(steps: Sequence[Step]) -> bool:
     """Whether the agent is idle: its last step is a message."""
     for step in reversed(steps):
-        if step.kind not in ("mark", "recap") and not step.agent:
+        if step.kind != "recap" and step.kind not in ABOUT_SESSION and not step.agent:
             return step.kind == "say"
     return False
 

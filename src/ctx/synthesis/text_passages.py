@@ -6,7 +6,9 @@ from collections.abc import Iterator
 LONGEST = 400
 """The longest passage, in characters."""
 
-_SHORTEST = 20
+SHORTEST = 20
+"""The shortest passage: less says nothing without the conversation around it."""
+
 _LONGEST_TEXT = 24_000
 _BREAKS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+•]|\d+[.)])\s)|\n(?=#)")
 _FENCED = re.compile(
@@ -18,7 +20,7 @@ _SENTENCE_END = re.compile(r"[.!?…:;][)\"'”’*_]*\s")
 _SPACE = re.compile(r"[ \t]+")
 
 
-def passages(text: str) -> list[str]:
+def passages(text: str, shortest: int = SHORTEST) -> list[str]:
     """The passages in order, without fenced code. Short neighbours are joined."""
     text = _FENCED.sub("\n\n", text[:_LONGEST_TEXT])
     joined: list[str] = []
@@ -28,7 +30,7 @@ def passages(text: str) -> list[str]:
                 joined[-1] += f"\n{passage}"
             else:
                 joined.append(passage)
-    return [passage for passage in joined if len(passage) >= _SHORTEST]
+    return [passage for passage in joined if len(passage) >= shortest]
 
 
 def _cut(text: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ctx.capture.injected_text import without_injected
 from ctx.capture.private_text import without_private
-from ctx.capture.steps import Step
+from ctx.capture.steps import Step, title_of
 from ctx.synthesis import cue_phrases, dedupe, sentences
 from ctx.synthesis.pasted_text import split_pasted
 from ctx.synthesis.sentences import Sentence
@@ -75,7 +75,10 @@ class Goal(NamedTuple):
 
 class Timeline:
     def __init__(self, steps: Sequence[Step]) -> None:
-        self.steps = _with_shell_edits(steps)
+        self.title = title_of(steps)
+        self.steps = _with_shell_edits(
+            [step for step in steps if step.kind not in ("title", "name")]
+        )
         self.edits = [
             index
             for index, step in enumerate(self.steps)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.agents.claude_code import transcript_events, transcript_files
+from ctx.agents.claude_code import transcript_files, transcript_lines
 from ctx.agents.claude_code.transcript_events import read
 from ctx.hosts.events import Event
 from ctx.hosts.transcripts import TranscriptPart
@@ -185,6 +185,33 @@ def test_a_summary_by_the_client_is_a_recap(transcript: Transcript) -> None:
     ]
 
 
+def test_titles(transcript: Transcript) -> None:
+    transcript.titled("summary", summary="Of another conversation", leafUuid="1")
+    transcript.prompt("Fix the sum.")
+    transcript.titled("ai-title", aiTitle="Fix the sum of an order", sessionId=SESSION)
+    transcript.titled("ai-title", aiTitle=["no text"], sessionId=SESSION)
+    transcript.say("Done.")
+    transcript.titled("summary", summary="Sum of an order fixed", leafUuid="2")
+    transcript.titled("custom-title", customTitle="sums", sessionId=SESSION)
+    found = read(str(transcript.path), 0)
+    titles = [event for event in found.events if event.name == "SessionTitle"]
+    assert [(event.text, event.speaker) for event in titles] == [
+        ("Fix the sum of an order", "agent"),
+        ("Sum of an order fixed", "agent"),
+        ("sums", "user"),
+    ]
+    # They belong to the time and place of the line before them.
+    prompt, first = found.events[:2]
+    assert (first.at, first.folder) == (prompt.at, prompt.folder)
+    behind = transcript.path.read_bytes().index(b'{"type": "ai-title"')
+    assert read(str(transcript.path), behind).events == found.events[1:]
+
+
+def test_a_file_with_nothing_but_a_title_is_no_session(transcript: Transcript) -> None:
+    transcript.titled("ai-title", aiTitle="Nothing happened", sessionId=SESSION)
+    assert read(str(transcript.path), 0).events == ()
+
+
 def test_older_shapes(transcript: Transcript) -> None:
     calls = [
         {"type": "text", "text": "Two at once."},
@@ -302,8 +329,8 @@ def test_garbage_between_lines_is_passed_over(transcript: Transcript) -> None:
 def test_a_line_that_is_too_long_is_passed_over(
     transcript: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transcript_events, "LONGEST_LINE", 2_000)
-    monkeypatch.setattr(transcript_events, "_CHUNK", 512)
+    monkeypatch.setattr(transcript_lines, "LONGEST_LINE", 2_000)
+    monkeypatch.setattr(transcript_lines, "CHUNK", 512)
     transcript.say("Before.")
     transcript.say("x" * 3_000)
     transcript.say("Behind.")
@@ -332,6 +359,7 @@ def test_whatever_the_place_where_a_reading_ends_every_event_comes_once(
     fix(transcript)
     transcript.call("Bash", {"command": "make"})
     transcript.say("I did not wait.")
+    transcript.titled("ai-title", aiTitle="A sum", sessionId=SESSION)
     whole = read(str(transcript.path), 0).events
     for most in (1, 700, 1_500, 4_000):
         found: dict[str, Event] = {}
@@ -362,7 +390,11 @@ _block = st.fixed_dictionaries(
     },
 )
 _line: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {"type": st.sampled_from(["user", "assistant", "queue-operation"])},
+    {
+        "type": st.sampled_from(
+            ["user", "assistant", "queue-operation", "ai-title", "summary", "custom-title"]
+        )
+    },
     optional={
         "operation": st.sampled_from(["enqueue", "dequeue", "remove", "popAll"]) | _json,
         "content": _json,
@@ -373,7 +405,11 @@ _line: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         | _json,
         "timestamp": st.sampled_from(["2026-01-01T00:00:00Z", "never", "0001-01-01"]) | _json,
         **dict.fromkeys(
-            ("uuid", "cwd", "sessionId", "agentId", "isSidechain", "toolUseResult"), _json
+            (
+                *("uuid", "cwd", "sessionId", "agentId", "isSidechain", "toolUseResult"),
+                *("aiTitle", "summary", "customTitle"),
+            ),
+            _json,
         ),
     },
 )

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ctx import ids
-from ctx.agents.claude_code import file_edits, tool_inputs
+from ctx.agents.claude_code import agent_teams, file_edits, tool_inputs
 from ctx.capture import injected_text, private_text, secret_files
-from ctx.capture.steps import RECAP, SAID
+from ctx.capture.steps import RECAP, SAID, TITLE
 from ctx.errors import ContentRefused, UsageError
 from ctx.hosts.events import Event, Heading, Speaker
 from ctx.hosts.tool_calls import FileContents
@@ -32,7 +32,7 @@ _COMMON = frozenset(
 _NOTICES = (
     *("<task-notification>", "<local-command-", "<command-", "<bash-", "Stop hook feedback:"),
     *("Caveat: The messages below", "[Request interrupted"),
-    "This session is being continued from a previous conversation",
+    *("This session is being continued from a previous conversation", "<teammate-message"),
 )
 _CLIENT_COMMANDS = frozenset(
     "add-dir agents bug clear compact config context copy cost doctor exit export fast feedback"
@@ -101,6 +101,9 @@ def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
         continues=source in ("resume", "compact"),
         prompt=str(payload.get("prompt_id", "")),
         response=response if isinstance(response, str) else None,
+        team=_plain(payload, "team_name") or agent_teams.team_started_by(tool, payload),
+        teammate=_plain(payload, "agent_name"),
+        lead=_plain(payload, "lead_session"),
         is_host_command=speaker == "user" and _is_client_command(text or ""),
     )
 
@@ -139,6 +142,8 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
         return text if isinstance(text, str) else None, "host" if is_client else "agent"
     if name == RECAP:
         return _recap(_text(payload, "text")), "agent"
+    if name == TITLE:
+        return _text(payload, "text"), "user" if payload.get("titled_by") == "user" else "agent"
     return None, ""
 
 

@@ -18,23 +18,29 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
 from hashlib import blake2b
 from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.agents.claude_code import payloads, transcript_files
+from ctx.agents.claude_code.agent_teams import TeamReader
+from ctx.agents.claude_code.transcript_lines import CHUNK, entry_before, lines
 from ctx.agents.claude_code.transcript_turns import LONGEST_LINE, is_error
 from ctx.capture import session_state
-from ctx.capture.steps import RECAP, SAID
+from ctx.capture.steps import RECAP, SAID, TITLE
 from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
-_CHUNK = 1024 * 1024
 # Most bytes are something else: attachments, and copies of requests.
-_MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|queue-operation|system)"')
+_MATTERS = re.compile(
+    rb'"type"\s{0,4}:\s{0,4}"'
+    rb'(?:user|assistant|queue-operation|system|ai-title|custom-title|summary)"'
+)
+# Where each kind of line has the title of the session.
+_TITLES = {"ai-title": "aiTitle", "summary": "summary", "custom-title": "customTitle"}
+_RENAMED = "custom-title"
 _LATEST_MS = 9_999_999_999_999
 
 _INTERRUPTED = "[Request interrupted by user"
@@ -120,6 +126,9 @@ class _Reading:
         self._calls: dict[str, _Call] = {}
         self._queue: list[_Queued] = []
         self._at_ms = 0
+        self._teams = TeamReader(path)
+        self._last_entry: dict[str, Any] = {}
+        """The last line with a time: lines with titles have none."""
 
     def read(self, start: int, end: int | None) -> None:
         try:
@@ -147,6 +156,7 @@ class _Reading:
     def _read(self, fd: int, start: int, limit: int) -> None:
         behind = start
         is_cut = False
+        self._last_entry = entry_before(fd, start, _MATTERS)
         for offset, line, behind in lines(fd, start, limit):
             if line is None:
                 self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
@@ -157,7 +167,7 @@ class _Reading:
                 break
         calls = (call.offset for call in self._calls.values())
         # A prompt that is queued for longer is not waited for: the client may never say more of it.
-        queued = (each.offset for each in self._queue if behind - each.offset < _CHUNK)
+        queued = (each.offset for each in self._queue if behind - each.offset < CHUNK)
         waiting = min((*calls, *queued), default=behind)
         # A call whose result is further away than is read at once is not waited for.
         self.seen = behind if is_cut and waiting == start else waiting
@@ -170,6 +180,11 @@ class _Reading:
             return
         if not isinstance(payload, dict):
             return
+        if payload.get("type") in _TITLES:
+            self._title(payload, line)
+            return
+        if _text(payload, "timestamp"):
+            self._last_entry = payload
         if payload.get("type") == "queue-operation":
             self._queued(offset, payload, line)
             return
@@ -224,6 +239,16 @@ class _Reading:
         if entry is not None and not entry.agent and text:
             self._give(entry, RECAP, entry.name, {"text": text})
 
+    def _title(self, titled: dict[str, Any], line: bytes) -> None:
+        """A title of the session. One above the first message may be of another conversation."""
+        kind = str(titled["type"])
+        place = ("timestamp", "cwd", "gitBranch", "isSidechain", "agentId")
+        last = {name: self._last_entry.get(name) for name in place}
+        entry, text = self._entry({**last, **titled}, line), _text(titled, _TITLES[kind]).strip()
+        if self._last_entry and entry is not None and not entry.agent and text:
+            by = {"titled_by": "user"} if kind == _RENAMED else {}
+            self._give(entry, TITLE, entry.name, {"text": text, **by})
+
     def _entry(self, payload: dict[str, Any], line: bytes) -> _Entry | None:
         session = _text(payload, "sessionId") or transcript_files.session_of(self._path)
         if not live.is_session(session):
@@ -242,6 +267,7 @@ class _Reading:
             "gitBranch": _text(payload, "gitBranch"),
             "prompt_id": _text(payload, "promptId"),
             "agent_id": agent,
+            **({} if agent else self._teams.keys(payload)),
         }
         name = _text(payload, "uuid") or _hash(line)
         return _Entry(name, agent, at_ms, {key: each for key, each in common.items() if each})
@@ -336,42 +362,6 @@ class _Reading:
 def _goes_on(fd: int, start: int, size: int) -> bool:
     """Whether a line begins at a position: otherwise the file was rewritten."""
     return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
-
-
-def lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, int]]:
-    """Complete lines: where each begins, its content, and where it ends.
-
-    A line that is too long is skipped. The last one may have no line end yet, and is complete if it
-    can be parsed.
-    """
-    offset, pieces, length = start, [b""], 0
-    position = start
-    while position < limit:
-        data = os.pread(fd, min(_CHUNK, limit - position), position)
-        if not data:
-            return
-        position += len(data)
-        *ended, rest = data.split(b"\n")
-        for piece in ended:
-            length += len(piece)
-            pieces.append(piece)
-            line = b"".join(pieces) if length <= LONGEST_LINE else None
-            yield offset, line, offset + length + 1
-            offset, pieces, length = offset + length + 1, [], 0
-        length += len(rest)
-        pieces = [*pieces, rest] if length <= LONGEST_LINE else []
-    if pieces and _is_whole(last := b"".join(pieces)):
-        yield offset, last, offset + length
-
-
-def _is_whole(line: bytes) -> bool:
-    """Whether a line can be all that was to be written: it reads as an object."""
-    if not line.endswith(b"}"):
-        return False
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _prompt(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctx import clock
-from ctx.agents.claude_code.transcript_events import lines
+from ctx.agents.claude_code.transcript_lines import lines
 from ctx.agents.claude_code.transcript_turns import is_error
 from ctx.capture import repeated_commands
 

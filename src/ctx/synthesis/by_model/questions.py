@@ -11,7 +11,7 @@ from importlib import resources
 from string import Template
 from typing import Any, Literal, NamedTuple
 
-from ctx.capture.steps import Step
+from ctx.capture.steps import ABOUT_SESSION, Step
 from ctx.llm.protocol import Request
 from ctx.synthesis import dedupe, one_line_text
 from ctx.synthesis.by_model.step_batches import MOST_TOKENS, StepBatch
@@ -170,7 +170,7 @@ def repeats_prompt(text: str) -> bool:
 
 def last_step_id(steps: Sequence[Step]) -> str:
     """The id of the last step that a summary covers; empty if there is none."""
-    return next((step.id for step in reversed(steps) if step.kind != "mark"), "")
+    return next((step.id for step in reversed(steps) if step.kind not in ABOUT_SESSION), "")
 
 
 def _request(prompt: str, voice: QuestionOptions, schema: Mapping[str, Any]) -> Request:

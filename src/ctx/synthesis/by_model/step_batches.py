@@ -7,7 +7,7 @@ each step is covered once; late steps go into a later batch.
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ctx.capture.steps import Step
+from ctx.capture.steps import ABOUT_SESSION, Step
 from ctx.synthesis.by_model.step_text import shown
 from ctx.synthesis.failures import is_failing
 from ctx.tokens import estimate
@@ -46,7 +46,7 @@ def due(
     most_tokens: int = MOST_TOKENS,
 ) -> list[StepBatch]:
     """The batches of steps outside `known` that are worth a question."""
-    waiting = [step for step in steps if step.id not in known and step.kind != "mark"]
+    waiting = [step for step in steps if step.id not in known and step.kind not in ABOUT_SESSION]
     found = _stretches(waiting, most_tokens)
     return [each for each in found if _is_worth_it(each, is_over=is_over)]
 

@@ -45,6 +45,8 @@ def _deed(step: Step) -> str:
             return "the agent said:"
         case "recap":
             return "the agent summed up:"
+        case "title" | "name":
+            return f"the session is called {_line(step.text, _LONGEST_LINE)}"
         case "read":
             return f"read {path}"
         case "write":
