@@ -76,6 +76,30 @@ def test_another_budget_and_another_place(client: Client, ctx: Ctx, tmp_path: Pa
     assert large["text"].count("<!-- ctx:end -->") == large["parts"]
 
 
+def test_settings_of_one_command(client: Client, ctx: Ctx) -> None:
+    client.talk().start()
+    client.apply()
+    small = ctx("context", "--set", "context.budget=100", "--format=json").json
+    assert small["budget"] == 100
+    assert small["tokens"] <= 100
+    assert not small["is_ready"]
+    fewer = ctx("context", "--set", "context.learnings_cap=0", "--format=json").json
+    assert "Learning 1" not in fewer["text"]
+    prompt = ctx("context", "--prompt=refresh", "--set=context.prompt_budget=77", "--format=json")
+    assert prompt.json["budget"] == 77
+
+
+def test_contexts_for_hooks_do_not_depend_on_flags(client: Client, ctx: Ctx) -> None:
+    expected = ctx("context").out
+    conversation = client.talk()
+    assert context_of(conversation.start()) == expected
+    assert ctx("hook", "apply", "--set=context.budget=100").code == 0
+    again = ctx("context", "--format=json").json
+    assert again["is_ready"]
+    assert again["text"] == expected
+    assert context_of(client.talk("second").start()) == expected
+
+
 def test_a_session_that_goes_on(client: Client, ctx: Ctx) -> None:
     conversation = client.talk("mine")
     conversation.start()
