@@ -145,6 +145,8 @@ def _ranked(
             rows.setdefault(row[0], row)
     for row in layer_rows.shared(connections, "observation", project, session):
         rows.setdefault(row[0], row)
+    for node_id in hook_queries.captured_imports(connections[-1], list(rows)):
+        del rows[node_id]
     kinds = hook_queries.kinds(connections, list(rows))
     about = {node_id: model.from_json(row[3]) for node_id, row in rows.items()}
     named = {node_id: layer_rows.names(row[2]) for node_id, row in rows.items()}

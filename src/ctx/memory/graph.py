@@ -27,7 +27,7 @@ class TagCount(NamedTuple):
     nodes: int
 
 
-class Deletion(NamedTuple):
+class NodeDeletion(NamedTuple):
     """The last deletion of a node in a graph. Of two graphs, the greater one says where it was."""
 
     is_final: bool
@@ -117,7 +117,7 @@ class Graph:
         ).fetchone()
         return row is not None and not self.has(node_id)
 
-    def deletions(self, node_id: NodeId | None = None) -> list[Deletion]:
+    def deletions(self, node_id: NodeId | None = None) -> list[NodeDeletion]:
         """The last deletion of each deleted node whose text is stored, or of one, newest first."""
         rows = self.connection.execute(
             "SELECT subject, action, stamp, id FROM records AS gone WHERE kind = 'node.delete'"
@@ -128,9 +128,9 @@ class Graph:
             " ORDER BY stamp DESC, id DESC",
             (node_id,),
         )
-        found: dict[NodeId, Deletion] = {}
+        found: dict[NodeId, NodeDeletion] = {}
         for subject, action, *order in rows:
-            deletion = Deletion(action != records.MOVE, (order[0], order[1]), subject)
+            deletion = NodeDeletion(action != records.MOVE, (order[0], order[1]), subject)
             found.setdefault(subject, deletion)
         return list(found.values())
 

@@ -13,7 +13,7 @@ from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId
 from ctx.memory import short_ids
-from ctx.memory.graph import Deletion, Direction, Graph, TagCount
+from ctx.memory.graph import Direction, Graph, NodeDeletion, TagCount
 from ctx.memory.model import Edge, Node, View
 from ctx.memory.records import Record
 
@@ -91,7 +91,7 @@ class Graphs:
 
     def deleted(self, limit: int | None) -> tuple[list[Node], int]:
         """The most recently deleted nodes as they were, and the number of all deleted nodes."""
-        last: dict[NodeId, tuple[Deletion, Graph]] = {}
+        last: dict[NodeId, tuple[NodeDeletion, Graph]] = {}
         for graph in self.graphs:
             for deletion in graph.deletions():
                 known = last.get(deletion.node_id)
