@@ -18,7 +18,7 @@ Hooks load this module.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from sqlite3 import Connection
+from sqlite3 import Connection, DatabaseError
 from typing import Any, NamedTuple
 
 from ctx import clock, tokens
@@ -278,7 +278,11 @@ def _standing(
 def _files_in_work(
     connections: Sequence[Connection], project: str | None, session: str, summaries: Sequence[str]
 ) -> list[str]:
-    changes = hook_queries.symbol_changes(connections[-1], project, session)
+    try:
+        changes = hook_queries.symbol_changes(connections[-1], project, session)
+    except DatabaseError:
+        # The layer of changed code reports it. Without files, the ranking is only less exact.
+        changes = []
     files = dict.fromkeys(row[1] for row in changes)
     for row in hook_queries.valid_nodes(connections, summaries, project):
         files |= dict.fromkeys(layer_rows.texts(model.from_json(row[3]).get("files_edited")))
