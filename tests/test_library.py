@@ -190,6 +190,41 @@ def test_what_cannot_be_kept_is_told(shop: Path) -> None:
     assert SECRET.encode() not in objects
 
 
+def test_a_step_has_limits(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ctx("config", "set", "--project", "ingestion.max_files_per_step", "3").code == 0
+    with opened(shop) as project:
+        for number in range(4):
+            project.observe_file_write(f"src/part{number}.py", f"x = {number}\n")
+        project.observe_file_read("src/payments.py")
+        kept = project.flush_step()
+        assert kept.files == ("src/part0.py", "src/part1.py", "src/part2.py")
+        reason = "a step has at most 3 files (ingestion.max_files_per_step)"
+        not_kept = [NotKept(path, reason) for path in ("src/part3.py", "src/payments.py")]
+        assert list(kept.not_kept) == not_kept
+        # Known files take no room.
+        for number in range(4):
+            project.observe_file_write(f"src/part{number}.py", f"x = {number}\n")
+        kept = project.flush_step()
+        assert (kept.files, kept.not_kept) == (("src/part3.py",), ())
+    monkeypatch.setenv("CTX_INGESTION_MAX_BYTES_PER_STEP", "100")
+    with opened(shop) as project:
+        project.observe_file_write("src/large.py", "y = 1\n" * 20)
+        project.observe_file_write("src/small.py", "y = 2\n" * 10)
+        project.observe_command("make", "first\n" * 20 + "last\n", 1)
+        project.observe_note("A note is kept. " * 20)
+        kept = project.flush_step()
+    limit = "a step has at most 100 bytes (ingestion.max_bytes_per_step)"
+    assert kept.files == ("src/small.py",)
+    assert kept.not_kept == (
+        NotKept("src/large.py", limit),
+        NotKept("make", f"the beginning of its output: {limit}"),
+    )
+    assert len(kept.nodes) == 2
+    command = ctx("show", kept.nodes[0], "--format=json").json["node"]
+    blob = ctx("debug", "cat", command["metadata"]["blob"]).out
+    assert blob == "first\n" * 5 + "last\n"
+
+
 def test_what_makes_no_sense_is_refused_at_once(shop: Path) -> None:
     with opened(shop) as project:
         for text in ("", "  ", "a\0b", "\udcff"):

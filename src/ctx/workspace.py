@@ -71,7 +71,7 @@ class Environment(NamedTuple):
         """
         from ctx.config.resolve import survey
 
-        return survey(self.user_store.config_file, None, self.variables, ())
+        return survey(self.user_store.config_file, None, self.variables, self.overrides)
 
 
 class Workspace(NamedTuple):

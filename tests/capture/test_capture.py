@@ -207,6 +207,30 @@ def test_a_command_that_fails() -> None:
     }
 
 
+def test_a_step_names_few_files_and_has_few_bytes() -> None:
+    errors = "\n".join(f'src/part{n}.py:{n}: error: Name "x" is not defined' for n in range(1, 7))
+    said = failed("mypy src", f"Exit code 1\n{errors}\nFound 6 errors in 6 files")
+    findings = capture_of(said, EVERYTHING).findings
+    assert len(findings) == 6
+    few = capture_of(said, rules("ingestion.max_files_per_step=2"))
+    assert few.findings == findings[:2]
+    small = capture_of(said, rules("ingestion.max_bytes_per_step=120"))
+    assert small.text == "mypy src"
+    assert 0 < len(small.findings) < 6
+    texts = [small.text, small.output, *(t for f in small.findings for t in f if type(t) is str)]
+    assert sum(map(len, texts)) <= 120
+    long = event("UserPromptSubmit", prompt="é" * 2_000)
+    assert capture_of(long, rules("ingestion.max_bytes_per_step=101")).text == "é" * 50
+    began = event("SessionStart", source="startup")
+    assert capture_of(began, rules("ingestion.max_bytes_per_step=1")).text == "began"
+
+
+def capture_of(said: Event, how: CaptureRules) -> Step:
+    step = capture.step_of(said, how, ROOT)
+    assert isinstance(step, Step)
+    return step
+
+
 def test_tests_that_fail_although_the_command_does_not() -> None:
     step = capture.step_of(
         ran("pytest -q | tail -20 || true", {"stdout": FAILING, "stderr": ""}), EVERYTHING, ROOT

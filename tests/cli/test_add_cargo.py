@@ -356,3 +356,21 @@ def test_a_project_inside_a_workspace(
     assert [package["manifest"] for package in found["packages"]] == ["Cargo.toml"]
     own = "path+.#ship-yard@1.0.0"
     assert {need[:2] for need in needs(found)} == {(own, "path+outside#hull@0.2.0")}
+
+
+def test_dependencies_that_came_and_went(yard: Path, ctx: Ctx) -> None:
+    answer(ctx)
+    assert ctx("commit", "-m", "One").code == 0
+    write(
+        yard,
+        {
+            "hull/Cargo.toml": FILES["hull/Cargo.toml"].replace("0.2.0", "0.3.0"),
+            "yard/Cargo.toml": FILES["yard/Cargo.toml"].partition("[dev-dependencies]")[0],
+        },
+    )
+    (yard / "Cargo.lock").write_text(LOCK.replace("0.2.0", "0.3.0"))
+    answer(ctx)
+    staged = ctx("diff").out.splitlines()
+    assert staged[1:] == ["~ package hull 0.2.0 → 0.3.0", "- dependency ship-yard → hull (dev)"]
+    assert ctx("commit", "-m", "Two").code == 0
+    assert ctx("diff", "HEAD~1", "HEAD").out.splitlines()[1:] == staged[1:]

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ctx.context import layers
+from ctx.context import hook_queries, layers
+from ctx.exchange.foreign import claude_mem
 from tests.capture.conversations import Client, context_of
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
+from tests.exchange.foreign import databases
 from tests.packs.worked import change, learning, session, step
 
 RULES = "`kind:rule`, `kind:correction` or `kind:decision`"
@@ -76,6 +78,30 @@ def test_another_budget_and_another_place(client: Client, ctx: Ctx, tmp_path: Pa
     assert large["text"].count("<!-- ctx:end -->") == large["parts"]
 
 
+def test_settings_of_one_command(client: Client, ctx: Ctx) -> None:
+    client.talk().start()
+    client.apply()
+    small = ctx("context", "--set", "context.budget=100", "--format=json").json
+    assert small["budget"] == 100
+    assert small["tokens"] <= 100
+    assert not small["is_ready"]
+    fewer = ctx("context", "--set", "context.learnings_cap=0", "--format=json").json
+    assert "Learning 1" not in fewer["text"]
+    prompt = ctx("context", "--prompt=refresh", "--set=context.prompt_budget=77", "--format=json")
+    assert prompt.json["budget"] == 77
+
+
+def test_contexts_for_hooks_do_not_depend_on_flags(client: Client, ctx: Ctx) -> None:
+    expected = ctx("context").out
+    conversation = client.talk()
+    assert context_of(conversation.start()) == expected
+    assert ctx("hook", "apply", "--set=context.budget=100").code == 0
+    again = ctx("context", "--format=json").json
+    assert again["is_ready"]
+    assert again["text"] == expected
+    assert context_of(client.talk("second").start()) == expected
+
+
 def test_a_session_that_goes_on(client: Client, ctx: Ctx) -> None:
     conversation = client.talk("mine")
     conversation.start()
@@ -117,6 +143,48 @@ def test_what_makes_no_sense(client: Client, ctx: Ctx, words: list[str], said: s
     ran = ctx("context", *words)
     assert ran.code == 2
     assert said in ran.err
+
+
+@pytest.fixture
+def imported(repo: Path, ctx: Ctx, tmp_path: Path) -> Path:
+    """A project whose sessions another program captured."""
+    path = databases.make(tmp_path / "mem.db", databases.CLAUDE_MEM_SCHEMA)
+    for number, title in enumerate(("The queue drops jobs", "Jobs have ids", "Locks are files"), 1):
+        databases.observation(path, "theirs", number, project="app", title=title)
+    for number, done in ((4, "Looked at the queue"), (5, "Jobs are put back first")):
+        databases.summary(path, "theirs", number, project="app", completed=done)
+    databases.summary(path, "other", 6, project="elsewhere", completed="Not about this")
+    assert ctx("import", "--from=claude-mem", str(path)).code == 0
+    return repo
+
+
+def test_imported_sessions_reach_agents(imported: Path, ctx: Ctx) -> None:
+    assert hook_queries.IMPORTED == claude_mem.SOURCE
+    text = ctx("context").out
+    assert text.count("[discovery] ") == 3
+    assert text.count("Jobs have ids") == 1
+    # Only the last summary of a session is shown.
+    assert text.count("Jobs are put back first") == 1
+    assert "Looked at the queue" not in text
+    assert "Not about this" not in text
+    few = ctx("context", "--set=context.observations_cap=0", "--set=context.rules_cap=0").out
+    assert "Locks are files" not in few
+    found = ctx("context", "--prompt=Which files are locks?", "--set=context.observations_cap=0")
+    assert "] Locks are files\n" in found.out
+
+
+def test_a_session_that_was_captured_and_imported_appears_once(
+    imported: Path, surroundings: Path, ctx: Ctx
+) -> None:
+    client = Client(surroundings / ".ctx", imported)
+    with client.memory() as memory:
+        session(memory.user, "theirs", 1, completed="Jobs stay in the queue")
+    text = ctx("context").out
+    assert text.count("Jobs stay in the queue") == 1
+    assert "Jobs are put back first" not in text
+    assert "[discovery]" not in text
+    assert "Locks are files" not in ctx("context", "--prompt=Which files are locks?").out
+    assert "Locks are files" in ctx("recall", "locks files").out
 
 
 def test_what_sessions_left_in_the_store_of_the_project(client: Client, ctx: Ctx) -> None:

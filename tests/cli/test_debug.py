@@ -28,6 +28,26 @@ def test_cat_prints_typed_objects_with_names(project: Path, ctx: Ctx) -> None:
     assert ctx("debug", "cat", head.name).out.startswith(f"commit {head.name}\n{{\n")
 
 
+def test_cat_prints_the_file_of_a_chunk(repo: Path, ctx: Ctx) -> None:
+    (repo / "src").mkdir()
+    source = repo / "src" / "pay.py"
+    source.write_text('def charge(amount):\n    """Charge a card."""\n')
+    for store in (False, True):
+        if store:
+            assert ctx("init").code == 0
+        pack = ctx("query", "charge a card", "--format=json").json
+        (chunk,) = [each for each in pack["retrieved"] if each["path"] == "src/pay.py"]
+        shown = ctx("debug", "cat", chunk["object_id"])
+        assert (shown.code, shown.out) == (0, source.read_text())
+        found = ctx("debug", "cat", chunk["object_id"][:12], "--format=json").json
+        assert (found["path"], found["type"]) == ("src/pay.py", "blob")
+    assert ctx("debug", "cat", found["id"]).code == 1
+    assert ctx("add", "file", "src/pay.py").code == 0
+    assert ctx("debug", "cat", found["id"], "--format=json").json["path"] is None
+    source.write_text("changed = True\n")
+    assert ctx("debug", "cat", chunk["object_id"]).code == 1
+
+
 def test_cat_of_nothing_is_e001(project: Path, ctx: Ctx) -> None:
     ran = ctx("debug", "cat", "0" * 64)
     assert ran.code == 1

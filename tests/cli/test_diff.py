@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Add
+from tests.cli.conftest import Add, Piped
 from tests.conftest import Ctx
 
 
@@ -115,3 +115,61 @@ def test_looking_back_changes_nothing(project: Path, ctx: Ctx, add: Add) -> None
     before = ctx("list", "--format", "json").out
     ctx("diff", "HEAD~1", "STAGED")
     assert ctx("list", "--format", "json").out == before
+
+
+MYPY = 'src/shop.py:2: error: Name "x" is not defined  [name-defined]\nFound 1 error in 1 file\n'
+
+
+def test_functions_and_errors_that_came_and_went(project: Path, ctx: Ctx, piped: Piped) -> None:
+    def run(text: str) -> None:
+        piped(text.encode())
+        assert ctx("add", "command", "--stdin", "--name=mypy src").code == 0
+
+    source = project / "src" / "shop.py"
+    source.parent.mkdir()
+    source.write_text("def total(items):\n    return x\n\n\ndef gone():\n    pass\n")
+    assert ctx("add", "code", "--snapshot").code == 0
+    run(MYPY)
+    first = ctx("diff").out
+    assert "+ function shop.total (src/shop.py:1): def total(items)\n" in first
+    assert "+ mypy error[name-defined] src/shop.py:2: " in first
+    assert ctx("commit", "-m", "One").code == 0
+    assert ctx("diff").out.startswith("Nothing differs: ")
+    source.write_text("def total(items, tax):\n    return 1\n\n\ndef new():\n    pass\n")
+    assert ctx("add", "code", "--snapshot").code == 0
+    run("Success: no issues found in 1 source file\n")
+    lines = ctx("diff").out.splitlines()
+    expected = [
+        "~ function shop.total (src/shop.py:1): def total(items) → def total(items, tax)",
+        "+ function shop.new (src/shop.py:5): def new()",
+        "- function shop.gone (src/shop.py:5): def gone()",
+        '- mypy error[name-defined] src/shop.py:2: Name "x" is not defined',
+    ]
+    assert [line for line in lines if line[2:].startswith(("function", "mypy"))] == expected
+    assert ctx("commit", "-m", "Two").code == 0
+    assert [
+        line for line in ctx("diff", "HEAD~1", "HEAD").out.splitlines() if line in expected
+    ] == (expected)
+    back = ctx("diff", "HEAD", "HEAD~1", "--format=json").json
+    assert [(each["kind"], each["name"]) for each in back["items"]] == [
+        ("changed", "shop.total"),
+        ("added", "shop.gone"),
+        ("removed", "shop.new"),
+    ]
+    [error] = back["diagnostics"]
+    assert (error["kind"], error["tool"], error["line"]) == ("added", "mypy", 2)
+    # What did not change between two commits is not listed.
+    ctx("add", "--type=fact", "Something")
+    ctx("commit", "-m", "Three")
+    last = ctx("diff", "HEAD~1", "HEAD", "--format=json").json
+    assert (last["items"], last["diagnostics"], last["packages"]) == ([], [], [])
+
+
+def test_an_error_on_another_line_is_the_same_error(project: Path, ctx: Ctx, piped: Piped) -> None:
+    (project / "src").mkdir()
+    (project / "src" / "shop.py").write_text("\n" * 9)
+    for text in (MYPY, MYPY.replace(":2:", ":7:")):
+        piped(text.encode())
+        assert ctx("add", "command", "--stdin", "--name=mypy src").code == 0
+        assert ctx("commit", "-m", "One").code == 0
+    assert ctx("diff", "HEAD~1", "HEAD", "--format=json").json["diagnostics"] == []

@@ -358,3 +358,26 @@ def test_restore_brings_it_back_where_it_was(ctx: Ctx, mine: str, last: str) -> 
     assert scopes(ctx, mine) == [last.removeprefix("--")]
     assert ctx("undo").code == 0
     assert scopes(ctx, mine) == []
+
+
+def deleted(ctx: Ctx, *words: str) -> tuple[list[str], int]:
+    found = ctx("list", "--deleted", "--format=json", *words).json
+    return [node["content"] for node in found["nodes"]], found["total"]
+
+
+def test_deleted_nodes_are_listed_once(ctx: Ctx, mine: str, project: Path, add: Add) -> None:
+    text = node(ctx, mine)["content"]
+    assert ctx("move", mine, "--project").code == 0
+    assert deleted(ctx) == ([], 0), "it was moved"
+    assert ctx("undo").code == 0
+    assert deleted(ctx) == ([], 0), "it is back"
+    add("--type=fact", "A mistake")
+    assert ctx("undo").code == 0
+    assert deleted(ctx) == (["A mistake"], 1)
+    assert ctx("list", "--deleted").out.count("\n") == 1
+    assert ctx("delete", mine).code == 0
+    assert deleted(ctx) == ([text, "A mistake"], 2)
+    assert deleted(ctx, "--limit=1") == ([text], 2)
+    other = add("--type=fact", "Last")
+    assert ctx("delete", other).code == 0
+    assert deleted(ctx, "--limit=2") == (["Last", text], 3)

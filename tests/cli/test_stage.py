@@ -249,6 +249,57 @@ def test_what_is_aborted_is_hidden_and_can_be_had_back(project: Path, ctx: Ctx) 
     assert said(ctx("debug", "verify")).code == 0
 
 
+def test_an_aborted_session_takes_its_task_and_files_along(project: Path, ctx: Ctx) -> None:
+    said(ctx("commit", "--auto"))
+    narrative = project / ".ctx" / "narrative"
+    said(ctx("stage", "start", "Try it", "--session", "try"))
+    said(ctx("add", "decision", "Use files"))
+    (edited,) = narrative.glob("tasks/*.md")
+    edited.write_text(edited.read_text() + "\nOne more line.\n")
+    decision = next(narrative.glob("decisions/*.md"))
+    texts = {path: path.read_text() for path in (edited, decision)}
+    dry = said(ctx("stage", "abort", "--dry-run", "--format=json")).json
+    assert (dry["documents"], len(dry["removed"]), dry["task_left"]) == ([], 2, None)
+    assert edited.exists()
+    gone = said(ctx("stage", "abort"))
+    assert "Files that it created are kept with it: narrative/decisions/" in gone.out
+    assert "task:try-it started in this session and is no longer the current task." in gone.out
+    assert said(ctx("task", "current", "--format=json")).json["task"] is None
+    assert not edited.exists()
+    assert "Use files" not in (narrative / "decisions.md").read_text()
+    assert said(ctx("list", "--format=json")).json["total"] == 0
+    said(ctx("add", "--type=fact", "Something else"))
+    made = said(ctx("commit", "-m", "Else", "--format=json")).json
+    assert not [path for path in made["documents"] if not path.startswith("log/")]
+    back = said(ctx("stage", "recover", "try"))
+    assert "Restored: narrative/decisions/" in back.out
+    assert {path: path.read_text() for path in texts} == texts
+    said(ctx("stage", "compact", "--session", "try"))
+    titles = {node["content"].split("\n")[0] for node in ctx("list", "--format=json").json["nodes"]}
+    assert titles == {"Try it", "Use files", "Something else"}
+    assert said(ctx("debug", "verify")).code == 0
+
+
+def test_files_that_others_have_stay(project: Path, ctx: Ctx) -> None:
+    said(ctx("add", "task", "Known before"))
+    said(ctx("commit", "--auto"))
+    said(ctx("stage", "start", "Known before", "--session", "try"))
+    said(ctx("add", "decision", "Use files"))
+    git("add", "-A")
+    gone = said(ctx("stage", "abort", "--format=json")).json
+    assert gone["removed"] == []
+    (path,) = gone["documents"]
+    assert (project / ".ctx" / "narrative" / path).exists()
+    assert gone["task_left"] == "known-before"
+    assert said(ctx("task", "current", "--format=json")).json["task"] is None
+    said(ctx("task", "start", "Other"))
+    said(ctx("stage", "abort"))
+    said(ctx("task", "start", "Known before"))
+    said(ctx("add", "--type=fact", "One", "--session", "side"))
+    beside = said(ctx("stage", "abort", "--session", "side", "--format=json")).json
+    assert beside["task_left"] is None, "it is the task of another session"
+
+
 def test_what_is_aborted_comes_back_beside_what_went_on(project: Path, ctx: Ctx) -> None:
     said(ctx("add", "--type=fact", "One"))
     name = said(ctx("stage", "abort", "--format=json")).json["aborted"]

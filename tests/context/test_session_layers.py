@@ -435,6 +435,7 @@ def test_what_cannot_be_read_is_left_out_and_the_rest_stays(graph: Graph, table:
     session(graph, "s", 1, completed="Done")
     change(graph, "s", "a.py", "def a()")
     learning(graph, "gotcha", "Careful")
+    observation(graph, "s", "bugfix", "Fixed the lock")
     whole = layers.context([graph.connection], HERE)
     graph.connection.execute(f"ALTER TABLE {table} RENAME TO elsewhere")
     if table == "tags":
@@ -445,6 +446,7 @@ def test_what_cannot_be_read_is_left_out_and_the_rest_stays(graph: Graph, table:
     assert "Careful" in made.text
     assert ("Done" in made.text) is (table != "sessions")
     assert ("a.py" in made.text) is (table != "symbol_changes")
+    assert ("Fixed the lock" in made.text) is (table != "sessions")
     assert set(made.skipped) > set(whole.skipped)
     key = contexts.ContextKey(Place("/app", "app", "t"), "")
     assert contexts.ready(graph.connection, key) is None

@@ -8,6 +8,7 @@ import pytest
 from ctx.memory import sources
 from ctx.memory.changes import Who, changing
 from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
 from tests.memory import graphs
 
 
@@ -75,4 +76,4 @@ def test_the_author_of_the_text_counts() -> None:
 
 
 def _deleted_source(graph: Graph) -> list[str]:
-    return [node.source for node in graph.deleted(None)[0]]
+    return [node.source for node in Graphs([graph]).deleted(None)[0]]

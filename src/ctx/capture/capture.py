@@ -105,7 +105,9 @@ def step_of(event: Event, rules: CaptureRules, root: str) -> Step | DroppedEvent
     else:
         take = _EVENTS.get(event.name)
         found = take(taking) if take else DroppedEvent("events of this kind are not captured")
-    return steps.redacted(found) if isinstance(found, Step) else found
+    if not isinstance(found, Step):
+        return found
+    return steps.limited(steps.redacted(found), rules.files, rules.step_bytes)
 
 
 def _own_words(text: str) -> str:

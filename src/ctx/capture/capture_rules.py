@@ -34,6 +34,10 @@ class CaptureRules(NamedTuple):
     """Folders of ctx itself."""
     log_lines: int = 500
     symbols: int = _MOST_SYMBOLS
+    files: int = 10
+    """The most files that the errors of a command may name."""
+    step_bytes: int = 1_048_576
+    """The most bytes of a step's texts."""
 
     def ignores_tool(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self.tools)
@@ -77,6 +81,8 @@ def rules(config: Config, place: Place, home: str, person: str) -> CaptureRules:
         (home, os.path.realpath(home)),
         config.integer("ingestion.max_log_lines"),
         min(_MOST_SYMBOLS, config.integer("ingestion.max_edges_per_step")),
+        config.integer("ingestion.max_files_per_step"),
+        config.integer("ingestion.max_bytes_per_step"),
     )
 
 

@@ -122,8 +122,44 @@ class SuccessfulStep(NamedTuple):
 _BREAK = "\n\0\n"
 
 
+def limited(step: Step, most_files: int, most_bytes: int) -> Step:
+    """A step with findings in a few files, and with texts of a limited size.
+
+    What says the most is kept first: the text, then the message, findings, changed items, the
+    excerpt and the output. A path is never cut, nor is the text of a mark, which has a meaning.
+    """
+    named = list(dict.fromkeys(each.path for each in step.findings if each.path))
+    kept = ("", *named[:most_files])
+    step = step._replace(findings=tuple(each for each in step.findings if each.path in kept))
+    if step.kind == "mark" or len(body(step).encode()) <= most_bytes:
+        return step
+    left = max(0, most_bytes - len(step.path.encode()))
+
+    def cut(text: str) -> str:
+        nonlocal left
+        found = text.encode()[:left].decode("utf-8", "ignore")
+        left -= len(found.encode())
+        return found
+
+    def fits(finding: StepFinding | SymbolChange) -> bool:
+        nonlocal left
+        size = sum(len(text.encode()) for text in finding if isinstance(text, str))
+        is_kept = size <= left
+        left = left - size if is_kept else 0
+        return is_kept
+
+    return step._replace(
+        text=cut(step.text),
+        message=cut(step.message),
+        findings=tuple(each for each in step.findings if fits(each)),
+        changes=tuple(each for each in step.changes if fits(each)),
+        excerpt=cut(step.excerpt),
+        output=cut(step.output),
+    )
+
+
 def redacted(step: Step) -> Step:
-    """A step without secrets; the last change made to it.
+    """A step without secrets.
 
     Its event is already redacted. But if something is removed from the middle of a text, such as an
     escape sequence or injected text, its two sides may form a secret.

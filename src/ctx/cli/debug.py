@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, locks
 from ctx.cli import arguments, opening
@@ -13,13 +13,16 @@ from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, plain
 from ctx.cli.settings import Settings
-from ctx.errors import CtxError, DiskFailure, LockConflict, PathRefused, UsageError
+from ctx.errors import CtxError, DiskFailure, LockConflict, NotAProject, PathRefused, UsageError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.objects import codec, commits, object_index, verify
 from ctx.objects.object_store import decode
 from ctx.objects.object_types import Commit, Typed, WorkCommit
 from ctx.objects.refs import MAIN, session_of
 from ctx.objects.repository import Repository
+
+if TYPE_CHECKING:
+    from ctx.operations.debug_object import ObjectDetails
 
 EXAMPLES = """
 ctx debug verify                  read and check every object, ref, head and index
@@ -51,7 +54,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "print an object",
         "ctx debug cat 3f2a91c0\nctx debug cat 3f2a91c0 --format json",
     )
-    cat.add_argument("object", metavar="ID", help="an object id, or at least 4 characters of it")
+    cat.add_argument(
+        "object",
+        metavar="ID",
+        help="an object id, or the `object_id` of a file in a pack; 4 characters are enough",
+    )
     shared.add_subcommand(
         group, "refs", "show heads and refs and what they point to", "ctx debug refs"
     )
@@ -121,10 +128,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         return 0
     if options.subcommand == "verify":
         return _verify(settings, output)
+    if options.subcommand == "cat":
+        _cat(options.object, settings, output)
+        return 0
     repository = open_workspace(settings, output).repository
     match options.subcommand:
-        case "cat":
-            output.show(cat(repository, options.object), render_object)
         case "refs":
             output.show(refs(repository), render_refs)
         case _:
@@ -132,6 +140,17 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
                 raise UsageError("--limit must be at least 1.")
             output.show(history(repository, options.limit), render_history)
     return 0
+
+
+def _cat(text: str, settings: Settings, output: Output) -> None:
+    from ctx.cli import code
+    from ctx.operations import debug_object
+
+    repository = None
+    with suppress(NotAProject):
+        # The code index works without a store.
+        repository = open_workspace(settings, output).repository
+    output.show(debug_object.find(repository, code.at(settings), text), render_object)
 
 
 def _verify(settings: Settings, output: Output) -> int:
@@ -196,35 +215,7 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
         code.tell_age(drawn.age, output)
 
 
-class ObjectDetails(NamedTuple):
-    """An object as `debug cat` shows it: a blob has text, a typed object has fields."""
-
-    id: ObjectId
-    kind: str
-    type: str
-    bytes: int
-    text: str | None
-    fields: Any
-
-
-def cat(repository: Repository, text: str) -> ObjectDetails:
-    id = repository.resolve(text)
-    found = repository.everything.read(id)
-    value = decode(found)
-    if value is None:
-        content = found.payload.decode("utf-8", "backslashreplace")
-        return ObjectDetails(id, "blob", "blob", len(found.payload), content, None)
-    return ObjectDetails(
-        id,
-        "typed",
-        codec.type_name(value),
-        len(found.payload),
-        None,
-        codec.raw_fields(found.payload),
-    )
-
-
-def render_object(shown: ObjectDetails) -> list[Block]:
+def render_object(shown: "ObjectDetails") -> list[Block]:
     if shown.text is not None:
         return [Verbatim(shown.text)]
     fields = json.dumps(plain(shown.fields), ensure_ascii=False, indent=2, default=repr)

@@ -20,6 +20,12 @@ from ctx.operations.diff import (
     ViewDifference,
     diff,
 )
+from ctx.project.snapshot_diff import (
+    DependencyDifference,
+    DiagnosticDifference,
+    ItemDifference,
+    PackageDifference,
+)
 
 EXAMPLES = """
 ctx diff                              what is staged, against what is committed
@@ -29,6 +35,7 @@ ctx diff 3f2a91c0 --format json       a commit against now, with whole nodes
 """
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+_MOST_LINES = 50
 _EDGE_SIGNS = {"added": ">", "removed": "x", "changed": "~"}
 
 
@@ -56,7 +63,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def render(found: Diff) -> list[Block]:
     sides = f"{_side(found.before)} → {_side(found.after)}"
-    if not (found.nodes or found.edges or found.views):
+    if not any(found[2:]):
         return [Line(f"Nothing differs: {sides}.")]
     names = {node.id: node for each in found.nodes for node in (each.before, each.after) if node}
     blocks: list[Block] = [Line(sides, "heading")]
@@ -64,7 +71,45 @@ def render(found: Diff) -> list[Block]:
         blocks += _node(node)
     blocks += [_edge(edge, names) for edge in found.edges]
     blocks += [_view(view) for view in found.views]
+    blocks += _shortened([_item(each) for each in found.items])
+    blocks += _shortened([_package(each) for each in found.packages])
+    blocks += _shortened([_dependency(each) for each in found.dependencies])
+    blocks += _shortened([_diagnostic(each) for each in found.diagnostics])
     return blocks
+
+
+def _shortened(lines: list[Line]) -> list[Line]:
+    """The first snapshot of a project may differ in thousands of items."""
+    more = len(lines) - _MOST_LINES
+    rest = [Line(f"  … and {more:,} more: --format json")] if more > 0 else []
+    return [*lines[:_MOST_LINES], *rest]
+
+
+def _item(found: ItemDifference) -> Line:
+    shown = found.after or found.before or found.name
+    if found.kind == "changed":
+        is_same = found.before == found.after
+        shown = "another body" if is_same else f"{found.before} → {found.after}"
+    place = f"{found.path}:{found.line}" if found.line else found.path
+    return Line(f"{_SIGNS[found.kind]} {found.item} {found.name} ({place}): {_title(shown)}")
+
+
+def _package(found: PackageDifference) -> Line:
+    versions = " → ".join(filter(None, (found.before, found.after)))
+    return Line(f"{_SIGNS[found.kind]} package {found.name} {versions}")
+
+
+def _dependency(found: DependencyDifference) -> Line:
+    use = "" if found.needed_for == "normal" else f" ({found.needed_for})"
+    return Line(f"{_SIGNS[found.kind]} dependency {found.from_package} → {found.to_package}{use}")
+
+
+def _diagnostic(found: DiagnosticDifference) -> Line:
+    place = f"{found.path}:{found.line}" if found.line else found.path
+    code = f"[{found.code}]" if found.code else ""
+    what = found.test or f"{found.severity}{code}"
+    where = f" {place}" if place else ""
+    return Line(f"{_SIGNS[found.kind]} {found.tool} {what}{where}: {_title(found.message)}")
 
 
 def _side(side: DiffSide) -> str:

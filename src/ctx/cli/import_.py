@@ -225,7 +225,7 @@ def _say_more(imported: ImportResult, output: Output) -> None:
     elif imported.change:
         if claude_mem.PROGRAM in imported.programs:
             output.note(
-                "Agents are not shown these at start. To list them: "
+                "Agents get the relevant ones in their projects. To list them: "
                 f"ctx list --tag={claude_mem.SOURCE}"
             )
         output.note(f"To undo: `ctx undo {imported.change}`")

@@ -206,6 +206,9 @@ def render_aborted(aborted: StageAbortResult) -> list[Block]:
             f"It is kept for {count(aborted.keep_days, 'day')}: ctx stage recover {aborted.aborted}"
         ),
     ]
+    if aborted.removed:
+        named = ", ".join(f"narrative/{path}" for path in aborted.removed)
+        blocks.append(Line(f"Files that it created are kept with it: {named}"))
     if aborted.documents:
         named = ", ".join(f"narrative/{path}" for path in aborted.documents)
         blocks.append(Line(f"Files that it created stay: {named}"))
@@ -293,6 +296,9 @@ def render_recovered(found: StageRecoverResult) -> list[Block]:
             blocks.append(Line(f"  What it pointed to is kept as {each.set_aside}."))
     if found.restored:
         blocks.append(Line(f"The aborted work {would} session {found.restored} again."))
+    if found.documents:
+        verb = "Would restore" if found.dry_run else "Restored"
+        blocks.append(Line(f"{verb}: {', '.join(f'narrative/{path}' for path in found.documents)}"))
     if found.stage_reset:
         blocks.append(Line(f"The current session has nothing staged: it {would} closed."))
     if found.missing:

@@ -96,6 +96,15 @@ class Code(CodeGraph):
 
     # Finding
 
+    def files_with_hash(self, prefix: str) -> list[tuple[str, bytes]]:
+        """The files whose content has a hash that begins with these hexadecimal digits."""
+        rows = self.connection.execute(
+            "SELECT path, hash FROM files WHERE hash NOT NULL"
+            " AND substr(lower(hex(hash)), 1, ?) = ? ORDER BY path",
+            (len(prefix), prefix),
+        )
+        return [(path, hash) for path, hash in rows]
+
     def find(self, text: str, folder: str = "") -> list[LocatedItem]:
         """The items that a person refers to, in file order; paths may be relative to a folder.
 

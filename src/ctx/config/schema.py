@@ -105,14 +105,14 @@ _TABLE = (
         10,
         1,
         _COUNT,
-        "The most files that capture stores per step.",
+        "The most files that capture and the Python library store per step.",
     ),
     whole(
         "ingestion.max_bytes_per_step",
         1_048_576,
         1,
         _BYTES,
-        "The most bytes that capture stores per step.",
+        "The most bytes that capture and the Python library store per step.",
     ),
     whole(
         "ingestion.max_log_lines",

@@ -18,6 +18,9 @@ MOST_SESSIONS = 40
 MOST_CHANGES = 100
 """How many of the latest changes to items of code are considered."""
 
+IMPORTED = "source:claude-mem"
+"""The tag of nodes about sessions that another program captured (`exchange/foreign`)."""
+
 _MOST_IDS = 200
 """How many ids one statement takes."""
 
@@ -27,6 +30,8 @@ _IS_VALID = (
     " AND tag = 'tier:off-context') AND (SELECT min(tag <> 'project:' || ?1) FROM tags"
     " WHERE node_id = n.id AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
 )
+# Whether ctx has its own summary of the session in the tag `s`.
+_IS_CAPTURED = "EXISTS (SELECT 1 FROM sessions WHERE 'session:' || id = s.tag AND summary NOTNULL)"
 _COLUMNS = "n.id, n.type, n.content, n.metadata, n.created_at, n.updated_at"
 
 
@@ -204,6 +209,32 @@ def nodes_of_sessions(
     return [row for each in connections for row in each.execute(sql, values)]
 
 
+def imported_nodes(
+    connection: Connection, node_type: str, project: str | None, without: str, most: int
+) -> "list[Any]":
+    """The newest valid nodes about sessions that only another program captured.
+
+    Each has the tag of its session.
+    """
+    sql = (
+        f"SELECT {_COLUMNS}, s.tag FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
+        " JOIN tags AS s ON s.node_id = n.id AND s.tag >= 'session:' AND s.tag < 'session;'"
+        f" WHERE t.tag = '{IMPORTED}' AND +n.type = ?2 AND s.tag <> 'session:' || ?3"
+        f" AND {_IS_VALID} AND NOT {_IS_CAPTURED} ORDER BY t.node_id DESC LIMIT ?4"
+    )
+    return connection.execute(sql, (project or "", node_type, without, most)).fetchall()
+
+
+def captured_imports(connection: Connection, node_ids: Sequence[str]) -> "set[str]":
+    """Those of the nodes that another program made of a session that ctx has captured too."""
+    sql = (
+        "SELECT t.node_id FROM tags AS t JOIN tags AS s ON s.node_id = t.node_id"
+        f" WHERE t.tag = '{IMPORTED}' AND s.tag >= 'session:' AND s.tag < 'session;'"
+        f" AND {_IS_CAPTURED} AND t.node_id IN"
+    )
+    return {row[0] for row in _among([connection], sql, node_ids)}
+
+
 def learnings(connection: Connection, project: str | None, most: int) -> "list[Any]":
     """Valid learnings, each with its tag."""
     sql = (
@@ -273,16 +304,29 @@ def matching_excerpts(
 def matching_statements(
     connections: Sequence[Connection], query: str, project: str | None, most: int
 ) -> "list[Any]":
-    """The nodes that match a full-text query, best first, without those made of sessions."""
-    sql = (
-        f"SELECT {_COLUMNS} FROM nodes_fts JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
-        f" WHERE nodes_fts MATCH ?2 AND {_IS_VALID} AND n.type IN ('fact', 'decision', 'pattern',"
-        " 'observation', 'hypothesis', 'open-question', 'task') AND NOT EXISTS (SELECT 1 FROM tags"
-        " WHERE node_id = n.id AND tag >= 'session:' AND tag < 'session;')"
-        " ORDER BY bm25(nodes_fts) LIMIT ?3"
+    """The nodes that match a full-text query, best first, without those made of sessions.
+
+    Sessions that only another program captured have no excerpts, so their observations count. The
+    last connection is the user store, which has the sessions.
+    """
+    of_sessions = (
+        "EXISTS (SELECT 1 FROM tags AS s WHERE s.node_id = n.id AND s.tag >= 'session:'"
+        " AND s.tag < 'session;'"
     )
+    is_imported = f"EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = '{IMPORTED}')"
     values = (project or "", f"terms : ({query})", most)
-    return [row for each in connections for row in each.execute(sql, values)]
+    found: list[Any] = []
+    for each in connections:
+        is_user = each is connections[-1]
+        but = f" AND NOT ({is_imported} AND NOT {_IS_CAPTURED})" if is_user else ""
+        sql = (
+            f"SELECT {_COLUMNS} FROM nodes_fts JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
+            f" WHERE nodes_fts MATCH ?2 AND {_IS_VALID} AND n.type IN ('fact', 'decision',"
+            " 'pattern', 'observation', 'hypothesis', 'open-question', 'task')"
+            f" AND NOT {of_sessions}{but}) ORDER BY bm25(nodes_fts) LIMIT ?3"
+        )
+        found += each.execute(sql, values)
+    return found
 
 
 def excerpts_with(connection: Connection, term: str, most: int) -> int:

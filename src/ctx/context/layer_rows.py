@@ -26,10 +26,22 @@ _NAMES = re.compile(
 def shared(
     connections: Sequence[Connection], node_type: str, project: str | None, session: str
 ) -> "list[Any]":
-    """What sessions, also those of other people, left in the project's store."""
-    return hook_queries.nodes_of_sessions(
+    """What sessions left that are not in the table of sessions.
+
+    Those are sessions of other people, in the project's store, and sessions that another program
+    captured.
+    """
+    project_nodes = hook_queries.nodes_of_sessions(
         connections[:-1], node_type, project, session, _MOST_SHARED
     )
+    imported = hook_queries.imported_nodes(
+        connections[-1], node_type, project, session, _MOST_SHARED
+    )
+    if node_type == "summary":
+        # Another program may summarise a session several times. The newest one comes first.
+        last = {row[-1]: row for row in reversed(imported)}
+        imported = [row for row in imported if last[row[-1]] is row]
+    return [*project_nodes, *(row[:-1] for row in imported)]
 
 
 def author_prefixes(connections: Sequence[Connection], node_ids: Sequence[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import filterfalse
-from sqlite3 import Connection
+from sqlite3 import Connection, DatabaseError
 from typing import Any, NamedTuple
 
 from ctx import clock, tokens
@@ -190,6 +190,8 @@ def _ranked(
             rows.setdefault(row[0], row)
     for row in layer_rows.shared(connections, "observation", project, session):
         rows.setdefault(row[0], row)
+    for node_id in hook_queries.captured_imports(connections[-1], list(rows)):
+        del rows[node_id]
     kinds = hook_queries.kinds(connections, list(rows))
     about = {node_id: model.from_json(row[3]) for node_id, row in rows.items()}
     named = {node_id: layer_rows.names(row[2]) for node_id, row in rows.items()}
@@ -329,7 +331,11 @@ def _standing(
 def _files_in_work(
     connections: Sequence[Connection], project: str | None, session: str, summaries: Sequence[str]
 ) -> list[str]:
-    changes = hook_queries.symbol_changes(connections[-1], project, session)
+    try:
+        changes = hook_queries.symbol_changes(connections[-1], project, session)
+    except DatabaseError:
+        # The layer of changed code reports it. Without files, the ranking is only less exact.
+        changes = []
     files = dict.fromkeys(row[1] for row in changes)
     for row in hook_queries.valid_nodes(connections, summaries, project):
         files |= dict.fromkeys(layer_rows.texts(model.from_json(row[3]).get("files_edited")))

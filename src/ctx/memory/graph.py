@@ -27,6 +27,16 @@ class TagCount(NamedTuple):
     nodes: int
 
 
+class NodeDeletion(NamedTuple):
+    """The last deletion of a node in a graph. Of two graphs, the greater one says where it was."""
+
+    is_final: bool
+    """Whether the node was deleted, rather than moved to another graph."""
+    order: tuple[int, str]
+    """The stamp and the id of the record."""
+    node_id: NodeId
+
+
 class Graph:
     """The graph in one database. It only reads; `changes.changing` writes."""
 
@@ -107,31 +117,40 @@ class Graph:
         ).fetchone()
         return row is not None and not self.has(node_id)
 
-    def deleted(self, limit: int | None) -> tuple[list[Node], int]:
-        """The most recently deleted nodes as they were, and the number of all deleted nodes."""
+    def deletions(self, node_id: NodeId | None = None) -> list[NodeDeletion]:
+        """The last deletion of each deleted node whose text is stored, or of one, newest first."""
+        rows = self.connection.execute(
+            "SELECT subject, action, stamp, id FROM records AS gone WHERE kind = 'node.delete'"
+            " AND (?1 IS NULL OR subject = ?1)"
+            " AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = subject)"
+            " AND EXISTS (SELECT 1 FROM records WHERE subject = gone.subject"
+            " AND kind = 'node.put' AND json_extract(body, '$.content') IS NOT NULL)"
+            " ORDER BY stamp DESC, id DESC",
+            (node_id,),
+        )
+        found: dict[NodeId, NodeDeletion] = {}
+        for subject, action, *order in rows:
+            deletion = NodeDeletion(action != records.MOVE, (order[0], order[1]), subject)
+            found.setdefault(subject, deletion)
+        return list(found.values())
+
+    def deleted_node(self, node_id: NodeId) -> Node | None:
+        """A deleted node as it was; None if its text is not stored."""
         from ctx import tokens
         from ctx.memory import replay
 
-        rows = self.connection.execute(
-            "SELECT subject FROM records WHERE kind = 'node.delete'"
-            " AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = subject)"
-            " GROUP BY subject ORDER BY max(stamp) DESC"
-        ).fetchall()
-        found: list[Node] = []
-        for (node_id,) in rows if limit is None else rows[:limit]:
-            about = records.about(self.connection, node_id)
-            state = replay.node(about)
-            if state is not None:
-                tags = tuple(sorted(replay.tags(about)))
-                shape = state.type, state.content, state.summary, tags
-                size = tokens.estimate(state.content)
-                times = state.created_at, state.updated_at
-                node = Node(node_id, *shape, size, None, *times, state.metadata, self.scope)
-                authors = [each.author for each in about if "content" in each.body]
-                author = authors[-1] if authors else ""
-                source = sources.source_of(node.type, node.metadata, author)
-                found.append(node._replace(source=source))
-        return found, len(rows)
+        about = records.about(self.connection, node_id)
+        state = replay.node(about)
+        if state is None:
+            return None
+        tags = tuple(sorted(replay.tags(about)))
+        shape = state.type, state.content, state.summary, tags
+        size = tokens.estimate(state.content)
+        times = state.created_at, state.updated_at
+        node = Node(node_id, *shape, size, None, *times, state.metadata, self.scope)
+        authors = [each.author for each in about if "content" in each.body]
+        author = authors[-1] if authors else ""
+        return node._replace(source=sources.source_of(node.type, node.metadata, author))
 
     def _beginning_with(self, prefix: str, limit: int) -> list[NodeId]:
         rows = self.connection.execute(

@@ -13,7 +13,7 @@ from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId
 from ctx.memory import short_ids
-from ctx.memory.graph import Direction, Graph, TagCount
+from ctx.memory.graph import Direction, Graph, NodeDeletion, TagCount
 from ctx.memory.model import Edge, Node, View
 from ctx.memory.records import Record
 
@@ -90,10 +90,28 @@ class Graphs:
         return next(iter(found))
 
     def deleted(self, limit: int | None) -> tuple[list[Node], int]:
-        found = [graph.deleted(limit) for graph in self.graphs]
+        """The most recently deleted nodes as they were, and the number of all deleted nodes."""
+        last: dict[NodeId, tuple[NodeDeletion, Graph]] = {}
+        for graph in self.graphs:
+            for deletion in graph.deletions():
+                known = last.get(deletion.node_id)
+                if known is None or deletion > known[0]:
+                    last[deletion.node_id] = deletion, graph
         # A node that was moved to another graph is not deleted.
-        nodes = [node for part, _ in found for node in part if not self.has(node.id)]
-        return nodes[:limit], sum(total for _, total in found)
+        gone = [found for node_id, found in last.items() if not self.has(node_id)]
+        gone.sort(key=lambda found: found[0].order, reverse=True)
+        nodes = (graph.deleted_node(deletion.node_id) for deletion, graph in gone[:limit])
+        return [node for node in nodes if node], len(gone)
+
+    def lost_in(self, node_id: NodeId) -> Graph:
+        """The graph in which a node was deleted, rather than moved to another."""
+        found = {last: graph for graph in self.graphs for last in graph.deletions(node_id)}
+        if not found:
+            raise NodeNotFound(
+                f"The node {ids.short(node_id)} is no longer stored.",
+                hint="A node that is deleted before it is committed is not kept.",
+            )
+        return found[max(found)]
 
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
         """Short ids that are long enough to be unambiguous in these graphs."""

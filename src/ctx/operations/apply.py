@@ -367,7 +367,8 @@ def _keep_contexts(
 ) -> None:
     connection = memory.user.connection
     environment = memory.environment.variables
-    config = memory.environment.user_config
+    # Hooks use these contexts. They have no `--set`, whatever this process was started with.
+    config = memory.environment._replace(overrides=()).user_config
     budget, most = config.integer("context.budget"), layer_limits.from_config(config)
     task = pending.get(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):

@@ -106,7 +106,12 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
     began = clock.monotonic()
     made = _made(memory, wanted, options)
     took_ms = round((clock.monotonic() - began) * 1000)
-    is_usual = options.budget is None and not goes_on and default_view.is_timeless(stores)
+    is_usual = (
+        options.budget is None
+        and not memory.environment.overrides
+        and not goes_on
+        and default_view.is_timeless(stores)
+    )
     return ContextResult(
         "".join(each.context.text for each in made),
         sum(each.context.tokens for each in made),

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from ctx.errors import CtxError, NodeNotFound
-from ctx.ids import NodeId, short
-from ctx.memory import receipts, records, replay, walk
-from ctx.memory.graph import PROJECT, Graph
+from ctx.errors import CtxError
+from ctx.ids import NodeId
+from ctx.memory import receipts, walk
+from ctx.memory.graph import PROJECT
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.sqlite.connection import transaction
@@ -102,7 +102,7 @@ def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:
 def restore(memory: Memory, node_ids: Sequence[NodeId]) -> RestoreResult:
     gone: dict[str, list[NodeId]] = {}
     for node_id in dict.fromkeys(node_ids):
-        gone.setdefault(_lost_in(memory.graph, node_id).scope, []).append(node_id)
+        gone.setdefault(memory.graph.lost_in(node_id).scope, []).append(node_id)
     with memory.transaction("restore", *gone) as change:
         for scope, part in gone.items():
             here = change.in_scope(scope)
@@ -111,19 +111,3 @@ def restore(memory: Memory, node_ids: Sequence[NodeId]) -> RestoreResult:
                     here.restore_node(node_id)
     nodes = tuple(memory.graph.nodes(node_ids))
     return RestoreResult(nodes, memory.graph.shown(node.id for node in nodes))
-
-
-def _lost_in(graphs: Graphs, node_id: NodeId) -> Graph:
-    """The graph in which a node was deleted. That it was moved away from another is no loss."""
-    found: dict[tuple[bool, tuple[int, str]], Graph] = {}
-    for graph in graphs.graphs:
-        about = records.about(graph.connection, node_id, "node.")
-        if graph.was_deleted(node_id) and replay.node(about) is not None:
-            last = next(each for each in reversed(about) if each.kind == "node.delete")
-            found[last.action != records.MOVE, last.order] = graph
-    if not found:
-        raise NodeNotFound(
-            f"The node {short(node_id)} is no longer stored.",
-            hint="A node that is deleted before it is committed is not kept.",
-        )
-    return found[max(found)]

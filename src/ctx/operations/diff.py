@@ -1,8 +1,8 @@
-"""How the memory of two commits differs."""
+"""How the memory of two commits differs, and what they store of code, packages and diagnostics."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ctx.errors import UsageError
 from ctx.ids import ObjectId, short
@@ -11,13 +11,19 @@ from ctx.memory.graph import Graph
 from ctx.memory.model import Edge, Node, View
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import Commit
-from ctx.project import graph_at_commit
+from ctx.project import graph_at_commit, snapshot_diff
+from ctx.project.snapshot_diff import (
+    DependencyDifference,
+    DiagnosticDifference,
+    ItemDifference,
+    Kind,
+    PackageDifference,
+    SnapshotState,
+)
 from ctx.workspace import Workspace
 
 HEAD, STAGED = "HEAD", "STAGED"
 """What is committed here, and the same with what is staged and what documents say by now."""
-
-Kind = Literal["added", "removed", "changed"]
 
 _PART = 500
 
@@ -67,14 +73,41 @@ class Diff(NamedTuple):
     nodes: tuple[NodeDifference, ...]
     edges: tuple[EdgeDifference, ...]
     views: tuple[ViewDifference, ...]
+    items: tuple[ItemDifference, ...] = ()
+    """Functions, classes and the like, by the last `ctx add code --snapshot` on each side."""
+    packages: tuple[PackageDifference, ...] = ()
+    dependencies: tuple[DependencyDifference, ...] = ()
+    diagnostics: tuple[DiagnosticDifference, ...] = ()
+    """Errors and warnings that came and went."""
 
 
 def diff(workspace: Workspace, before: str, after: str) -> Diff:
     sides = side(workspace, before), side(workspace, after)
+    repository = workspace.repository
     with _graph(workspace, sides[0]) as old, _graph(workspace, sides[1]) as new:
-        return Diff(
-            *sides, tuple(_nodes(old, new)), tuple(_edges(old, new)), tuple(_views(old, new))
+        files = [
+            node.content for graph in (old, new) for node in graph.nodes(graph.of_type("file"))
+        ]
+        found = snapshot_diff.between(
+            *(repository, _snapshots(workspace, sides[0]), _snapshots(workspace, sides[1])),
+            *(workspace.repo_id, files),
         )
+        return Diff(
+            *sides,
+            tuple(_nodes(old, new)),
+            tuple(_edges(old, new)),
+            tuple(_views(old, new)),
+            found.items,
+            found.packages,
+            found.dependencies,
+            found.diagnostics,
+        )
+
+
+def _snapshots(workspace: Workspace, side: DiffSide) -> SnapshotState:
+    if side.staged:
+        return snapshot_diff.staged_state(workspace.repository, side.commits, workspace.session)
+    return snapshot_diff.state_at(workspace.repository, side.commits)
 
 
 def side(workspace: Workspace, text: str) -> DiffSide:

@@ -1,7 +1,8 @@
 """Store what an agent saw and did, as one step of its session.
 
 The caller collects the observations, and they are stored together: one change, one work commit. An
-observation that cannot be stored is reported and does not affect the others.
+observation that cannot be stored is reported and does not affect the others. The settings limit how
+many files and how many bytes of files and output a step has.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,7 @@ from ctx.operations.relate import Relation
 from ctx.workspace import Memory, Workspace
 
 if TYPE_CHECKING:
+    from ctx.config.resolve import Config
     from ctx.project.project_memory import ProjectMemory
 
 _LONGEST_TOLD = 80
@@ -130,15 +132,22 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> ObserveResult:
     new_files: list[str] = []
     redacted: list[Redaction] = []
     edges = 0
+    limits = _StepLimits(memory.config)
     with memory.transaction("observe") as change:
         if memory.project_memory and seen:
-            new_files = _keep_files(memory.project_memory, memory.session, seen.values(), change)
+            unknown = _unknown_files(memory.project_memory, memory.session, seen.values())
+            fitting, too_much = limits.files(unknown)
+            new_files = _keep_files(memory.project_memory, memory.session, fitting, change)
+            not_kept += too_much
         for each in observed:
             try:
                 match each:
                     case ObservedCommand(name, output, exit_code):
-                        ran = add_command.Options(name, [output], exit_code)
+                        kept = limits.output(output)
+                        ran = add_command.Options(name, [kept], exit_code)
                         said.append(add_command.add_command(memory, ran).node.id)
+                        if len(kept) < len(output):
+                            not_kept.append(RejectedObservation(_label(each), limits.cut_output))
                     case ObservedNote(text):
                         said.append(_note(memory, text))
                     case Relation():
@@ -162,23 +171,68 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> ObserveResult:
     )
 
 
-def _keep_files(
-    beside: "ProjectMemory", session: SessionId, seen: Iterable[ObservedFile], change: Change
-) -> list[str]:
-    """Put those that differ from what is known into a change."""
+class _StepLimits:
+    """What a step has room for. Notes, relations and answers are small, and have no limit."""
+
+    def __init__(self, config: "Config") -> None:
+        self._most_files = config.integer("ingestion.max_files_per_step")
+        self._most_bytes = config.integer("ingestion.max_bytes_per_step")
+        self._bytes_left = self._most_bytes
+
+    def files(
+        self, observed: Iterable[ObservedFile]
+    ) -> tuple[list[ObservedFile], list[RejectedObservation]]:
+        """The files that fit, the first ones first, and those that do not."""
+        fitting: list[ObservedFile] = []
+        too_much: list[RejectedObservation] = []
+        for each in observed:
+            if len(fitting) == self._most_files:
+                limit = f"{self._most_files:,} files (ingestion.max_files_per_step)"
+            elif len(each.content) > self._bytes_left:
+                limit = f"{self._most_bytes:,} bytes (ingestion.max_bytes_per_step)"
+            else:
+                self._bytes_left -= len(each.content)
+                fitting.append(each)
+                continue
+            too_much.append(RejectedObservation(each.path, f"a step has at most {limit}"))
+        return fitting, too_much
+
+    def output(self, printed: bytes) -> bytes:
+        """The end of an output, as far as it fits."""
+        kept = printed[-self._bytes_left :] if self._bytes_left else b""
+        if len(kept) < len(printed):
+            # Half a line could be mistaken for a whole one.
+            kept = kept.partition(b"\n")[2]
+        self._bytes_left -= len(kept)
+        return kept
+
+    @property
+    def cut_output(self) -> str:
+        limit = f"{self._most_bytes:,} bytes (ingestion.max_bytes_per_step)"
+        return f"the beginning of its output: a step has at most {limit}"
+
+
+def _unknown_files(
+    beside: "ProjectMemory", session: SessionId, seen: Iterable[ObservedFile]
+) -> list[ObservedFile]:
+    """Those that differ from what is known."""
     from ctx.project import staging
 
     repository = beside.repository
-    workspace = Workspace(beside.project, beside.config, beside, session)
     known = KnownFiles(repository, repository.current(), staging.chain(repository, session))
-    new = []
-    for each in seen:
+    return [each for each in seen if known.blob_at(each.path) != blob(each.content).id]
+
+
+def _keep_files(
+    beside: "ProjectMemory", session: SessionId, new: Sequence[ObservedFile], change: Change
+) -> list[str]:
+    """Put files into a change."""
+    workspace = Workspace(beside.project, beside.config, beside, session)
+    for each in new:
         content = blob(each.content)
-        if known.blob_at(each.path) != content.id:
-            change.versions += [content, version_of(workspace.repo_id, each.path, content)]
-            change.kind = StepKind.FILE_WRITE if each.written else change.kind or StepKind.FILE_READ
-            new.append(each.path)
-    return new
+        change.versions += [content, version_of(workspace.repo_id, each.path, content)]
+        change.kind = StepKind.FILE_WRITE if each.written else change.kind or StepKind.FILE_READ
+    return [each.path for each in new]
 
 
 def _note(memory: Memory, text: str) -> NodeId:

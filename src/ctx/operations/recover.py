@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ctx.errors import RefNotFound, UsageError
 from ctx.ids import SessionId, session_id, short
-from ctx.narrative import narrative_files
+from ctx.narrative import narrative_files, narrative_scan
 from ctx.objects import local_state, refs, untracked_survey
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import WorkCommit
@@ -40,6 +40,8 @@ class StageRecoverResult(NamedTuple):
     """What git threw away before it was in a git commit, one for each line of commits."""
     worktrees: tuple[str, ...]
     """Working trees that were removed, and whose staged work is in this one now."""
+    documents: tuple[str, ...] = ()
+    """Documents that were removed when the session was aborted, and that are back."""
 
 
 def recover(
@@ -63,8 +65,9 @@ def recover(
             commits = recover_commits(repository, dry_run=dry_run)
         broken = [each for each in broken_chains.broken_refs(repository) if wanted in (None, each)]
         mended = [broken_chains.repair_chain(repository, each, dry_run=dry_run) for each in broken]
-        restored = None
+        restored, brought_back = None, []
         if wanted and refs.aborted_name(wanted) and wanted not in _set_aside(mended):
+            brought_back = _restore_documents(repository, wanted, dry_run=dry_run)
             restored = _restored(repository, wanted, dry_run=dry_run)
         reset = _is_nowhere(workspace) if name is None else False
         if reset and not dry_run:
@@ -85,6 +88,7 @@ def recover(
         rewritten,
         tuple(commits),
         tuple(os.path.basename(folder) for folder in worktrees),
+        tuple(brought_back),
     )
 
 
@@ -146,6 +150,24 @@ def _restored(repository: Repository, ref: str, *, dry_run: bool) -> SessionId:
     if not dry_run:
         repository.refs.rename(ref, tip, refs.work(session))
     return session
+
+
+def _restore_documents(repository: Repository, ref: str, *, dry_run: bool) -> list[str]:
+    """Write the documents again that were removed when a chain was aborted.
+
+    The last step of the chain names them. Where somebody made a file of the same name, it stays.
+    """
+    folder = repository.project.narrative
+    step = read_typed(repository.everything, repository.refs.require(ref), WorkCommit)
+    missing = [
+        each
+        for each in step.narrative_refs
+        if not os.path.lexists(narrative_scan.located(folder, each.path))
+    ]
+    for each in missing if not dry_run else ():
+        data = repository.everything.read(each.blob_id).payload
+        narrative_files.create(folder, each.path, data.decode("utf-8", "surrogateescape"))
+    return [each.path for each in missing]
 
 
 def _is_nowhere(workspace: Workspace) -> bool:

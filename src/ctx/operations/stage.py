@@ -9,14 +9,14 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ctx import layout, redaction
+from ctx import disk, git, layout, redaction
 from ctx.errors import CtxError, RefNotFound, StagingConflict, UsageError
 from ctx.ids import CLI_SESSION, ObjectId, SessionId, session_id, short
 from ctx.memory import pending
 from ctx.memory.graph import USER
 from ctx.memory.records import Record
-from ctx.narrative import narrative_snapshots
-from ctx.narrative.narrative_snapshots import Skipped
+from ctx.narrative import narrative_scan, narrative_snapshots
+from ctx.narrative.narrative_snapshots import Skipped, Snapshot
 from ctx.objects import commits, refs
 from ctx.objects.object_store import blob
 from ctx.objects.object_types import StepKind
@@ -24,6 +24,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.work_chain import WorkStep
 from ctx.operations import commit as committing
 from ctx.operations import compact as compacting
+from ctx.operations import document
 from ctx.operations import task as tasks
 from ctx.operations.commit import CommitResult, ExcludedSecret
 from ctx.operations.compact import CompactResult
@@ -74,10 +75,12 @@ class StageAbortResult(NamedTuple):
     records: int
     files: int
     documents: tuple[str, ...]
-    """Files of the narrative that it made: they stay."""
+    """Files of the narrative that it made and that stay: git or the history has them."""
     keep_days: int
     task_left: str | None
     """The current task, which is not any more: it was begun in what was aborted."""
+    removed: tuple[str, ...] = ()
+    """Files of the narrative that it made. They are kept with it."""
 
 
 class StageAbortCommitResult(NamedTuple):
@@ -214,18 +217,30 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> StageAbortRes
                 f"Session {session} has nothing staged.", hint="See `ctx stage status`."
             )
         files = len(staging.files(repository, steps))
+        said_in_it = staging_chains.records(repository, steps)
+        documents = _documents(beside, said_in_it)
+        taken = _own_documents(beside, documents)
+        task = _task_of(memory, staging_chains.task(repository, steps, said_in_it), said_in_it)
         name = None
         if not dry_run:
             told = blob((said or "No reason was given.").encode("utf-8", "replace"))
-            tip = staging.append(repository, session, StepKind.NOTE, [told], [told.id])
+            tip = staging.append(
+                *(repository, session, StepKind.NOTE),
+                [told, *(each.content for each in taken)],
+                [told.id],
+                [each.ref for each in taken],
+            )
             name = f"{session[:100]}-{short(tip)}"
             repository.refs.rename(refs.work(session), tip, refs.aborted(name))
-    said_in_it = staging_chains.records(repository, steps)
-    documents = _documents(beside, said_in_it)
-    task = None
+            _remove(beside, taken)
     if not dry_run:
+        beside.close()
         current_session.leave(beside.project, session)
-        task = _forget_task(memory)
+        document.project_decisions(memory)
+        if task:
+            with memory.transaction("stage abort", USER) as change:
+                change.set_current_task(memory.task_key, None)
+    removed = tuple(each.ref.path for each in taken)
     return StageAbortResult(
         session,
         name,
@@ -233,9 +248,10 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> StageAbortRes
         len(steps),
         len(said_in_it),
         files,
-        documents,
+        tuple(path for path in documents if path not in removed),
         keep_days,
-        task,
+        task if not dry_run else None,
+        removed,
     )
 
 
@@ -254,15 +270,41 @@ def _documents(beside: ProjectMemory, said: Iterable[Record]) -> tuple[str, ...]
     return tuple(sorted(path for path in paths if os.path.isfile(os.path.join(folder, path))))
 
 
-def _forget_task(memory: Memory) -> str | None:
-    """Without its node, a task cannot be the current one."""
+def _own_documents(beside: ProjectMemory, documents: Sequence[str]) -> list[Snapshot]:
+    """The documents that only a session has, as they are.
+
+    Neither git nor a commit has them. A document with a secret stays where it is: a snapshot would
+    lose the secret.
+    """
+    known = beside.snapshots()
+    checkout, folder = beside.project.checkout, beside.project.narrative
+    free = [
+        path
+        for path in documents
+        if path not in known
+        and not (checkout and git.tracked_files(checkout, os.path.join(folder, path)))
+    ]
+    taken = narrative_snapshots.taken(folder, free, {})
+    return [each for each in taken if not each.secrets]
+
+
+def _remove(beside: ProjectMemory, taken: Iterable[Snapshot]) -> None:
+    """Remove documents that are kept elsewhere, unless they have changed since."""
+    folder = beside.project.narrative
+    for each in taken:
+        if narrative_scan.read(folder, each.ref.path) == each.content.payload:
+            disk.discard(narrative_scan.located(folder, each.ref.path))
+
+
+def _task_of(memory: Memory, named: str | None, said: Iterable[Record]) -> str | None:
+    """The current task, if a session was started for it or made it."""
     word = pending.current_task(memory.user, memory.task_key)
     found = tasks.current(memory).task
-    if word is None or (found and found.id):
-        return None
-    with memory.transaction("stage abort", USER) as change:
-        change.set_current_task(memory.task_key, None)
-    return word
+    if word is None or found is None:
+        return word
+    made = {record.subject for record in said if record.kind == "node.put"}
+    is_named = named is not None and named in (found.name, found.task)
+    return word if found.id is None or found.id in made or is_named else None
 
 
 def status(workspace: Workspace, home: str) -> StageStatus:

@@ -24,7 +24,7 @@ class Chunk(NamedTuple):
 
     title: str
     object_id: str
-    """The node, or the hash of the file."""
+    """The node, or the hash of the file, which `ctx debug cat` takes."""
     snippet: str
     relevance_score: float
     chunk_kind: ChunkKind

@@ -4,9 +4,10 @@ The snapshot of a report is stored with the records of its command; the observat
 last snapshot shows the state of the code at the commit.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ctx import ids
 from ctx.ids import ObjectId
 from ctx.memory.records import Record
 from ctx.objects import references
@@ -29,13 +30,20 @@ def last_reported(
     """The stored snapshots that records, in order, refer to."""
     last: ObjectId | None = None
     texts: list[ObjectId] = []
+    for name in named(said):
+        if name not in kept:
+            continue
+        value = decode(reader.read(name))
+        if isinstance(value, DiagnosticsSnapshot):
+            last = name
+            texts += references.needed(value)
+    return ReportedDiagnostics(last, tuple(texts))
+
+
+def named(said: Iterable[Record]) -> Iterator[ObjectId]:
+    """The snapshots that records refer to, in order."""
     for record in said:
         metadata = record.body.get("metadata") if record.kind == "node.put" else None
         name = metadata.get(NAMED_BY) if isinstance(metadata, dict) else None
-        if not isinstance(name, str) or name not in kept:
-            continue
-        value = decode(reader.read(ObjectId(name)))
-        if isinstance(value, DiagnosticsSnapshot):
-            last = ObjectId(name)
-            texts += references.needed(value)
-    return ReportedDiagnostics(last, tuple(texts))
+        if isinstance(name, str) and ids.is_object_id(name):
+            yield ObjectId(name)

@@ -105,7 +105,7 @@ def _described(repository: Repository, shown: str, steps: Sequence[WorkStep]) ->
     return Chain(
         shown,
         ACTIVE,
-        _task(repository, steps, said),
+        task(repository, steps, said),
         len(steps),
         len(said),
         len(files),
@@ -116,7 +116,7 @@ def _described(repository: Repository, shown: str, steps: Sequence[WorkStep]) ->
     )
 
 
-def _task(repository: Repository, steps: Sequence[WorkStep], said: Sequence[Record]) -> str | None:
+def task(repository: Repository, steps: Sequence[WorkStep], said: Sequence[Record]) -> str | None:
     """The task that a session was started for, else the last one it mentions."""
     for text in _texts(repository, steps[-1].work, StepKind.SESSION_START):
         return text

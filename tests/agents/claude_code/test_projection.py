@@ -89,6 +89,23 @@ def test_a_file_for_agents_that_have_no_hooks(repo: Path, add: Add) -> None:
     assert remove(repo / "AGENTS.md") == "missing"
 
 
+def test_a_project_store_gives_its_own_nodes(repo: Path, ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "--tag=tier:pinned", "Noted before there was a store")
+    assert ctx("init").code == 0
+    pinned = add("--type=fact", "--tag=tier:pinned", "Deploys run on Fridays")
+    assert ctx("commit", "-m", "First").code == 0
+    staged = add("--type=decision", "--tag=tier:reference", "SQLite it is")
+    add("--type=fact", "--tag=tier:pinned", "--user", "About the user alone")
+    add("--type=observation", "--tag=tier:working", "Half done")
+    assert write(repo) == "written"
+    known = (repo / "AGENTS.md").read_text().partition("What memory contains")[2]
+    assert re.findall(r"- \[(.*)\] (.*)", known) == [
+        (f"fact:{pinned}", "Deploys run on Fridays"),
+        (f"decision:{staged}", "SQLite it is"),
+    ]
+    assert write(repo) == "current"
+
+
 def test_a_new_file_is_for_everybody_in_the_project(repo: Path) -> None:
     before = os.umask(0o022)
     try:

@@ -1,8 +1,9 @@
 """The projection: a marked block in AGENTS.md or CLAUDE.md, for agents that have no hooks.
 
 It says how memory is used from a shell, and gives what is pinned and what is reference in this
-project. Only nodes that carry the project's tag: the file travels with the repository, and what
-else the user's store knows is nobody's business there.
+project. Those are the nodes of the project's store; without one, the nodes of the user store that
+carry the project's tag. The file travels with the repository, and what else the user store contains
+is private.
 
     text of the user, whatever it is
                                         one line end, which belongs to the block
@@ -23,6 +24,7 @@ from ctx import disk, interrupts
 from ctx.agents.claude_code import edited_file
 from ctx.context import compose as composer
 from ctx.errors import ContentRefused, PathRefused
+from ctx.memory.graph import PROJECT
 from ctx.memory.model import PINNED, REFERENCE
 from ctx.operations.compose import Composition, Options, compose
 from ctx.sqlite.connection import shown
@@ -111,12 +113,20 @@ def _carried_out(plan: ProjectionPlan, path: str) -> ProjectionPlan:
 def text(memory: Memory) -> str:
     """The block, without a line end after it. The same memory gives the same text."""
     parts = [BEGIN, "\n", _USE]
-    if memory.project_tag:
-        query = f'(tag:{PINNED} OR tag:{REFERENCE}) AND tag:"{memory.project_tag}"'
-        composed = compose(memory, Options(query, BUDGET))
-        if composed.context.nodes:
-            parts += [_KNOWN, _sections(composed)]
+    composed = _nodes_of_project(memory)
+    if composed and composed.context.nodes:
+        parts += [_KNOWN, _sections(composed)]
     return "".join([*parts, END])
+
+
+def _nodes_of_project(memory: Memory) -> Composition | None:
+    """What is pinned and what is reference in this project; None outside of any."""
+    query = f"(tag:{PINNED} OR tag:{REFERENCE})"
+    if memory.project_memory:
+        return compose(memory.only(PROJECT), Options(query, BUDGET))
+    if memory.project_tag:
+        return compose(memory, Options(f'{query} AND tag:"{memory.project_tag}"', BUDGET))
+    return None
 
 
 def read(path: str) -> bytes | None:
