@@ -10,6 +10,11 @@ from ctx.errors import UsageError
 from ctx.memory.graph import PROJECT, USER
 from ctx.workspace import Memory
 
+# Type checkers know this name from anywhere; importing it from `typing` costs 15 ms.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctx.operations.add import DefaultTier
+
 _DIGITS = 15
 """The digits of a number that are shown in an error."""
 _STDOUT = ("-", "/dev/stdout")
@@ -69,6 +74,23 @@ def edge_type(parser: argparse.ArgumentParser, told: str, default: str | None = 
     completing(
         parser.add_argument("--type", default=default, metavar="TYPE", help=told), "edge-type"
     )
+
+
+def no_tier(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-tier", action="store_true", help="agents find it only by a search, see `help tiers`"
+    )
+
+
+def default_tier(
+    options: argparse.Namespace, settings: Settings, *, typed: bool = True
+) -> "DefaultTier":
+    """What a person types is shown to agents. What an agent adds in its shell gets no tier."""
+    if options.no_tier:
+        if any(tag.startswith("tier:") for tag in options.tag):
+            raise UsageError("--no-tier and a tag for a tier exclude each other.")
+        return "none"
+    return "shown" if typed and not settings.is_in_agents_shell else "inherited"
 
 
 def superseded(parser: argparse.ArgumentParser) -> None:

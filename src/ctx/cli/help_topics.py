@@ -17,11 +17,15 @@ A tier says when agents are shown a node. It is a tag.
   tier:off-context   only found by search
   (no tier)          only found by search
 
-A node has one tier, and may be pinned as well. `ctx add` sets no tier. Agents
+What you type with `ctx add` (as an argument, in the editor, on a terminal) gets
+tier:working during a task, else tier:reference; --no-tier leaves it out. A task
+gets its tier when it is started. What comes through a pipe, from an agent or by
+an import gets no tier. A node has one tier, and may be pinned as well. Agents
 cannot pin: they propose it, and you decide with `ctx review`.
 
 examples:
-  ctx add --type=fact --tag=tier:reference "Deploys run on Mondays"
+  ctx add "Deploys run on Mondays"
+  ctx add "The old server was called zeus" --no-tier
   ctx pin 01M7ESYZ1SB4
   ctx unpin 01M7ESYZ1SB4
   ctx tag 01M7ESYZ1SB4 tier:working

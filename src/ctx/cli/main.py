@@ -168,8 +168,8 @@ def _help(words: list[str]) -> str:
     if name not in commands.COMMANDS:
         commands.refuse_unknown(name, also=help_topics.TOPICS)
     command, parser = commands.command_named(name)
-    if not inner and hasattr(command, "prepare"):
-        inner = command.prepare(["--help"])[:-1]
+    if hasattr(command, "prepare"):
+        inner = [word for word in command.prepare([*inner, "--help"]) if word[0] != "-"]
     for word in inner:
         known = options.subcommands_of(parser)
         if word not in known:
