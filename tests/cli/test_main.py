@@ -218,3 +218,36 @@ def test_a_question_on_a_terminal(
     assert "Delete 1 node? [y/N] " in ran.err
     assert ran.err.endswith("[y/N] Nothing changed.\n") is (code == 1)
     assert "error" not in ran.err
+
+
+@pytest.mark.parametrize("group", ["view", "sessions", "learnings", "config", "worker", "store"])
+def test_a_group_alone_shows_its_state(ctx: Ctx, group: str) -> None:
+    assert ctx("status").code == 0
+    ran = ctx(group)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out
+    assert ctx(group, "--json").json == ctx("--json", group).json
+    assert ctx(group, "--help").out.startswith(f"usage: ctx {group} ")
+
+
+def test_options_before_a_subcommand_are_those_of_every_command(ctx: Ctx) -> None:
+    assert ctx("config", "--format", "json", "list").json["settings"]
+    assert ctx("config", "--json").json == {"settings": []}
+    assert ctx("sessions", "--all", "--json").json["sessions"] == []
+
+
+def test_json_is_short_for_its_format(ctx: Ctx) -> None:
+    assert ctx("list", "--json").out == ctx("list", "--format=json").out
+    assert ctx("show", "nowhere", "--json").err.startswith('{"error": ')
+
+
+def test_colours_can_be_forced(ctx: Ctx) -> None:
+    ctx("add", "Deploys run on Mondays")
+    assert "\x1b[" in ctx("list", "--color=always").out
+    assert "\x1b[" not in ctx("list", "--color=never").out
+
+
+def test_options_of_other_programs(ctx: Ctx) -> None:
+    assert ctx("-v").out.startswith("ctx ")
+    assert "There is no verbose mode." in ctx("list", "-v").err
+    assert "Did you mean `--color never`?" in ctx("list", "--no-color").err

@@ -91,3 +91,11 @@ def test_mistakes_change_nothing(
     assert (ran.code, ran.out) == (code, "")
     assert ran.err.startswith(told)
     assert ctx("list", "--format=json").json["total"] == 1
+
+
+def test_the_text_can_be_the_last_argument(ctx: Ctx, add: Add) -> None:
+    one, two = add("--type=fact", "One"), add("--type=fact", "Two")
+    made = ctx("summarize", one, two, "Both are numbers", "--json").json
+    assert made["summary"]["content"] == "Both are numbers"
+    assert "The summary is missing." in ctx("summarize", one, two).err
+    assert ctx("summarize", one, "Two words", "--content=Other").code == 2

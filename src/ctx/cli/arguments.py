@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 
 from ctx.cli import settings as surroundings
 from ctx.cli.options import completing
@@ -33,6 +34,15 @@ def node(parser: argparse.ArgumentParser, name: str = "id", *, several: bool = F
 def content(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("content", nargs="*", metavar="CONTENT", help="the text (- reads stdin)")
     parser.add_argument("--stdin", action="store_true", help="read the content from stdin")
+
+
+def text_of(options: argparse.Namespace, words: Sequence[str]) -> str | None:
+    """The text from an argument, `--content` or stdin, for a command that takes all three."""
+    content: str | None = options.content
+    if bool(words) + (content is not None) + options.stdin > 1:
+        raise UsageError("Give the text as an argument, with --content or with --stdin.")
+    text = " ".join(words) if words else content
+    return surroundings.read_stdin() if options.stdin or text == "-" else text
 
 
 def content_of(options: argparse.Namespace) -> str:
@@ -126,6 +136,7 @@ def within(memory: Memory, options: argparse.Namespace) -> Memory:
 
 def limit(parser: argparse.ArgumentParser, default: int = 20) -> None:
     parser.add_argument(
+        "-n",
         "--limit",
         type=whole_number,
         default=default,

@@ -22,7 +22,7 @@ _RARELY = 100_000
 
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
-    if words in (["--version"], ["-V"]) and _print_version():
+    if words in (["--version"], ["-V"], ["-v"]) and _print_version():
         return 0
     if arguments is None:
         import gc
@@ -117,7 +117,7 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
 
         return complete.run(words[1:], settings, output)
     leading, name, rest = options.split(words)
-    if name is None and {"--version", "-V"}.intersection(leading):
+    if name is None and options.wants_version(leading):
         output.result(_VERSION)
         output.flush()
         return 0

@@ -106,6 +106,7 @@ class Output:
         self._screen = screen
         self._is_form_given = False
         self._quiet = False
+        self._colours = "auto"
         self._chosen = ""
         self._warned: set[str] = set()
         self._withholds = False
@@ -114,13 +115,17 @@ class Output:
     def for_words(cls, words: list[str], screen: Screen) -> "Output":
         """Detect the format before the options are parsed: errors in them use it too."""
         given = words[: words.index("--")] if "--" in words else words
-        wants_json = "--format=json" in given or ("--format", "json") in pairwise(given)
+        wants_json = "--format=json" in given or "--json" in given
+        wants_json = wants_json or ("--format", "json") in pairwise(given)
         return cls(sys.stdout, sys.stderr, "json" if wants_json else "text", screen)
 
     def configure(self, options: argparse.Namespace) -> None:
         self._form = getattr(options, "format", "text")
         self._is_form_given = hasattr(options, "format")
         self._quiet = getattr(options, "quiet", False)
+        self._colours = getattr(options, "color", "auto")
+        if self._colours != "auto":
+            self._screen = self._screen._replace(colours=self._colours == "always")
         for name, word in (("-C", "in_folder"), ("--db", "db")):
             if given := getattr(options, word, None):
                 import shlex
@@ -133,7 +138,8 @@ class Output:
             self.result(self._data(value, self._form))
             return
         blocks = [self._shown(block) for block in render(value)]
-        screen = self._screen if self._stdout.isatty() else None
+        is_screen = self._stdout.isatty() or self._colours == "always"
+        screen = self._screen if is_screen else None
         self._write(_laid_out(blocks, self._form, screen))
 
     def file_text(self, value: Any, render: Callable[[Any], list[Block]]) -> str:
@@ -369,7 +375,8 @@ class Output:
                 _abandon(stream)
 
     def _label(self, text: str, kind: str) -> str:
-        return painted(text, kind) if self._screen.colours and self._stderr.isatty() else text
+        is_screen = self._stderr.isatty() or self._colours == "always"
+        return painted(text, kind) if self._screen.colours and is_screen else text
 
     def _say(self, text: str, end: str = "\n") -> None:
         """Print a message beside the answer. A failure must not affect the result."""

@@ -49,8 +49,7 @@ _LONGEST = 200
 
 def prepare(words: list[str]) -> list[str]:
     """`ctx review` alone is `ctx review list`."""
-    only_options = not words or (words[0][0] == "-" and words[0] not in ("-h", "--help"))
-    return ["list", *words] if only_options else words
+    return shared.with_subcommand(words, "list")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
