@@ -154,6 +154,7 @@ ANSWERS: dict[str, type] = {
     "ctx task current": task.CurrentTask,
     "ctx task list": task_list.TaskList,
     "ctx search": query.QueryResult,
+    "ctx pack": prompt_pack.PromptPack,
     "ctx query": prompt_pack.PromptPack,
     "ctx query --as nodes": query.QueryResult,
     "ctx recall": recall.RecallResult,

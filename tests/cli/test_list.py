@@ -92,4 +92,4 @@ def test_anchors_are_listed_only_if_asked_for(ctx: Ctx, add: Add) -> None:
     assert node["id"].startswith(task)
     assert ctx("list", "--json").json["total"] == 1
     assert ctx("list", "--anchors", "--json").json["total"] == 2
-    assert [each["type"] for each in ctx("list", "--type=file", "--json").json["nodes"]] == ["file"]
+    assert [each["type"] for each in ctx("list", "--type=item", "--json").json["nodes"]] == ["item"]

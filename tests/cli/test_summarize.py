@@ -76,9 +76,9 @@ def test_secrets_are_not_kept(folder: Path, ctx: Ctx, add: Add) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        ([], 2, "error E011: The summary is missing.\n  Use --content=TEXT or --stdin.\n"),
+        ([], 2, "error E011: The summary is missing.\n  Give it as the last argument,"),
         (["--content="], 1, "error E023: There is no content.\n"),
-        (["--content=x", "--stdin"], 2, "error E011: Use --content or --stdin"),
+        (["--content=x", "--stdin"], 2, "error E011: Give the text as an argument,"),
         (["--content=x", "--tag=tier:nope"], 2, "error E011: There is no tier 'tier:nope'.\n"),
         (["01ZZZZZZ", "--content=x"], 1, "error E020: No node has an id that begins with"),
     ],

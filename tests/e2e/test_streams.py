@@ -42,6 +42,7 @@ RUNS = {
     "task current": "task current",
     "task list": "task list",
     "search": "search one",
+    "pack": "pack one",
     "query": "query type:fact",
     "recall": "recall one",
     "trace": "trace {A}",

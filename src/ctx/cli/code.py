@@ -174,9 +174,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         case "changed":
             from ctx.operations import code_changed
 
-            if options.ref and options.since:
+            given = [each for each in (options.ref, options.since) if each is not None]
+            if len(given) > 1:
                 raise UsageError("Give REF or --since REF, not both.")
-            since_ref = options.ref or options.since or "HEAD"
+            since_ref = given[0] if given else "HEAD"
             with output.progress("Comparing") as tick:
                 found = code_changed.changed(codebase, since_ref, tick)
             output.show(found, code_answers.changed)

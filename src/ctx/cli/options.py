@@ -61,6 +61,9 @@ checked against this list.
 # The options that take a value, to find the name of the command.
 _WITH_VALUE = {"--format", "--color", "-C", "--set", "--db"}
 EVERYWHERE = "everywhere"
+_ABOUT = "Durable, inspectable memory for coding agents."
+_SIMILAR = 0.7
+"""How similar a word must be to be suggested: `lsit` and `list` are, `push` and `pause` are not."""
 _VERSION = ("-V", "-v", "--version")
 _WITHOUT_VALUE = ("--json", "--no-pager", "--untrusted", "-q", "--quiet", "-h", "--help")
 _ANYWHERE = (*_WITH_VALUE, *_WITHOUT_VALUE, *_VERSION)
@@ -250,25 +253,53 @@ def parse(
     return parser.parse_args(["--help"] if chosen.wants_help else words, chosen)
 
 
+def overview(groups: Mapping[str, Mapping[str, str]]) -> str:
+    """What `ctx` alone prints: the commands that most people need."""
+    names = [name for group in groups.values() for name in group]
+    first, second = max(map(len, groups)), max(map(len, names))
+    lines = [_ABOUT, ""]
+    for heading, group in groups.items():
+        for number, (name, summary) in enumerate(group.items()):
+            shown = "" if number else heading
+            lines.append(f"{shown:<{first}}  {name:<{second}}  {summary}")
+    lines += [
+        "",
+        "`ctx help COMMAND` shows options and examples, `ctx help --all` all commands.",
+        "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def short_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentParser:
+    """What `ctx --help` describes: the overview, and the options of every command."""
+    return _top_parser(overview(groups).rstrip(), None)
+
+
 def top_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentParser:
+    """What `ctx help --all` describes: all commands."""
     width = max(len(name) for group in groups.values() for name in group)
     listing = ""
     for heading, group in groups.items():
         listing += f"\n{heading}:\n"
         listing += "".join(f"  {name:<{width}}  {summary}\n" for name, summary in group.items())
+    epilog = (
+        "examples:\n"
+        '  ctx add "Deploys run on Mondays"\n'
+        "  ctx search deploy              find it again\n"
+        "  ctx compose                    a context for an agent\n"
+        "  ctx init                       a project store, in git\n\n"
+        "`ctx help COMMAND` shows the options and examples of a command.\n"
+        "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust."
+    )
+    return _top_parser(f"{_ABOUT}\n{listing.rstrip()}", epilog)
+
+
+def _top_parser(description: str, epilog: str | None) -> argparse.ArgumentParser:
     parser = Parser(
         prog="ctx",
         usage="ctx [options] COMMAND ...",
-        description=f"Durable, inspectable memory for coding agents.\n{listing.rstrip()}",
-        epilog=(
-            "examples:\n"
-            '  ctx add --type=fact --tag=tier:reference "Deploys run on Mondays"\n'
-            "  ctx search deploy              find it again\n"
-            "  ctx compose                    a context for an agent\n"
-            "  ctx init                       a project store, in git\n\n"
-            "`ctx help COMMAND` shows the options and examples of a command.\n"
-            "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust."
-        ),
+        description=description,
+        epilog=epilog,
         formatter_class=Help,
         parents=[global_options()],
     )
@@ -280,6 +311,7 @@ def help_parser() -> argparse.ArgumentParser:
     """What `ctx help` takes: the words of a command, and options among them."""
     parser = Parser(prog="ctx help", parents=[global_options()], add_help=False, allow_abbrev=False)
     parser.add_argument("words", nargs="*", metavar="COMMAND|TOPIC")
+    parser.add_argument("--all", action="store_true", help="all commands")
     return parser
 
 
@@ -361,5 +393,6 @@ def nearest(word: str, known: Iterable[str], program: str = "ctx") -> str:
     """`Did you mean …?` if there is a similar word, else which help to read."""
     import difflib
 
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f"Did you mean `{found[0]}`?" if found else f"`{program} --help` lists them."
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=_SIMILAR)
+    listing = program if " help" in program else f"{program} --help"
+    return f"Did you mean `{found[0]}`?" if found else f"`{listing}` lists them."

@@ -123,6 +123,8 @@ class Output:
         self._form = getattr(options, "format", "text")
         self._is_form_given = hasattr(options, "format")
         self._quiet = getattr(options, "quiet", False)
+        if getattr(options, "no_pager", False):
+            self._screen = self._screen._replace(pager="")
         self._colours = getattr(options, "color", "auto")
         if self._colours != "auto":
             self._screen = self._screen._replace(colours=self._colours == "always")
@@ -137,10 +139,26 @@ class Output:
         if self._form in _FOR_PROGRAMS:
             self.result(self._data(value, self._form))
             return
+        self._write(self._for_people(value, render))
+
+    def show_long(self, value: Any, render: Callable[[Any], list[Block]]) -> None:
+        """The same for an answer that may be long: on a terminal, a pager shows it then."""
+        if self._form in _FOR_PROGRAMS or not (self._screen.pager and self.is_interactive):
+            self.show(value, render)
+            return
+        text = self._for_people(value, render)
+        if self._screen.rows and text.count("\n") >= self._screen.rows:
+            from ctx.cli import pager
+
+            self.flush()
+            if pager.show(self._screen.pager, text):
+                return
+        self._write(text)
+
+    def _for_people(self, value: Any, render: Callable[[Any], list[Block]]) -> str:
         blocks = [self._shown(block) for block in render(value)]
         is_screen = self._stdout.isatty() or self._colours == "always"
-        screen = self._screen if is_screen else None
-        self._write(_laid_out(blocks, self._form, screen))
+        return _laid_out(blocks, self._form, self._screen if is_screen else None)
 
     def file_text(self, value: Any, render: Callable[[Any], list[Block]]) -> str:
         """An answer for a file: JSON unless a format was given."""
