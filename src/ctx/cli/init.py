@@ -62,7 +62,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if made.git == "tracked":
         output.warn("git already tracks .ctx. To stop that: `git rm -r --cached .ctx`")
     if made.created:
-        output.note("Next: ctx add file PATH…, then ctx commit -m MESSAGE.")
+        output.note('Next: `ctx add decision "…"` records a decision.')
+    if made.created and project.checkout:
+        output.note("      `ctx install --git` adds memory to each git commit.")
     if made.created and not made.trusted:
         output.note("The store is not trusted yet. To review and trust it: `ctx trust`")
     if made.created and project.checkout and project.checkout.top != project.root:

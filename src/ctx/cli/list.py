@@ -54,3 +54,4 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     )
     with opening.reading(settings, output) as memory:
         output.show(list_nodes(arguments.within(memory, options).graph, wanted), render_listing)
+        opening.tell_conflicts(memory, output)
