@@ -184,7 +184,7 @@ def test_one_line_of_history_has_nothing_to_review(repo: Path, ctx: Ctx, add: Ad
     ctx("update", node, "--content", "Two")
     ctx("commit", "-m", "Two")
     assert ctx("review").out == "Nothing to review.\n"
-    nothing = ("open", "settled", "redacted", "proposals", "accepted", "rejected")
+    nothing = ("open", "settled", "redacted", "proposals", "accepted", "rejected", "current")
     assert ctx("review", "--format", "json").json == {name: [] for name in nothing}
 
 

@@ -85,8 +85,9 @@ examples:
     "packs": (
         "what to read for a task, within a token budget",
         """
-`ctx query "TASK"` builds a pack: the parts of files, the decisions and the
-past failures that matter for a task, within a budget of tokens.
+`ctx pack "TASK"` builds a pack: the parts of files, the decisions and the past
+failures that matter for a task, within a budget of tokens. `ctx query` with
+words does the same.
 
 ctx ranks files by the words in them, their paths and names, and by past
 commits. It follows calls and imports to what must be read along. It then takes
@@ -97,9 +98,9 @@ On a terminal you see an overview, in a pipe JSON. Every pack leaves a receipt:
 names too little: name a file or a function.
 
 examples:
-  ctx query "Fix the timeout in Client.connect"
-  ctx query "Fix the timeout in Client.connect" --budget 4000 --explain
-  ctx query "timeout path:src" --format markdown
+  ctx pack "Fix the timeout in Client.connect"
+  ctx pack "Fix the timeout in Client.connect" --budget 4000 --explain
+  ctx pack "timeout path:src" --format markdown
   ctx why
   ctx config get retrieval.default_budget
 """,
