@@ -1,14 +1,17 @@
 """The words of the command line that belong to no command, and what is said of mistakes."""
 
+import argparse
 import os
 import pwd
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ctx.cli import list as list_command
-from ctx.cli.commands import COMMANDS, EVERYDAY
+from ctx.cli import options
+from ctx.cli.commands import COMMANDS, EVERYDAY, command_named
 from ctx.errors import NodeNotFound
 from tests.cli.conftest import Add
 from tests.cli.test_output import Terminal
@@ -288,3 +291,20 @@ def test_all_commands_are_listed_on_request(ctx: Ctx) -> None:
 )
 def test_wrong_guesses(ctx: Ctx, word: str, hint: str) -> None:
     assert hint in ctx(word).err
+
+
+HEADINGS = ("options:", "positional arguments:")
+
+
+def parsers() -> Iterator[argparse.ArgumentParser]:
+    for name in set(COMMANDS) - {"help"}:
+        _, parser = command_named(name)
+        yield parser
+        yield from options.subcommands_of(parser).values()
+
+
+def test_what_a_command_does_fits_a_screen_before_its_options() -> None:
+    for parser in parsers():
+        lines = parser.format_help().splitlines()
+        heading = next(at for at, line in enumerate(lines) if line in HEADINGS)
+        assert heading <= 24, parser.prog

@@ -35,23 +35,13 @@ ctx query "type:decision refresh token" --as nodes            words rank, filter
 """
 
 LANGUAGE = """
-A query with words is a task: ctx builds a pack of the files, functions, decisions and past failures
-to read for it, within a token budget. A query of filters alone lists the nodes that match. In a
-pipe, a pack is JSON. `ctx help packs` and `ctx help filters` explain more.
+A query of filters alone lists the nodes that match. A query with words is a
+task: ctx builds a pack of what to read for it, as `ctx pack` does. In a pipe,
+a pack is JSON. `ctx help filters` and `ctx help packs` explain more.
 
-filters:
-  type:fact            a type of node
-  tag:project:shop     a tag; tag:task:* for all that begin with task:
-  created:>24h         made in the last 24 hours; <1w before; >2026-01-20 since a date
-  updated:>24h         the same for the last change
-  tokens:<1000         the estimated size
-  has:summary          also edges, tags, metadata, superseded
-  from:ID  to:ID       with an edge from that node, or to it
-  session:ID           made or changed in a session
-  project:shop         short for tag:project:shop
-  path:src/net.py      about a file or a folder
-  id:01M7              by the beginning of an id
-operators: AND OR NOT ( ); filters beside each other are joined by AND
+filters:    type: tag: created: updated: tokens: has: from: to: session:
+            project: path: id:
+operators:  AND OR NOT ( ); filters beside each other are joined by AND
 """
 
 _NODES = 20
