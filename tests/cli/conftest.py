@@ -13,6 +13,8 @@ from tests.conftest import Ctx
 Add = Callable[..., str]
 Piped = Callable[[bytes], None]
 
+_WITHOUT_CHOICE = ("task", "file", "command")
+
 
 def ageless(text: str) -> str:
     """Ages grow while a test runs."""
@@ -21,10 +23,11 @@ def ageless(text: str) -> str:
 
 @pytest.fixture
 def add(ctx: Ctx) -> Add:
-    """Adds a node and gives the id that was shown."""
+    """Adds a node and gives the id that was shown. It has a tier only if the words name one."""
 
     def add_node(*words: str) -> str:
-        ran = ctx("add", *words)
+        has_choice = any("tier" in word for word in words) or words[0] in _WITHOUT_CHOICE
+        ran = ctx("add", *words, *([] if has_choice else ["--no-tier"]))
         assert ran.code == 0, ran.err
         return ran.out.split()[1]
 

@@ -1,6 +1,7 @@
 """`ctx add` of nodes; files are in test_add_file.py."""
 
 import io
+import os
 import sys
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock, ids
+from ctx.hook_files import live
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 
@@ -57,8 +59,26 @@ def test_a_mistyped_subcommand_is_no_fact(ctx: Ctx) -> None:
     ran = ctx("add", "flie", "src")
     assert ran.code == 2
     assert ran.err == ("error E011: `ctx add` has no subcommand 'flie'.\n  Did you mean `file`?\n")
-    assert 'ctx add --type=fact "…"' in ctx("add", "nonsense").err
-    assert 'ctx add --type=pattern "…"' in ctx("add", "pattern", "use tabs").err
+    assert 'ctx add fact "…"' in ctx("add", "nonsense").err
+    assert "Did you mean `pattern`?" in ctx("add", "patern", "use tabs").err
+
+
+@pytest.mark.parametrize(
+    ("word", "type"),
+    [
+        ("fact", "fact"),
+        ("pattern", "pattern"),
+        ("question", "open-question"),
+        ("hypothesis", "hypothesis"),
+        ("decision", "decision"),
+        ("note", "observation"),
+        ("task", "task"),
+    ],
+)
+def test_a_type_can_be_the_first_word(ctx: Ctx, word: str, type: str) -> None:
+    node = ctx("add", word, "Use tabs", "--format=json").json["node"]
+    assert (node["type"], node["content"]) == (type, "Use tabs")
+    assert ctx("help", "add", word).out.startswith("usage: ctx add ")
 
 
 @pytest.mark.parametrize("word", ["file", "note", "node"])
@@ -158,12 +178,57 @@ def test_ten_megabytes(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ctx("search", "quick").out.startswith(f"  {ran.out.split()[1]}  source")
 
 
+@pytest.mark.parametrize("words", [["A fact"], ["fact", "A fact"], ["--type=fact", "A fact"]])
+def test_what_is_typed_is_shown_to_agents(ctx: Ctx, words: list[str]) -> None:
+    ran = ctx("add", *words)
+    assert ran.out.endswith(" (tier:reference)\n")
+    assert ran.err.startswith("Agents are shown this from their next session on.")
+    assert "] A fact\n" in ctx("compose").out
+
+
+def test_during_a_task_it_is_a_working_node(ctx: Ctx) -> None:
+    ctx("task", "start", "Retry")
+    ran = ctx("add", "Half done")
+    assert ran.out.endswith(" (tier:working, task:retry)\n")
+    assert ran.err.startswith("Agents are shown this during the current task.")
+    assert ctx("add", "Kept for good", "--tag=tier:reference", "--format=json").json["given"] == []
+
+
+def test_a_correction_of_a_node_without_a_tier_is_shown(ctx: Ctx, add: Add) -> None:
+    old = add("--type=fact", "On Fridays", "--no-tier")
+    ran = ctx("add", f"--supersedes={old}", "On Mondays", "--format=json").json
+    assert ran["given"] == ["tier:reference"]
+    away = add("--type=fact", "--tag=tier:off-context", "Old")
+    ran = ctx("add", f"--supersedes={away}", "New one", "--format=json").json
+    assert ran["given"] == ["tier:off-context"]
+    ran = ctx("add", f"--supersedes={away}", "New one", "--no-tier", "--format=json").json
+    assert ran["given"] == []
+
+
+def test_what_comes_through_a_pipe_gets_no_tier(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in (["--stdin"], ["--type=fact", "-"], ["note", "-"]):
+        stdin(monkeypatch, b"A log line")
+        assert "tier:" not in " ".join(ctx("add", *words, "--format=json").json["node"]["tags"])
+    assert ctx("compose", "--format=json").json["nodes"] == []
+
+
+def test_what_an_agent_adds_in_its_shell_gets_no_tier(
+    ctx: Ctx, surroundings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = "0b5c8a0e-1f7e-4f6e-9d57-0f1a3f3f2b11"
+    live.begin(str(surroundings / ".ctx"), session, str(os.getpid()), str(surroundings))
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", session)
+    assert ctx("add", "Fact found", "--format=json").json["given"] == []
+
+
 def test_a_node_without_a_tier_gets_a_note(ctx: Ctx) -> None:
-    ran = ctx("add", "--type=fact", "Fact")
+    ran = ctx("add", "--type=fact", "--no-tier", "Fact")
     short = ran.out.split()[1]
     assert ran.err == (
         f"Agents are not shown this at start. To show it: `ctx tag {short} tier:reference`\n"
     )
+    refused = ctx("add", "--no-tier", "--tag=tier:reference", "A fact")
+    assert refused.err == "error E011: --no-tier and a tag for a tier exclude each other.\n"
     assert ctx("add", "--type=fact", "--tag=tier:reference", "Fact").err == ""
 
 
@@ -182,7 +247,7 @@ def test_a_correction_has_the_type_and_place_of_what_it_corrects(ctx: Ctx, add: 
 def test_nodes_added_in_a_project_belong_to_it(ctx: Ctx, repo: Path) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:reference", "x").out.endswith(" (project:app)\n")
     assert "project:" not in ctx("add", "--type=fact", "--user", "x").out
-    named = ctx("add", "--type=fact", "--tag=project:other", "x", "--format=json").json
+    named = ctx("add", "--no-tier", "--tag=project:other", "x y", "--format=json").json
     assert named["node"]["tags"] == ["project:other"]
 
 

@@ -7,8 +7,8 @@ from tests.conftest import Ctx, git
 
 
 def test_a_note_of_a_project_is_a_node_and_a_file(ctx: Ctx, project: Path) -> None:
-    ran = ctx("add", "note", "The proxy", "timed out", "--tag=area:net", "--format=json")
-    added = ran.json
+    words = ["--tag=area:net", "--no-tier", "--format=json"]
+    added = ctx("add", "note", "The proxy", "timed out", *words).json
     node = added["node"]
     assert (node["type"], node["content"]) == ("observation", "The proxy timed out")
     assert (node["tags"], node["scope"], node["staged"]) == (["area:net", "note"], "project", "cli")
@@ -29,10 +29,13 @@ def test_a_note_of_a_project_is_a_node_and_a_file(ctx: Ctx, project: Path) -> No
 
 def test_outside_of_a_project_it_is_a_node_alone(ctx: Ctx, repo: Path) -> None:
     ran = ctx("add", "note", "Tests are slow")
-    assert ran.out.endswith(" (project:app)\n")
-    assert ran.err == "Added to your own store. `ctx init` creates a project store, with files.\n"
+    assert ran.out.endswith(" (tier:reference, project:app)\n")
+    assert ran.err == (
+        "Added to your own store. `ctx init` creates a project store, with files.\n"
+        "Agents are shown this from their next session on. To prevent it: --no-tier\n"
+    )
     shown = ctx("show", ran.out.split()[1], "--format=json").json["node"]
-    assert shown["tags"] == ["note", "project:app"]
+    assert shown["tags"] == ["note", "project:app", "tier:reference"]
     assert shown["metadata"] == {}
     assert list(repo.iterdir()) == [repo / ".git"]
 
@@ -112,7 +115,7 @@ def test_a_note_is_undone(ctx: Ctx, project: Path) -> None:
 
 
 def test_for_all_projects(ctx: Ctx, project: Path) -> None:
-    added = ctx("add", "note", "Mine", "--user", "--format=json").json
+    added = ctx("add", "note", "Mine", "--user", "--no-tier", "--format=json").json
     assert (added["node"]["scope"], added["node"]["tags"], added["path"]) == (
         "user",
         ["note"],

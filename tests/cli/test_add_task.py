@@ -210,11 +210,20 @@ def test_in_the_editor(
     monkeypatch.setenv("EDITOR", str(script))
     monkeypatch.setattr(Output, "is_interactive", property(lambda _: True))
     monkeypatch.setattr("ctx.cli.settings.stdin_is_terminal", lambda: True)
-    assert ctx("add", "task", "Draft").code == 0
+    assert ctx("add", "task").code == 0
     assert node(ctx, "task_0001")["content"] == "Better\n\nBody."
-    script.write_text('#!/bin/sh\n: > "$1"\n')
-    assert ctx("add", "task", "Draft").err == "error E011: The text is empty; nothing added.\n"
+    # Emptied, or closed without a change.
+    for left in (': > "$1"', ":"):
+        script.write_text(f"#!/bin/sh\n{left}\n")
+        assert ctx("add", "task").err == "error E011: The text is empty; nothing added.\n"
+        assert ctx("add").err == "error E011: The text is empty; nothing added.\n"
     assert len(files(project)) == 1
+    assert ctx("add", "task", "Draft").code == 0
+    assert node(ctx, "task_0002")["content"] == "Draft"
+    script.write_text('#!/bin/sh\necho "Use tabs" > "$1"\n')
+    added = ctx("add", "pattern", "--format=json").json
+    assert (added["node"]["type"], added["node"]["content"]) == ("pattern", "Use tabs")
+    assert added["given"] == ["tier:reference"]
 
 
 @pytest.mark.parametrize("place", ["narrative", "narrative/tasks"])

@@ -114,7 +114,7 @@ def seen_by_a_terminal(*words: str, **environment: str) -> str:
 
 
 def test_the_surroundings_decide(folder: Path) -> None:
-    bare = "error E011: There is no command 'frobnicate'.\n  `ctx --help` lists them.\n"
+    bare = "error E011: There is no command 'frobnicate'.\n  `ctx help --all` lists them.\n"
     coloured = bare.replace("error E011:", "\x1b[1;31merror E011:\x1b[0m")
     assert seen_by_a_terminal("frobnicate") == coloured
     assert seen_by_a_terminal("frobnicate", NO_COLOR="") == coloured

@@ -116,14 +116,14 @@ def test_a_human_edit_is_never_overwritten(project: Path, ctx: Ctx) -> None:
 def test_auto_finds_its_own_words_and_is_silent_otherwise(project: Path, ctx: Ctx) -> None:
     ran = ctx("commit", "--auto")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
-    ctx("add", "--type=fact", "Deploys run on Mondays")
+    ctx("add", "--no-tier", "--type=fact", "Deploys run on Mondays")
     ctx("add", "file", "a.txt")
     ran = ctx("commit", "--auto")
     assert re.fullmatch(
         r"Committed [0-9a-f]{12} Keep 1 node and 1 file \(1 node, 1 file, 1 narrative file\)\n",
         ran.out,
     )
-    ctx("add", "--type=decision", "We use SQLite\n\nNo servers to run.")
+    ctx("add", "--no-tier", "--type=decision", "We use SQLite\n\nNo servers to run.")
     made = ctx("commit", "--auto", "--format", "json").json
     assert made["message"] == "Decide: We use SQLite"
     assert ctx("commit", "--auto", "--format", "json").json["commit"] is None
@@ -131,8 +131,8 @@ def test_auto_finds_its_own_words_and_is_silent_otherwise(project: Path, ctx: Ct
 
 
 def test_a_commit_says_what_it_changed(project: Path, ctx: Ctx) -> None:
-    first = ctx("add", "--type=fact", "Deploys run on Mondays").out.split()[1]
-    second = ctx("add", "--type=task", "Tell everybody").out.split()[1]
+    first = ctx("add", "--no-tier", "--type=fact", "Deploys run on Mondays").out.split()[1]
+    second = ctx("add", "--no-tier", "--type=task", "Tell everybody").out.split()[1]
     ctx("link", second, first, "--type=DEPENDS_ON")
     ran = ctx("commit", "-m", "One", "--format", "json").json
     assert (ran["nodes"], ran["records"], ran["edges"]) == (2, 3, 1)

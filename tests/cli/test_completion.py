@@ -126,11 +126,15 @@ def test_options(offered: Offered, folder: Path) -> None:
     assert offered("--f") == ["words", "--format\tthe output format (default: text)"]
     assert offered("completion", "-q") == ["words", "-q\tprint only errors and results"]
     assert words_of(offered("config", "list", "-")) == [
-        *("--changed", "--help", "--format", "-C", "--set", "--db", "--untrusted", "--quiet")
+        *("--changed", "--help", "--format", "--json", "--color", "--no-pager"),
+        *("-C", "--set", "--db", "--untrusted", "--quiet"),
     ]
     # One that was given is not offered again, unless it may be given several times.
     given = words_of(offered("config", "list", "--changed", "--set", "gc.keep_days=1", "--"))
-    assert given == ["--help", "--format", "--set", "--db", "--untrusted", "--quiet"]
+    assert given == [
+        *("--help", "--format", "--json", "--color", "--no-pager"),
+        *("--set", "--db", "--untrusted", "--quiet"),
+    ]
     assert words_of(offered("config", "get", "--", "--f")) == []
 
 

@@ -27,7 +27,7 @@ def test_the_context_that_a_session_begins_with(folder: Path, ctx: Ctx, add: Add
     )
     note = add("--type=observation", "--tag=tier:working", "The parser is half done")
     pinned = add("--type=fact", "--tag=tier:pinned", "Speak English")
-    add("--type=fact", "Without a tier")
+    add("--type=fact", "--no-tier", "Not for contexts")
     add("--type=fact", "--tag=tier:off-context", "Put away")
     add("--type=fact", "--tag=tier:reference", f"--supersedes={fact}", "Deploys run on Mondays")
     ctx("link", decision, pinned, "--type=DEPENDS_ON")

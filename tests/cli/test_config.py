@@ -182,7 +182,9 @@ def test_list(ctx: Ctx, project: Path, user: Path) -> None:
 
 
 def test_list_changed_where_nothing_is(ctx: Ctx, folder: Path) -> None:
-    assert ctx("config", "list", "--changed").out == "All settings have their defaults.\n"
+    assert ctx("config", "list", "--changed").out == (
+        "All settings have their defaults. `ctx config list` shows them.\n"
+    )
     assert ctx("config", "list", "--changed", "--format", "json").json == {"settings": []}
 
 

@@ -79,7 +79,9 @@ def test_in_a_pipe_it_warns(ctx: Ctx, add: Add) -> None:
     ctx("link", decision, base, "--type=DEPENDS_ON")
     ran = ctx("delete", base)
     assert ran.code == 0
-    assert ran.err == f"warning: 1 node depends on deleted nodes: {decision}.\n"
+    assert ran.err == (
+        f"warning: 1 node depends on deleted nodes: {decision}.\nTo restore it: `ctx undo`\n"
+    )
 
 
 def test_forgetting_by_words(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,7 @@ def test_a_deleted_node_leaves_its_file(ctx: Ctx, task: Path) -> None:
     ran = ctx("delete", "task_0001")
     assert ran.err == (
         f".ctx/narrative/tasks/{task.name} stays on disk; "
-        "delete what you no longer need with `git rm`.\n"
+        "delete what you no longer need with `git rm`.\nTo restore it: `ctx undo`\n"
     )
     assert ctx("list").out == "No nodes.\n"
     task.write_text("# Said again\n")

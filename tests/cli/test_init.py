@@ -1,10 +1,13 @@
+import io
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
 from ctx.cli import settings
+from ctx.cli.output import Output
 from tests.conftest import Ctx, git
 
 
@@ -124,3 +127,31 @@ def test_any_folder_name(
     (folder / "a.txt").write_text("a")
     assert ctx("add", "file", "a.txt", "-m", "A").code == 0
     assert ctx("debug", "verify").code == 0
+
+
+@pytest.mark.parametrize(("answer", "moved"), [("y\n", True), ("\n", False), ("n\n", False)])
+def test_on_a_terminal_what_was_noted_before_can_be_moved(
+    repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, answer: str, moved: bool
+) -> None:
+    ctx("add", "Deploys run on Mondays")
+    ctx("add", "I prefer small commits", "--user")
+    monkeypatch.setattr(Output, "is_interactive", property(lambda _: True))
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    ran = ctx("init")
+    assert ran.code == 0
+    assert "Deploys run on Mondays" in ran.err
+    assert "small commits" not in ran.err
+    assert "Move 1 node to the project store, which is in git? [y/N]" in ran.err
+    assert ("Moved 1 node to the project:" in ran.out) == moved
+    scopes = {each["content"]: each["scope"] for each in ctx("list", "--json").json["nodes"]}
+    assert scopes == {
+        "Deploys run on Mondays": "project" if moved else "user",
+        "I prefer small commits": "user",
+    }
+
+
+def test_where_nothing_was_noted_nothing_is_asked(
+    repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Output, "is_interactive", property(lambda _: True))
+    assert "[y/N]" not in ctx("init").err

@@ -84,3 +84,12 @@ def test_an_unknown_type_is_named_with_the_nearest_right_one(ctx: Ctx) -> None:
     ran = ctx("list", "--type=fcat")
     assert ran.code == 2
     assert ran.err.startswith("error E011: There is no node type 'fcat'.\n  Did you mean `fact`?")
+
+
+def test_anchors_are_listed_only_if_asked_for(ctx: Ctx, add: Add) -> None:
+    task = add("task", "Mend it", "--mention=a.py")
+    [node] = ctx("list", "--json").json["nodes"]
+    assert node["id"].startswith(task)
+    assert ctx("list", "--json").json["total"] == 1
+    assert ctx("list", "--anchors", "--json").json["total"] == 2
+    assert [each["type"] for each in ctx("list", "--type=item", "--json").json["nodes"]] == ["item"]

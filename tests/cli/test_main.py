@@ -1,13 +1,17 @@
 """The words of the command line that belong to no command, and what is said of mistakes."""
 
+import argparse
 import os
 import pwd
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ctx.cli import list as list_command
+from ctx.cli import options
+from ctx.cli.commands import COMMANDS, EVERYDAY, command_named
 from ctx.errors import NodeNotFound
 from tests.cli.conftest import Add
 from tests.cli.test_output import Terminal
@@ -64,7 +68,7 @@ def test_help_of_a_command_whose_first_word_may_be_left_out(ctx: Ctx) -> None:
         (["rm"], "There is no command 'rm'.", "Did you mean `ctx delete`?"),
         (["find"], "There is no command 'find'.", "Did you mean `ctx search`?"),
         (["serach"], "There is no command 'serach'.", "Did you mean `search`?"),
-        (["list", "--limit", "-1"], "Argument --limit: must be 0 or more.", "`ctx list --help`"),
+        (["list", "--limit", "-1"], "Argument -n/--limit: must be 0 or more.", "`ctx list --help`"),
         (["list", "--db", ""], "--db needs a file.", "Leave it out for the default"),
         (["--db=", "list"], "--db needs a file.", "Leave it out for the default"),
         (["list", "--set", "x"], "--set x has no value.", "Write --set KEY=VALUE, without"),
@@ -218,3 +222,89 @@ def test_a_question_on_a_terminal(
     assert "Delete 1 node? [y/N] " in ran.err
     assert ran.err.endswith("[y/N] Nothing changed.\n") is (code == 1)
     assert "error" not in ran.err
+
+
+@pytest.mark.parametrize("group", ["view", "sessions", "learnings", "config", "worker", "store"])
+def test_a_group_alone_shows_its_state(ctx: Ctx, group: str) -> None:
+    assert ctx("status").code == 0
+    ran = ctx(group)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out
+    assert ctx(group, "--json").json == ctx("--json", group).json
+    assert ctx(group, "--help").out.startswith(f"usage: ctx {group} ")
+
+
+def test_options_before_a_subcommand_are_those_of_every_command(ctx: Ctx) -> None:
+    assert ctx("config", "--format", "json", "list").json["settings"]
+    assert ctx("config", "--json").json == ctx("config", "list", "--changed", "--json").json
+    assert ctx("sessions", "--all", "--json").json["sessions"] == []
+
+
+def test_json_is_short_for_its_format(ctx: Ctx) -> None:
+    assert ctx("list", "--json").out == ctx("list", "--format=json").out
+    assert ctx("show", "nowhere", "--json").err.startswith('{"error": ')
+
+
+def test_colours_can_be_forced(ctx: Ctx) -> None:
+    ctx("add", "Deploys run on Mondays")
+    assert "\x1b[" in ctx("list", "--color=always").out
+    assert "\x1b[" not in ctx("list", "--color=never").out
+
+
+def test_options_of_other_programs(ctx: Ctx) -> None:
+    assert ctx("-v").out.startswith("ctx ")
+    assert "There is no verbose mode." in ctx("list", "-v").err
+    assert "Did you mean `--color never`?" in ctx("list", "--no-color").err
+
+
+def test_ctx_alone_is_an_overview_that_fits_a_screen(ctx: Ctx) -> None:
+    text = ctx().out
+    lines = text.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    named = {name for group in EVERYDAY.values() for name in group}
+    assert 18 <= len(named) <= 22
+    assert named <= set(COMMANDS)
+    assert ctx("help").out == text
+    assert text.rstrip() in ctx("--help").out
+
+
+def test_all_commands_are_listed_on_request(ctx: Ctx) -> None:
+    text = ctx("help", "--all").out
+    assert [name for name in COMMANDS if f"\n  {name} " not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("version", "Did you mean `ctx --version`?"),
+        ("history", "Did you mean `ctx log`,"),
+        ("push", "The memory of a project is in git: `git push`."),
+        ("merge", "The memory of a project is in git: `git merge`."),
+        ("ls", "Did you mean `ctx list`?"),
+        ("rm", "Did you mean `ctx delete`?"),
+        ("lsit", "Did you mean `list`?"),
+        ("reveiw", "Did you mean `review`?"),
+        ("frobnicate", "`ctx help --all` lists them."),
+        ("horse", "`ctx help --all` lists them."),
+    ],
+)
+def test_wrong_guesses(ctx: Ctx, word: str, hint: str) -> None:
+    assert hint in ctx(word).err
+
+
+HEADINGS = ("options:", "positional arguments:")
+
+
+def parsers() -> Iterator[argparse.ArgumentParser]:
+    for name in set(COMMANDS) - {"help"}:
+        _, parser = command_named(name)
+        yield parser
+        yield from options.subcommands_of(parser).values()
+
+
+def test_what_a_command_does_fits_a_screen_before_its_options() -> None:
+    for parser in parsers():
+        lines = parser.format_help().splitlines()
+        heading = next(at for at, line in enumerate(lines) if line in HEADINGS)
+        assert heading <= 24, parser.prog

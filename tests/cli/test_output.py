@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
+from ctx.cli.colours import painted
 from ctx.cli.output import (
     Block,
     Line,
@@ -20,7 +21,7 @@ from ctx.cli.output import (
     size,
 )
 from ctx.cli.settings import Screen
-from ctx.cli.terminal import shortened, width
+from ctx.cli.terminal import shortened, width, wrapped
 from ctx.errors import CtxError
 
 
@@ -291,3 +292,32 @@ def test_sizes_and_counts() -> None:
         "4.0 TiB",
     ]
     assert (count(1, "file"), count(2, "copy", "copies")) == ("1 file", "2 copies")
+
+
+def test_prose_is_broken_at_spaces() -> None:
+    text = "  To see all of them, with their tags: `ctx list --limit 0 --anchors`"
+    assert wrapped(text, 100) == text
+    assert wrapped(text, 40).splitlines() == [
+        "  To see all of them, with their tags:",
+        "  `ctx list --limit 0 --anchors`",
+    ]
+    assert wrapped("x" * 50, 40) == "x" * 50
+    assert wrapped("漢字 " * 6, 20).splitlines() == ["漢字 漢字 漢字 漢字", "漢字 漢字"]
+
+
+def test_states_have_colours() -> None:
+    assert painted("problem", "state") == "\x1b[1;31mproblem\x1b[0m"
+    assert painted("→ other", "state") == "→ other"
+
+
+def test_a_last_column_of_prose_goes_on_below_itself() -> None:
+    out = Terminal()
+    rows = [("ok", "a sentence that is longer than the screen"), ("", "short")]
+    output = Output(out, io.StringIO(), "text", Screen(False, 40))
+    output.show(None, lambda _: [Table(("state", "result"), rows, ("state",))])
+    assert out.getvalue().splitlines() == [
+        "  state  result",
+        "  ok     a sentence that is longer than",
+        "         the screen",
+        "         short",
+    ]

@@ -518,6 +518,7 @@ def test_on_a_terminal_it_is_an_overview(folder: Path, add: Add) -> None:
         "  N tokens; by …\n"
         "    Deploys run on Fridays\n"
         "To see why: `ctx why ID`\n"
+        "A query with words is a pack, see `ctx pack`. For nodes: `ctx search`\n"
     )
 
 
@@ -558,3 +559,28 @@ def test_damage_in_one_place_is_mended_too(
     assert (ran.code, ran.err) == (0, "")
     assert "src/net.py" in ran.out
     assert ctx("query", TASK).json["code_index"]["state"] == "fresh"
+
+
+def test_a_pack_has_a_command_of_its_own(ctx: Ctx, shop: Path) -> None:
+    queried, packed = ctx("query", TASK).json, ctx("pack", TASK).json
+    for answer in (queried, packed):
+        del answer["receipt"], answer["code_index"]["refreshed_at"]
+    assert packed == queried
+    assert packed["retrieved"]
+    # Filters alone, too.
+    assert "retrieved" in ctx("pack", "type:fact").json
+
+
+def test_a_query_with_words_says_that_it_is_a_pack(ctx: Ctx, shop: Path) -> None:
+    told = "A query with words is a pack, see `ctx pack`. For nodes: `ctx search`\n"
+    assert ctx("query", TASK, "--format=text").err.endswith(told)
+    assert told not in ctx("pack", TASK, "--format=text").err
+    assert told not in ctx("query", "type:fact").err
+
+
+def test_a_limit_gives_the_first_of_the_whole_pack(ctx: Ctx, shop: Path) -> None:
+    every = [each["title"] for each in ctx("pack", TASK).json["retrieved"]]
+    assert len(every) > 2
+    for limit in range(1, len(every)):
+        limited = ctx("pack", TASK, "-n", str(limit)).json["retrieved"]
+        assert [each["title"] for each in limited] == every[:limit]

@@ -188,3 +188,22 @@ def test_what_stands_for_code_is_no_answer(project: Path, ctx: Ctx, add: Add) ->
     found = ctx("recall", "cart", "--format=json").json
     assert [node["type"] for node in found["nodes"]] == ["fact"]
     assert list(found["scores"].values()) == [1.0]
+
+
+def test_a_limit_is_for_the_whole_answer(ctx: Ctx, repo: Path, add: Add) -> None:
+    for number in range(3):
+        (repo / f"deploy{number}.py").write_text("def deploy(): ...\n")
+        git("add", "-A")
+        git("commit", "-qm", f"Deploy {number}")
+    for number in range(2):
+        add("--type=fact", f"Server {number} has its own deploy")
+
+    def answer(*words: str) -> list[str]:
+        found = ctx("recall", "deploy", *words, "--json").json
+        return [each["id"] for each in (*found["nodes"], *found["beside"])]
+
+    every = answer()
+    assert len(every) == 8
+    for limit in range(1, 9):
+        assert answer("--limit", str(limit)) == every[:limit]
+    assert answer("-n", "0") == every

@@ -139,7 +139,7 @@ def test_another_version_can_be_picked(merged: Merged, ctx: Ctx) -> None:
     ctx("review", "--pick", merged.edited, "--version=2", "--field=content")
     ctx("review", "--pick", merged.edited, "--version=1", "--field=metadata who")
     ran = ctx("review", "--pick", merged.deleted, "--version=2")
-    assert ran.out == f"Settled: {merged.deleted} node: The cache is warm\n"
+    assert ran.out == f"Settled: {merged.deleted} node: The cache is warm\n  now: edited\n"
     node = ctx("show", merged.edited, "--format", "json").json["node"]
     assert (node["content"], node["metadata"]) == ("Deploys run on Fridays", {"who": "Bob"})
     assert ctx("show", merged.deleted).code == 0
@@ -184,7 +184,7 @@ def test_one_line_of_history_has_nothing_to_review(repo: Path, ctx: Ctx, add: Ad
     ctx("update", node, "--content", "Two")
     ctx("commit", "-m", "Two")
     assert ctx("review").out == "Nothing to review.\n"
-    nothing = ("open", "settled", "redacted", "proposals", "accepted", "rejected")
+    nothing = ("open", "settled", "redacted", "proposals", "accepted", "rejected", "current")
     assert ctx("review", "--format", "json").json == {name: [] for name in nothing}
 
 
@@ -347,3 +347,26 @@ def test_accepting_once_is_enough_where_two_lose_with_the_same_words(
     assert open_fields(ctx) == [(node, "content", ["Other", "Same"])]
     ctx("review", "--accept", node)
     assert open_fields(ctx) == []
+
+
+def test_conflicts_are_reported_until_they_are_settled(merged: Merged, ctx: Ctx) -> None:
+    told = "3 conflicting changes after a merge"
+    assert "To review: 3 conflicting changes; `ctx review`\n" in ctx("status").out
+    assert "Next: `ctx review` shows changes" in ctx("status").out
+    assert ctx("status", "--json").json["conflicts"] == 3
+    assert f"warning: {told}: `ctx review`\n" in ctx("list").err
+    assert f"warning: {told}: `ctx review`\n" in ctx("context").err
+    assert told in ctx("doctor").out
+    for node in (merged.edited, merged.deleted):
+        assert ctx("review", "--accept", node).code == 0
+    for command in ("status", "list", "context", "doctor"):
+        ran = ctx(command)
+        assert "conflicting" not in ran.out + ran.err
+
+
+def test_the_answer_says_what_holds_now(merged: Merged, ctx: Ctx) -> None:
+    words = ("review", "--pick", merged.edited, "--field=content", "--version=2")
+    assert "\n  now: Deploys run on Fridays\n" in ctx(*words).out
+    accepted = ctx("review", "--accept", merged.edited, "--json").json
+    assert accepted["current"] == ["Bob"]
+    assert "\n  now: deleted\n" in ctx("review", "--accept", merged.deleted).out

@@ -187,8 +187,10 @@ def test_a_history_names_the_document_that_speaks(folder: Path, ctx: Ctx) -> Non
 
 
 def test_what_one_command_does_in_both_stores_is_one_change(ctx: Ctx, project: Path) -> None:
-    ours = ctx("add", "--type=fact", "Ours", "--format=json").json["node"]["id"]
-    mine = ctx("add", "--user", "--type=fact", "Mine", "--format=json").json["node"]["id"]
+    ours = ctx("add", "--no-tier", "--type=fact", "Ours", "--format=json").json["node"]["id"]
+    mine = ctx("add", "--no-tier", "--user", "--type=fact", "Mine", "--format=json").json["node"][
+        "id"
+    ]
 
     def tagged() -> list[list[str]]:
         return [ctx("show", each, "--format=json").json["node"]["tags"] for each in (ours, mine)]
@@ -204,10 +206,10 @@ def test_what_one_command_does_in_both_stores_is_one_change(ctx: Ctx, project: P
 
 
 def test_what_is_at_rest_can_be_superseded(project: Path, ctx: Ctx) -> None:
-    old = ctx("add", "Deploy on Fridays", "--format=json").json["node"]["id"]
+    old = ctx("add", "--no-tier", "Deploy on Fridays", "--format=json").json["node"]["id"]
     for document in (project / ".ctx" / "narrative").rglob("*.md"):
         os.utime(document, (1_000_000_000, 1_000_000_000))
     # It brings the index up to date; the next command opens it for reading first.
     assert ctx("list").code == 0
-    assert ctx("add", "Deploy on Mondays", f"--supersedes={old}").code == 0
+    assert ctx("add", "--no-tier", "Deploy on Mondays", f"--supersedes={old}").code == 0
     assert "Fridays" not in ctx("list").out

@@ -1,9 +1,11 @@
 """`ctx search` and `ctx query`."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import Add
-from tests.conftest import Ctx
+from tests.conftest import Ctx, git
 
 
 @pytest.mark.parametrize(
@@ -92,3 +94,17 @@ def test_the_limit_says_how_many_more(ctx: Ctx, add: Add) -> None:
         add("--type=fact", f"Fact {number}")
     ran = ctx("query", "type:fact", "--limit=3")
     assert ran.out.splitlines()[-1] == "  … and 1 more (--limit)"
+
+
+def test_it_says_what_recall_would_find(ctx: Ctx, repo: Path, add: Add) -> None:
+    (repo / "deploy.py").write_text("def deploy(): ...\n")
+    git("add", "-A")
+    git("commit", "-qm", "Deploy by hand")
+    told = "`ctx recall` finds more: 1 commit, 1 file.\n"
+    assert ctx("search", "deploy").err == told
+    assert ctx("search", "deploy", "--json").err == ""
+    assert ctx("-q", "search", "deploy").err == ""
+    for number in range(3):
+        add("--type=fact", f"Server {number} has its own deploy")
+    assert ctx("search", "deploy").err == "", "enough was found"
+    assert ctx("search", "zebra").err == ""

@@ -71,7 +71,7 @@ def test_a_session_is_joined_until_it_is_compacted(project: Path, ctx: Ctx) -> N
     session = session_in(ctx("stage", "start", "Fix timeout handling!"))
     assert re.fullmatch(r"fix-timeout-handling-[0-9a-f]{6}", session)
     assert "Fix timeout handling! (task:fix-timeout-handling)" in ctx("task").out
-    said(ctx("add", "--type=decision", "Use jitter"))
+    said(ctx("add", "--no-tier", "--type=decision", "Use jitter"))
     (chain,) = said(ctx("stage", "status", "--format=json")).json["chains"]
     assert chain["began"] <= chain["last"]
     assert chain["tokens"] > 20
@@ -231,7 +231,7 @@ def test_a_flushed_document_that_was_changed_back(project: Path, ctx: Ctx) -> No
 
 def test_what_is_aborted_is_hidden_and_can_be_had_back(project: Path, ctx: Ctx) -> None:
     session = session_in(ctx("stage", "start", "Try it"))
-    said(ctx("add", "--type=fact", "Tried"))
+    said(ctx("add", "--no-tier", "--type=fact", "Tried"))
     would = said(ctx("stage", "abort", "--dry-run"))
     assert would.out == f"Would abort session {session} (3 steps, 4 records).\n"
     assert facts(ctx) == ["Tried"]
@@ -404,7 +404,7 @@ def test_what_belongs_to_a_branch_stays_there_after_an_amended_commit_was_collec
 
 def test_every_state(project: Path, ctx: Ctx, local: Path) -> None:
     def add(session: str) -> None:
-        said(ctx("add", "--type=fact", f"About {session}", "--session", session))
+        said(ctx("add", "--no-tier", f"About {session}", "--session", session))
 
     git("branch", "other")
     said(ctx("commit", "-m", "On main"))

@@ -15,12 +15,44 @@ from ctx.llm.protocol import Usage
 from ctx.memory import event_log
 from ctx.worker import process_lock
 from tests.cli.conftest import Add
-from tests.conftest import Ctx
+from tests.conftest import Ctx, git
 
 
 def test_a_new_store(folder: Path, ctx: Ctx) -> None:
-    assert ctx("status").out == "Database: ~/.ctx/store.db (new)\nNodes: 0\n"
-    assert re.fullmatch(r"Database: ~/.ctx/store.db \(\d.\d MB\)\nNodes: 0\n", ctx("status").out)
+    rest = (
+        "Nodes: 0\nHooks: not installed; agents get no memory, and nothing is captured\n\n"
+        "Next: `ctx install` registers the hooks with Claude Code\n"
+    )
+    assert ctx("status").out == f"Database: ~/.ctx/store.db (new)\n{rest}"
+    assert re.sub(r"\d.\d MB", "SIZE", ctx("status").out) == (
+        f"Database: ~/.ctx/store.db (SIZE)\n{rest}"
+    )
+
+
+def test_the_next_step(repo: Path, ctx: Ctx) -> None:
+    def next_step() -> str | None:
+        answer = ctx("status", "--json").json
+        assert (answer["next_step"] or "") in ctx("status").out
+        return str(answer["next_step"]).partition(" ")[2][:14] if answer["next_step"] else None
+
+    assert next_step() == "install` regis"
+    ctx("install")
+    assert ctx("status", "--json").json["hooks"] == "installed"
+    assert next_step() == 'add "…"` store'
+    ctx("add", "Deploys run on Mondays")
+    assert next_step() is None
+    ctx("init")
+    assert next_step() == "add .ctx` adds"
+    ctx("add", "Deploys run on Fridays")
+    assert next_step() == "commit -m MESS"
+    assert "Project store: trusted\n" in ctx("status").out
+    ctx("commit", "-m", "Fridays")
+    git("add", "-A")
+    git("commit", "-qm", "Fridays")
+    assert next_step() is None
+    ctx("trust", "--revoke")
+    assert next_step() == "trust` shows w"
+    assert "Project store: not trusted, not included\n" in ctx("status").out
 
 
 def test_what_is_in_memory(repo: Path, ctx: Ctx, add: Add) -> None:
@@ -42,12 +74,15 @@ Superseded: 1
 Views: 2
 Project: app
 Task: port-to-windows
+Hooks: not installed; agents get no memory, and nothing is captured
 
 Tier breakdown:
   pinned: 1 node (6 tokens)
   reference: 2 nodes (14 tokens)
   working: 2 nodes (11 tokens)
   off-context: 0 nodes (0 tokens)
+
+Next: `ctx install` registers the hooks with Claude Code
 """
     )
     assert ctx("status", "--format=markdown").out == f"```\n{ctx('status').out}```\n"
@@ -84,6 +119,10 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
         "project": None,
         "project_store": "none",
         "task": None,
+        "conflicts": 0,
+        "proposals": 0,
+        "hooks": "not installed",
+        "next_step": "`ctx install` registers the hooks with Claude Code",
         "staged": [],
         "health": {
             "sessions": 0,
@@ -127,7 +166,7 @@ def test_captured_events_and_given_tokens(
             " VALUES ('1', 's', 'Stop', '2026-11-14T22:00:00Z', 'skipped', '{}')"
         )
     spool.put(home, spool.new_id(1_794_600_000_000), "stop", b"{}")
-    told = ctx("status").out.partition("Project: app\n")[2].splitlines()
+    told = ctx("status").out.partition("Project: app\n")[2].splitlines()[1:]
     assert told[:6] == [
         "Sessions: 1, last stored 2026-11-14T22:00:00Z",
         "Capture: 1 waiting, 1 skipped; worker not running",

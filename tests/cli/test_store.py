@@ -300,7 +300,7 @@ def test_where_nothing_can_be_read_the_newest_backup_takes_its_place(ctx: Ctx, p
         " store.\n"
     )
     path.unlink()
-    assert ctx("add", "--type=fact", "One.").code == 0
+    assert ctx("add", "--no-tier", "--type=fact", "One.").code == 0
     assert ctx("store", "backup").code == 0
     (backup,) = path.parent.glob("*.backup-*")
     path.write_text("a letter in the wrong place\n" * 200)
@@ -338,7 +338,7 @@ def test_a_file_that_was_cut_off_is_not_called_whole(ctx: Ctx, tmp_path: Path) -
 
 
 def test_what_the_tables_need_beside_their_rows(ctx: Ctx, surroundings: Path) -> None:
-    ctx("add", "--type=fact", "--tag=a:b", "Fact")
+    ctx("add", "--no-tier", "--type=fact", "--tag=a:b", "Fact")
     path = surroundings / ".ctx" / "store.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP INDEX idx_tags_tag")

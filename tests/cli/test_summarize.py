@@ -76,9 +76,9 @@ def test_secrets_are_not_kept(folder: Path, ctx: Ctx, add: Add) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        ([], 2, "error E011: The summary is missing.\n  Use --content=TEXT or --stdin.\n"),
+        ([], 2, "error E011: The summary is missing.\n  Give it as the last argument,"),
         (["--content="], 1, "error E023: There is no content.\n"),
-        (["--content=x", "--stdin"], 2, "error E011: Use --content or --stdin"),
+        (["--content=x", "--stdin"], 2, "error E011: Give the text as an argument,"),
         (["--content=x", "--tag=tier:nope"], 2, "error E011: There is no tier 'tier:nope'.\n"),
         (["01ZZZZZZ", "--content=x"], 1, "error E020: No node has an id that begins with"),
     ],
@@ -91,3 +91,11 @@ def test_mistakes_change_nothing(
     assert (ran.code, ran.out) == (code, "")
     assert ran.err.startswith(told)
     assert ctx("list", "--format=json").json["total"] == 1
+
+
+def test_the_text_can_be_the_last_argument(ctx: Ctx, add: Add) -> None:
+    one, two = add("--type=fact", "One"), add("--type=fact", "Two")
+    made = ctx("summarize", one, two, "Both are numbers", "--json").json
+    assert made["summary"]["content"] == "Both are numbers"
+    assert "The summary is missing." in ctx("summarize", one, two).err
+    assert ctx("summarize", one, "Two words", "--content=Other").code == 2

@@ -299,3 +299,28 @@ def test_mistakes(folder: Path, ctx: Ctx, add: Add) -> None:
 def test_the_word_of_a_name(name: str, word: str) -> None:
     assert task_word(name) == word
     assert task_word(word) == word
+
+
+def test_listing_tasks_with_their_state(ctx: Ctx, folder: Path) -> None:
+    assert ctx("task", "list").out == 'No tasks. To start one: `ctx task start "…"`\n'
+    for name in ("First", "Second", "Third"):
+        assert ctx("task", "start", name).code == 0
+    ctx("task", "end", "First")
+    ctx("add", "task", "Later")
+    listed = ctx("task", "list", "--json").json
+    assert [(each["name"], each["state"]) for each in listed["tasks"]] == [
+        ("Third", "current"),
+        ("Second", "active"),
+        ("Later", "open"),
+    ]
+    assert listed["done"] == 1
+    text = ctx("task", "list").out
+    assert text.endswith("  … and 1 done (--all)\n")
+    assert "task_" not in text
+    assert "done" in ctx("task", "list", "--all").out.splitlines()[-1]
+
+
+def test_tasks_of_a_project_are_listed_by_number(ctx: Ctx, project: Path) -> None:
+    ctx("add", "task", "Later")
+    [line] = ctx("task", "list").out.splitlines()
+    assert line.split()[1:3] == ["task_0001", "open"]

@@ -39,3 +39,11 @@ def test_a_node_that_is_not_there(ctx: Ctx, name: str) -> None:
     ran = ctx("update", name, "--content=x")
     assert ran.code == 1
     assert ran.err.startswith("error E020: ")
+
+
+def test_the_text_can_be_an_argument(ctx: Ctx, add: Add) -> None:
+    node = add("--type=fact", "Old")
+    assert ctx("update", node, "Deploys run", "on Mondays").out.endswith(" (content)\n")
+    shown = ctx("show", node, "--json").json["node"]
+    assert shown["content"] == "Deploys run on Mondays"
+    assert ctx("update", node, "One", "--content=Other").code == 2

@@ -16,6 +16,7 @@ def on_a_terminal(
     folder: Path,
     limit_s: float = 60,
     prepare: Callable[[], None] | None = None,
+    columns: int = 200,
 ) -> str:
     """What a person sees of a command. `prepare` is called in its process."""
     master, terminal = pty.openpty()
@@ -25,7 +26,7 @@ def on_a_terminal(
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
-        env={**os.environ, "COLUMNS": "200"},
+        env={**os.environ, "COLUMNS": str(columns)},
         preexec_fn=prepare,
     )
     os.close(terminal)

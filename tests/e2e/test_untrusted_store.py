@@ -149,7 +149,9 @@ RUN: dict[tuple[str, str], list[list[str]]] = {
     ("task", "start"): [["task", "start", "Own"], ["task", "start", "task_0001"]],
     ("task", "end"): [["task", "end"]],
     ("task", "current"): [["task", "current"]],
+    ("task", "list"): [["task", "list", "--all"]],
     ("search", ""): [["search", "deploys"], ["search", "deploys", "--project"]],
+    ("pack", ""): [["pack", "deploys"], ["pack", "deploys", "--explain"]],
     ("query", ""): [
         ["query", "deploys"], ["query", "deploys", "--as=nodes"], ["query", "type:fact"],
         ["query", "deploys", "--explain", "--include-narrative"],
@@ -228,6 +230,7 @@ RUN: dict[tuple[str, str], list[list[str]]] = {
     ("store", "restore"): [["store", "restore", "none.db", "--yes"]],
     ("store", "recover"): [["store", "recover", "--dry-run"]],
     ("store", "path"): [["store", "path"]],
+    ("store", "status"): [["store"]],
     ("llm", ""): [["llm", "--query=deploys"]],
     ("cost", ""): [["cost"]],
     ("install", ""): [

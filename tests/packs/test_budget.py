@@ -40,9 +40,11 @@ def test_the_best_for_its_tokens_comes_first() -> None:
         ["best", "short"],
         {"long": budget.BUDGET, "weak": budget.WEAK},
     )
+    assert told(offers, 5_000)[0] == ["best", "long", "short"]
+    # The first of what is there without a limit.
     assert told(offers, 5_000, limit=2) == (
-        ["best", "short"],
-        {"long": budget.ENOUGH, "weak": budget.WEAK},
+        ["best", "long"],
+        {"short": budget.ENOUGH, "weak": budget.WEAK},
     )
 
 

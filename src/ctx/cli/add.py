@@ -1,27 +1,31 @@
 """`ctx add`"""
 
 import argparse
+from typing import NamedTuple
 
-from ctx.cli import arguments, opening
+from ctx.cli import arguments, edit, opening
 from ctx.cli import options as shared
-from ctx.cli.nodes import warn_of_redaction
+from ctx.cli import settings as surroundings
+from ctx.cli.nodes import tell_tier, warn_of_redaction
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.memory.model import KNOWLEDGE_TYPES, LARGE_CONTENT, tier
+from ctx.memory.model import KNOWLEDGE_TYPES, LARGE_CONTENT
 from ctx.operations.add import AddResult, Options, add
 
 EXAMPLES = """
-ctx add --type=fact --tag=tier:reference "The API speaks OAuth 2.0"    a node
-ctx add --type=decision --meta rationale="no servers to run" "We use SQLite"
+ctx add "The API speaks OAuth 2.0"                     a fact, which agents are shown
+ctx add pattern "Errors carry a hint"                  also: question, hypothesis, observation
+ctx add decision "We use SQLite" --body "No servers to run."
 make test 2>&1 | ctx add --type=observation --stdin    the output of a command
 ctx add file src README.md                             snapshot files
-ctx add task "Retry with jitter"                       a task; also: note, decision, command
+ctx add task "Retry with jitter"                       a task; also: note, command
 ctx add code                                           read the code; also: rust, cargo
 """
 
 NODE_EXAMPLES = """
-ctx add --type=fact "Deploys run on Fridays"
+ctx add "Deploys run on Fridays"                      a fact, which agents are shown
+ctx add question "Who may deploy?" --no-tier          only found by search
 ctx add --type=decision --tag=project:shop --tag=tier:reference "We use SQLite"
 ctx add --type=decision --meta rationale="no servers to run" "We use SQLite"
 ctx add --type=fact --supersedes 01M7ESYZ1SB4 "Deploys run on Mondays"
@@ -46,7 +50,7 @@ ctx add note "Ready for review" -m "Retry with jitter"    and commit
 """
 
 TASK_EXAMPLES = """
-ctx add task "Retry with exponential backoff"             on a terminal, your editor opens
+ctx add task                                              on a terminal, your editor opens
 ctx add task "Retry" --body "At most 5 times." --mention src/net/client.rs
 ctx add task "Retry" --body - < plan.md
 ctx task start task_0001                                  start it
@@ -78,17 +82,23 @@ ctx add {0} --snapshot -m "Before the rewrite"
 _DOCUMENTS = ("note", "task", "decision")
 _CODE = ("code", "rust")
 _NAMED = ("file", *_DOCUMENTS, "cargo", *_CODE, "command")
+_TYPES = {name: name for name in KNOWLEDGE_TYPES} | {"question": "open-question"}
+"""What `ctx add` calls the types of nodes."""
 
 
 def prepare(words: list[str]) -> list[str]:
-    """`ctx add --type fact …` is `ctx add node --type fact …`.
+    """`ctx add …` is `ctx add node …`, and `ctx add fact …` is `ctx add node --type=fact …`.
 
-    A word selects a subcommand only if it comes first and there is no `--type`; otherwise it is
-    content.
+    A word selects a subcommand or a type only if it comes first and there is no `--type`;
+    otherwise it is content.
     """
-    typed = any(word == "--type" or word.startswith("--type=") for word in words)
-    named = words[:1] == ["node"] or (words[:1] != [] and words[0] in _NAMED and not typed)
-    return words if named or not words else ["node", *words]
+    has_type = any(word == "--type" or word.startswith("--type=") for word in words)
+    first = words[0] if words and not has_type else ""
+    if first in _NAMED or words[:1] == ["node"]:
+        return words
+    if first in _TYPES:
+        return ["node", f"--type={_TYPES[first]}", *words[1:]]
+    return ["node", *words]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -115,6 +125,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     node.add_argument(
         "--user", action="store_true", help="write to your own store, for all projects"
     )
+    arguments.no_tier(node)
     shared.session_option(node)
     file = shared.add_subcommand(group, "file", "stage a snapshot of files", FILE_EXAMPLES)
     file.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a glob")
@@ -191,6 +202,8 @@ def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> 
             help="the narrative stream: main, work, or a feature (default: main)",
         )
         _more(document)
+    for document in (note, decision):
+        arguments.no_tier(document)
     for document in (task, decision):
         mention = document.add_argument(
             "--mention",
@@ -245,7 +258,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         add_cargo.run(options, settings, output)
         return 0
     _refuse_typing_mistakes(options)
-    content = arguments.content_of(options)
+    text = _text(options, settings, output)
+    content = text.content
     if len(content) > LARGE_CONTENT:
         output.warn(f"Large node: {count(len(content), 'character')}.")
     with opening.writing(settings, output) as memory:
@@ -257,16 +271,37 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
             arguments.metadata_of(options),
             [memory.graph.find(text) for text in options.supersedes],
             options.user,
+            arguments.default_tier(options, settings, typed=text.is_typed),
         )
-        added = add(memory, wanted)
+        with edit.keeping(text.file):
+            added = add(memory, wanted)
     output.show(added, render)
     warn_of_redaction(added.redacted, output)
-    if tier(added.node.tags) is None:
-        output.note(
-            "Agents are not shown this at start. "
-            f"To show it: `ctx tag {added.short_id} tier:reference`"
-        )
+    tell_tier(added.node, added.short_id, added.given, output)
     return 0
+
+
+class _Text(NamedTuple):
+    content: str
+    is_typed: bool
+    """Whether a person typed it: as an argument, in the editor, or on a terminal."""
+    file: str | None = None
+    """The file in which the editor left it."""
+
+
+def _text(options: argparse.Namespace, settings: Settings, output: Output) -> _Text:
+    if options.content or options.stdin:
+        piped = options.stdin or options.content == ["-"]
+        is_typed = not piped or surroundings.stdin_is_terminal()
+        return _Text(arguments.content_of(options), is_typed)
+    if not output.is_interactive:
+        raise UsageError("The text is missing.", hint='`ctx add "…"`, or --stdin')
+    file = edit.edited("", options.type or "fact", edit.editor_of(settings, output))
+    content = edit.read_back(file)
+    if not content.strip():
+        edit.discard(file)
+        raise UsageError("The text is empty; nothing added.")
+    return _Text(content, True, file)
 
 
 def _refuse_typing_mistakes(options: argparse.Namespace) -> None:
@@ -276,11 +311,10 @@ def _refuse_typing_mistakes(options: argparse.Namespace) -> None:
         return
     if len(words) > 1 or not any(character.isspace() for character in words[0]):
         word = words[0][:40]
-        near = shared.nearest(word, _NAMED) or ""
-        kind = word if word in KNOWLEDGE_TYPES else "fact"
+        near = shared.nearest(word, [*_NAMED, *_TYPES]) or ""
         raise UsageError(
             f"`ctx add` has no subcommand {word!r}.",
-            hint=near if "Did you" in near else f'Write `ctx add --type={kind} "…"`.',
+            hint=near if "Did you" in near else 'Write `ctx add fact "…"`.',
         )
 
 

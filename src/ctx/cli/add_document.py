@@ -1,20 +1,19 @@
 """`ctx add note`, `ctx add task`, `ctx add decision`: their options are in `add.py`."""
 
 import argparse
-import os
-import shutil
 from typing import NamedTuple
 
+from ctx.cli import arguments, edit, opening
 from ctx.cli import commit as commit_command
-from ctx.cli import edit, opening
 from ctx.cli import settings as surroundings
-from ctx.cli.nodes import note_unclear, note_unknown, warn_of_redaction
+from ctx.cli.nodes import note_unclear, note_unknown, tell_tier, warn_of_redaction
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
-from ctx.errors import CtxError, UsageError
+from ctx.errors import UsageError
 from ctx.memory.model import tier
 from ctx.narrative import document_format, streams
 from ctx.operations import add_decision, add_note, add_task, commit
+from ctx.operations.add import DefaultTier
 from ctx.operations.document import AddDocumentResult, Options
 from ctx.workspace import Memory, Workspace
 
@@ -31,22 +30,17 @@ class _Words(NamedTuple):
     body: str
     file: str | None = None
     """The file in which the editor left the text."""
+    is_typed: bool = True
+    """Whether a person typed it, and it did not come through a pipe."""
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     stream = streams.named(options.stream)
     committing = workspace_to_commit(options, settings, output)
     words = _words(options, settings, output)
-    try:
-        with opening.writing(settings, output) as memory:
-            written = _add(memory, options, words, stream)
-            has_project = memory.project_memory is not None
-    except CtxError as error:
-        if words.file:
-            error.hint = f"{error.hint or ''} Your text is in {words.file}.".lstrip()
-        raise
-    if words.file:
-        shutil.rmtree(os.path.dirname(words.file), ignore_errors=True)
+    with edit.keeping(words.file), opening.writing(settings, output) as memory:
+        written = _add(memory, options, words, stream, _tier(options, settings, words))
+        has_project = memory.project_memory is not None
     if committing:
         message = options.message or _title(written)
         made = commit.commit(committing, commit.Options(message))
@@ -59,6 +53,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     note_unclear(written.unclear, output)
     if not has_project:
         output.note("Added to your own store. `ctx init` creates a project store, with files.")
+    if options.subcommand == "note":
+        tell_tier(written.node, written.short_id, written.given, output)
     elif tier(written.node.tags) is None and options.subcommand == "task":
         output.note(f"To start it: `ctx task start {written.number or written.short_id}`")
 
@@ -82,24 +78,22 @@ def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _
         body = surroundings.read_stdin() if options.body == "-" else options.body
         return _Words(text or _first_line(body), body if text else _rest(body))
     if text == "-":
-        text = surroundings.read_stdin()
-        return _Words(text, "")
-    wants_more = not text or options.subcommand != "note"
-    if wants_more and output.is_interactive and surroundings.stdin_is_terminal():
-        return _edited(text, options.subcommand, settings, output)
+        is_typed = surroundings.stdin_is_terminal()
+        return _Words(surroundings.read_stdin(), "", is_typed=is_typed)
+    if not text and output.is_interactive:
+        return _edited(options.subcommand, settings, output)
     if not text:
         raise UsageError("The text is missing.", hint=f'`ctx add {options.subcommand} "…"`')
     return _Words(text, "")
 
 
-def _edited(text: str, kind: str, settings: Settings, output: Output) -> _Words:
-    template = f"# {' '.join(text.split())}\n" if text else "# "
-    file = edit.edited(template, kind, edit.editor_of(settings, output))
+def _edited(kind: str, settings: Settings, output: Output) -> _Words:
+    file = edit.edited("# ", kind, edit.editor_of(settings, output))
     found = document_format.parse(edit.read_back(file))
     body = found.body
     title = found.title or _first_line(body)
     if not title:
-        shutil.rmtree(os.path.dirname(file), ignore_errors=True)
+        edit.discard(file)
         raise UsageError("The text is empty; nothing added.")
     return _Words(title, body if found.title else _rest(body), file)
 
@@ -112,15 +106,27 @@ def _rest(text: str) -> str:
     return text.strip().partition("\n")[2]
 
 
+def _tier(options: argparse.Namespace, settings: Settings, words: _Words) -> DefaultTier:
+    """A note that a person typed is shown to agents; a decision is shown whoever adds it."""
+    if options.subcommand == "task":
+        return "inherited"
+    return arguments.default_tier(options, settings, typed=words.is_typed)
+
+
 def _add(
-    memory: Memory, options: argparse.Namespace, words: _Words, stream: str
+    memory: Memory,
+    options: argparse.Namespace,
+    words: _Words,
+    stream: str,
+    default_tier: DefaultTier,
 ) -> AddDocumentResult:
+    title, body = words.title, words.body
     if options.subcommand == "note":
         return add_note.add_note(
             memory,
-            add_note.Options(words.title, words.body, options.tag, stream, options.user),
+            add_note.Options(title, body, options.tag, stream, options.user, default_tier),
         )
-    wanted = Options(words.title, words.body, options.tag, options.mention, stream, options.user)
+    wanted = Options(title, body, options.tag, options.mention, stream, options.user, default_tier)
     if options.subcommand == "task":
         return add_task.add_task(memory, wanted)
     return add_decision.add_decision(memory, wanted)

@@ -21,7 +21,7 @@ EXAMPLES = """
 ctx code outline src/net.py           what is in a file
 ctx code callers Client.connect       its callers, with confidence
 ctx code imports src/net.py           what a file imports, and who imports it
-ctx code changed --since main         functions and classes that differ from a branch
+ctx code changed main                 functions and classes that differ from a branch
 ctx code cycles                       import and call cycles
 ctx code packages                     what is built here, and what it depends on
 ctx code history src/net.py           the commits of a file, and what changed with it
@@ -47,7 +47,7 @@ ctx code imports Client               a class: who imports it
 
 _CHANGED = """
 ctx code changed                      since the last commit, with untracked files
-ctx code changed --since main~5
+ctx code changed HEAD~5
 ctx code changed --since v1.2 --format json
 """
 
@@ -72,8 +72,7 @@ _NOT_FRESH = {
 
 def prepare(words: list[str]) -> list[str]:
     """`ctx code` alone is `ctx code status`."""
-    only_options = not words or (words[0][0] == "-" and words[0] not in ("-h", "--help"))
-    return ["status", *words] if only_options else words
+    return shared.with_subcommand(words, "status")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -133,8 +132,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         group, "changed", "show new, modified and deleted items", _CHANGED
     )
     changed.add_argument(
-        "--since", default="HEAD", metavar="REF", help="a commit, branch or tag (default: HEAD)"
+        "ref", nargs="?", metavar="REF", help="a commit, branch or tag (default: HEAD)"
     )
+    changed.add_argument("--since", metavar="REF", help="the same, as an option")
     history = shared.add_subcommand(
         group, "history", "show the commits of a file, and what changed with it", _HISTORY
     )
@@ -174,8 +174,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         case "changed":
             from ctx.operations import code_changed
 
+            given = [each for each in (options.ref, options.since) if each is not None]
+            if len(given) > 1:
+                raise UsageError("Give REF or --since REF, not both.")
+            since_ref = given[0] if given else "HEAD"
             with output.progress("Comparing") as tick:
-                found = code_changed.changed(codebase, options.since, tick)
+                found = code_changed.changed(codebase, since_ref, tick)
             output.show(found, code_answers.changed)
         case _:
             with (

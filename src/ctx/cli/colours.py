@@ -18,13 +18,14 @@ KINDS = {
     "number": "",
     "error": "1;31",
     "warning": "33",
+    "state": "",
 }
 """What a line or a column holds, and its colour.
 
 `text` is prose: one line whatever is in it. On a terminal it is shortened to fit; before that,
 `tags` are, and they are left out where prose needs their place. `number` stands to the right in
-its column. `type` is a node's type. A column of `field` names what stands beside it, so that its
-table needs no headings.
+its column. `type` is a node's type, `state` is ok, warning or problem. A column of `field` names
+what stands beside it, so that its table needs no headings.
 """
 
 # A type keeps its colour: people learn them.
@@ -45,7 +46,11 @@ _NODE_TYPES = {
 }
 
 
+_STATES = {"ok": "32", "warning": "33", "problem": "1;31"}
+
+
 def painted(text: str, kind: str) -> str:
     """The text in the colour of its kind. Foreign text must be without control characters."""
-    code = _NODE_TYPES.get(text) if kind == "type" else KINDS[kind]
+    known = {"type": _NODE_TYPES, "state": _STATES}.get(kind)
+    code = KINDS[kind] if known is None else known.get(text)
     return f"\x1b[{code}m{text}\x1b[0m" if code and text else text

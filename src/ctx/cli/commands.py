@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import NoReturn
 
-# What `ctx --help` shows, under these headings.
+# What `ctx help --all` shows, under these headings.
 GROUPS = {
     "nodes": {
         "add": "add a node, a note, a task, a decision, a command's output, or files",
@@ -39,7 +39,8 @@ GROUPS = {
     },
     "ask": {
         "search": "search nodes by words",
-        "query": "find what to read for a task, or list the nodes that match filters",
+        "pack": "find what to read for a task, within a token budget",
+        "query": "build a pack for a task, or list the nodes that match filters",
         "recall": "search memory, commits and files for a question",
         "trace": "show what a node was derived from",
         "related": "show the neighbours of a node",
@@ -95,18 +96,68 @@ GROUPS = {
         "help": "show help for a command or a topic",
     },
 }
+# What `ctx` alone shows: what most people need, grouped by what they do. It fits 24 lines.
+EVERYDAY = {
+    "everyday": {
+        "add": 'add a fact; `add decision "…"`, `add task "…"` for others',
+        "list": "list nodes, newest first",
+        "show": "show a node, its edges and its history",
+        "recall": "search memory, commits and files for a question",
+        "pack": "find what to read for a task, within a token budget",
+        "task": "start, end or list tasks",
+        "undo": "undo a change",
+    },
+    "start": {
+        "install": "register hooks with Claude Code; --git for a git hook",
+        "init": "create a project store in this folder",
+        "status": "show the state of memory, and what to do next",
+        "doctor": "check the installation, and suggest fixes",
+    },
+    "team": {
+        "commit": "commit staged memory",
+        "review": "decide on proposals of agents and on conflicting changes",
+        "trust": "trust the memory that came with a clone",
+    },
+    "code": {"code": "query the code: outline, callers, imports, changed"},
+    "sessions": {
+        "sessions": "show what agents worked on",
+        "context": "show what a session that starts here would get",
+        "why": "show what an agent was given, and why",
+    },
+    "data": {"export": "write memory as JSON; `ctx import` reads it"},
+}
 # What other programs call these commands.
 _ELSEWHERE = {
+    "ask": "`ctx llm` or `ctx recall`",
+    "backup": "`ctx store backup`",
+    "blame": "`ctx show`, which shows the history of a node",
+    "cat": "`ctx show`",
+    "check": "`ctx doctor` or `ctx store check`",
+    "decision": "`ctx add decision`",
+    "fact": "`ctx add fact`",
     "find": "`ctx search`",
     "get": "`ctx show`",
+    "grep": "`ctx search`",
+    "history": "`ctx log`, `ctx undo --list` or `ctx show ID`",
     "ls": "`ctx list`",
+    "mv": "`ctx move`",
     "new": "`ctx add`",
+    "note": "`ctx add note`",
+    "question": "`ctx add question`",
     "redo": "`ctx undo CHANGE`, which also redoes an undone change",
     "remember": "`ctx add`",
     "remove": "`ctx delete`",
     "rm": "`ctx delete`",
+    "save": "`ctx add` or `ctx commit`",
+    "settings": "`ctx config`",
+    "setup": "`ctx install`",
+    "start": "`ctx task start` or `ctx install`",
+    "stop": "`ctx pause` or `ctx task end`",
     "supersede": "`ctx link NEW-ID OLD-ID --type=SUPERSEDES`",
+    "version": "`ctx --version`",
 }
+_IN_GIT = ("branch", "checkout", "clone", "fetch", "merge", "pull", "push", "rebase", "switch")
+"""What git does, also with the memory of a project."""
 
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
@@ -121,8 +172,12 @@ def command_named(name: str) -> tuple[ModuleType, argparse.ArgumentParser]:
 def refuse_unknown(name: str, also: "Iterable[str]" = ()) -> "NoReturn":
     """Raise an error that suggests the nearest command, or one of the other words."""
 
-    meant = _ELSEWHERE.get(name)
-    hint = f"Did you mean {meant}?" if meant else options.nearest(name, [*COMMANDS, *also])
+    if meant := _ELSEWHERE.get(name):
+        hint = f"Did you mean {meant}?"
+    elif name in _IN_GIT:
+        hint = f"The memory of a project is in git: `git {name}`."
+    else:
+        hint = options.nearest(name, [*COMMANDS, *also], "ctx help --all")
     what = "command or topic" if also else "command"
     raise UsageError(f"There is no {what} {name!r}.", hint=hint)
 

@@ -60,6 +60,12 @@ class ConfigExplanation(NamedTuple):
     layers: tuple[ConfigLayer, ...]
 
 
+def prepare(words: list[str]) -> list[str]:
+    """`ctx config` alone is `ctx config list --changed`."""
+    found = options.with_subcommand(words, "list")
+    return found if found == words else [*found, "--changed"]
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     group = options.subcommands(parser)
 
@@ -252,7 +258,7 @@ def _render_value(answer: ConfigValue) -> list[Block]:
 def _render_listing(listing: ConfigList) -> list[Block]:
     rows = [(each.key, as_toml(each.value), each.place) for each in listing.settings]
     if not rows:
-        return [Line("All settings have their defaults.")]
+        return [Line("All settings have their defaults. `ctx config list` shows them.")]
     return [Table(("setting", "value", "from"), rows)]
 
 

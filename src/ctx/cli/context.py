@@ -84,6 +84,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not os.path.isdir(folder):
         raise UsageError(f"{options.project_path} is not a folder.")
     with opening.reading(settings, output) as memory:
+        opening.tell_conflicts(memory, output)
         session = find_session(memory, options.named) if options.named else ""
         joined = ids.session_id(session) if session else memory.session
         with for_agents(memory, folder, joined, "cli") as there:

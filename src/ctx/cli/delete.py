@@ -47,6 +47,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     output.show(deleted, render)
     if not options.dry_run:
         say_what_stays(files, output)
+        if deleted.deleted:
+            them = "it" if len(deleted.deleted) == 1 else "them"
+            output.note(f"To restore {them}: `ctx undo`")
 
 
 def resting_on(deletion: Deletion) -> str:

@@ -62,4 +62,4 @@ def render(diagnosis: Diagnosis, *, home: str) -> list[Block]:
         if number
     ]
     told = f"{' and '.join(found)}." if found else "No problems found."
-    return [Table(("state", "check", "result"), rows), Line(told)]
+    return [Table(("state", "check", "result"), rows, ("state",)), Line(told)]

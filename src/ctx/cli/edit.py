@@ -6,6 +6,8 @@ import shlex
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ctx import disk, interrupts
 from ctx.cli import arguments, opening
@@ -35,21 +37,32 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         before = memory.graph.node(node_id).content
     # The editor may be open for hours: nothing is locked meanwhile.
     file = edited(before, node_id, editor)
-    try:
+    with keeping(file):
         text = read_back(file)
         with opening.writing(settings, output) as memory:
             if memory.graph.node(node_id).content not in (before, text.strip()):
                 raise UsageError(f"The node {node_id} was changed while you edited it.")
             updated = update(memory, node_id, Options(content=text, in_document=True))
-    except CtxError as error:
-        error.hint = f"{error.hint or ''} Your text is in {file}.".lstrip()
-        raise
+    output.show(updated, render)
+    warn_of_redaction(updated.redacted, output)
+
+
+@contextmanager
+def keeping(file: str | None) -> Iterator[None]:
+    """Keep the edited text in its file if it cannot be stored, and say where it is."""
     try:
-        output.show(updated, render)
-        warn_of_redaction(updated.redacted, output)
-    finally:
-        # With any files that the editor left beside it.
-        shutil.rmtree(os.path.dirname(file), ignore_errors=True)
+        yield
+    except CtxError as error:
+        if file:
+            error.hint = f"{error.hint or ''} Your text is in {file}.".lstrip()
+        raise
+    if file:
+        discard(file)
+
+
+def discard(file: str) -> None:
+    """Remove the file, with any that the editor left beside it."""
+    shutil.rmtree(os.path.dirname(file), ignore_errors=True)
 
 
 def editor_of(settings: Settings, output: Output) -> str:

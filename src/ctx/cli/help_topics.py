@@ -17,11 +17,15 @@ A tier says when agents are shown a node. It is a tag.
   tier:off-context   only found by search
   (no tier)          only found by search
 
-A node has one tier, and may be pinned as well. `ctx add` sets no tier. Agents
+What you type with `ctx add` (as an argument, in the editor, on a terminal) gets
+tier:working during a task, else tier:reference; --no-tier leaves it out. A task
+gets its tier when it is started. What comes through a pipe, from an agent or by
+an import gets no tier. A node has one tier, and may be pinned as well. Agents
 cannot pin: they propose it, and you decide with `ctx review`.
 
 examples:
-  ctx add --type=fact --tag=tier:reference "Deploys run on Mondays"
+  ctx add "Deploys run on Mondays"
+  ctx add "The old server was called zeus" --no-tier
   ctx pin 01M7ESYZ1SB4
   ctx unpin 01M7ESYZ1SB4
   ctx tag 01M7ESYZ1SB4 tier:working
@@ -81,8 +85,9 @@ examples:
     "packs": (
         "what to read for a task, within a token budget",
         """
-`ctx query "TASK"` builds a pack: the parts of files, the decisions and the
-past failures that matter for a task, within a budget of tokens.
+`ctx pack "TASK"` builds a pack: the parts of files, the decisions and the past
+failures that matter for a task, within a budget of tokens. `ctx query` with
+words does the same.
 
 ctx ranks files by the words in them, their paths and names, and by past
 commits. It follows calls and imports to what must be read along. It then takes
@@ -93,9 +98,9 @@ On a terminal you see an overview, in a pipe JSON. Every pack leaves a receipt:
 names too little: name a file or a function.
 
 examples:
-  ctx query "Fix the timeout in Client.connect"
-  ctx query "Fix the timeout in Client.connect" --budget 4000 --explain
-  ctx query "timeout path:src" --format markdown
+  ctx pack "Fix the timeout in Client.connect"
+  ctx pack "Fix the timeout in Client.connect" --budget 4000 --explain
+  ctx pack "timeout path:src" --format markdown
   ctx why
   ctx config get retrieval.default_budget
 """,

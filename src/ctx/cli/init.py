@@ -4,11 +4,15 @@ import argparse
 import os
 
 from ctx import layout
+from ctx.cli import opening
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, count
+from ctx.cli.nodes import table
+from ctx.cli.output import MOST_ROWS, Block, Line, Output, count
 from ctx.cli.settings import Settings
-from ctx.errors import PathRefused
+from ctx.errors import CtxError, PathRefused
 from ctx.ids import short
+from ctx.memory import sources
+from ctx.memory.graph import PROJECT, USER
 from ctx.operations.init import InitResult, Options, Template, contents, init
 
 EXAMPLES = """
@@ -62,13 +66,51 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if made.git == "tracked":
         output.warn("git already tracks .ctx. To stop that: `git rm -r --cached .ctx`")
     if made.created:
-        output.note("Next: ctx add file PATH…, then ctx commit -m MESSAGE.")
+        output.note('Next: `ctx add decision "…"` records a decision.')
+    if made.created and project.checkout:
+        output.note("      `ctx install --git` adds memory to each git commit.")
     if made.created and not made.trusted:
         output.note("The store is not trusted yet. To review and trust it: `ctx trust`")
     if made.created and project.checkout and project.checkout.top != project.root:
         output.note(f"The top folder of this git repository is {project.checkout.top}.")
     if made.created and made.outer:
         output.note(f"This project is inside another one: {made.outer}")
+    if made.created and made.trusted and output.is_interactive and output.is_for_people:
+        _offer_to_move(settings._replace(folder=folder), output, is_in_git=made.git == "added")
+
+
+def _offer_to_move(settings: Settings, output: Output, *, is_in_git: bool) -> None:
+    """List what the user noted about this project before, and move it if they want."""
+    from ctx.cli import move as moving
+    from ctx.operations.list import Options as ListOptions
+    from ctx.operations.list import list_nodes
+    from ctx.operations.move import move
+
+    with opening.writing(settings, output) as memory:
+        if memory.own_tag is None:
+            return
+        wanted = ListOptions(tags=[memory.own_tag], limit=0)
+        listed = list_nodes(memory.only(USER).graph, wanted)
+        # What was captured is about sessions, which stay on this machine.
+        nodes = [node for node in listed.nodes if node.source == sources.USER]
+        if not nodes:
+            return
+        output.preview([Line(""), Line("You noted this about the project before:")])
+        output.preview([table(nodes[:MOST_ROWS], listed.short_ids)])
+        if len(nodes) > MOST_ROWS:
+            output.preview([Line(f"  … and {len(nodes) - MOST_ROWS:,} more")])
+        shared = ", which is in git" if is_in_git else ""
+        question = f"Move {count(len(nodes), 'node')} to the project store{shared}? [y/N]"
+        if output.ask(question).lower() not in ("y", "yes"):
+            output.note("They stay in your own store. To move one: `ctx move ID --project`")
+            return
+        try:
+            moved = move(memory, [node.id for node in nodes], PROJECT)
+        except CtxError as error:
+            # The store was created, whatever becomes of the nodes.
+            output.warn(f"{error.message} {error.hint or ''}".rstrip())
+            return
+    output.show(moved, moving.render)
 
 
 def render(made: InitResult) -> list[Block]:

@@ -36,6 +36,11 @@ ctx learnings {0} 01M7ESYZ1SB4 01M7EV2Q9K3D    several
 """
 
 
+def prepare(words: list[str]) -> list[str]:
+    """`ctx learnings` alone is `ctx learnings list`."""
+    return shared.with_subcommand(words, "list")
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     listing = shared.add_subcommand(group, "list", "list learnings", _LIST)

@@ -14,6 +14,7 @@ ctx list                                  the 20 newest
 ctx list --type=decision --tag=project:shop
 ctx list --since=1h --limit=0             everything of the last hour
 ctx list --user                           only your own store
+ctx list --type=file                      files that memory mentions
 ctx list --deleted                        deleted nodes
 ctx list --format json                    whole nodes, for scripts
 """
@@ -27,6 +28,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.tags(parser, "only nodes with this tag; repeat for several")
     parser.add_argument(
         "--since", metavar="TIME", help="only nodes made since: 1h, 7d, 2w, 2026-01-20"
+    )
+    parser.add_argument(
+        "--anchors",
+        action="store_true",
+        help="also nodes that stand for files, code, packages and diagnostics",
     )
     arguments.limit(parser)
     arguments.superseded(parser)
@@ -44,6 +50,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         options.limit,
         options.include_superseded,
         options.deleted,
+        options.anchors,
     )
     with opening.reading(settings, output) as memory:
         output.show(list_nodes(arguments.within(memory, options).graph, wanted), render_listing)
+        opening.tell_conflicts(memory, output)

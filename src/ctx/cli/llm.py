@@ -27,7 +27,7 @@ from ctx.packs import prompt
 from ctx.workspace import Workspace
 
 EXAMPLES = """
-ctx llm --query "Why are payments charged twice?"          build a pack and ask
+ctx llm "Why are payments charged twice?"                  build a pack and ask
 ctx query "Why are payments charged twice?" | ctx llm      ask about an existing pack
 ctx llm --pack pack.json --max-tokens 500 --temperature 0
 ctx llm --query "Explain the Client struct" --server http://127.0.0.1:8080
@@ -39,7 +39,7 @@ _INTERRUPTED = 130
 _WARMEST = 2.0
 _MOST_NAMED = 5
 _MICROS = 1_000_000
-_WAYS = 'Use `ctx llm --query "…"`, `ctx query "…" | ctx llm` or `ctx llm --pack FILE`.'
+_WAYS = 'Use `ctx llm "…"`, `ctx query "…" | ctx llm` or `ctx llm --pack FILE`.'
 _NO_MODEL = (
     "To ask one now: `ctx llm --backend llama_cpp --server http://127.0.0.1:8080 …`."
     " To configure one: `ctx config set llm.backend llama_cpp`"
@@ -72,13 +72,16 @@ class LlmResult(NamedTuple):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "question", nargs="*", metavar="QUESTION", help="build a pack for it, and ask"
+    )
     source = parser.add_mutually_exclusive_group()
     file = source.add_argument(
         "--pack", metavar="FILE", help="a pack, as JSON (default: what comes on stdin)"
     )
     completing(file, "file")
     source.add_argument(
-        "--query", metavar="TASK", help="build a pack for a task, and ask about it (- reads stdin)"
+        "--query", metavar="TASK", help="the question, as an option (- reads stdin)"
     )
     parser.add_argument(
         "--budget",
@@ -110,6 +113,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    if options.question:
+        if options.query is not None or options.pack is not None:
+            raise UsageError("Give the question, --query or --pack, not two of them.")
+        options.query = " ".join(options.question)
     opening.refuse_untrusted(settings, "`ctx llm`")
     # Check what `--commit` commits before spending anything.
     committing = workspace_to_commit(options, settings, output)

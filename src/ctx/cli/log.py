@@ -27,7 +27,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if options.day:
         output.show(day(workspace, options.day), render_day)
         return
-    output.show(log(workspace, options.limit), render_lines if options.oneline else render)
+    shown = log(workspace, options.limit)
+    output.show_long(shown, render_lines if options.oneline else render)
 
 
 def render_day(found: LogDay) -> list[Block]:

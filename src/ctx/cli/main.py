@@ -22,7 +22,7 @@ _RARELY = 100_000
 
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
-    if words in (["--version"], ["-V"]) and _print_version():
+    if words in (["--version"], ["-V"], ["-v"]) and _print_version():
         return 0
     if arguments is None:
         import gc
@@ -117,19 +117,21 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
 
         return complete.run(words[1:], settings, output)
     leading, name, rest = options.split(words)
-    if name is None and {"--version", "-V"}.intersection(leading):
+    if name is None and options.wants_version(leading):
         output.result(_VERSION)
         output.flush()
         return 0
     try:
         if name is None:
-            options.top_parser(commands.GROUPS).parse_args(leading or ["--help"])
+            if not leading:
+                raise options.HelpRequested(options.overview(commands.EVERYDAY))
+            options.short_parser(commands.EVERYDAY).parse_args(leading)
             raise UsageError("No command given.", hint="See `ctx --help`.")
         if name == "help":
             words = [word for word in leading + rest if word not in ("-h", "--help")]
             parsed = options.help_parser().parse_intermixed_args(words)
             output.configure(parsed)
-            raise options.HelpRequested(_help(parsed.words))
+            raise options.HelpRequested(_help(parsed.words, all_commands=parsed.all))
         command, parser = commands.command_named(name)
         # Add a first word that may be left out.
         words = command.prepare(rest) if hasattr(command, "prepare") else rest
@@ -150,15 +152,17 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
     return int(returned or 0)
 
 
-def _help(words: list[str]) -> str:
+def _help(words: list[str], *, all_commands: bool) -> str:
     """The help of a command, a subcommand or a topic, or of ctx as a whole.
 
     `sessions` and `trust` are a command and a topic: the topic comes first.
     """
     from ctx.cli import commands, help_topics, options
 
-    if not words or words == ["help"]:
+    if all_commands:
         return options.top_parser(commands.GROUPS).format_help()
+    if not words or words == ["help"]:
+        return options.overview(commands.EVERYDAY)
     name, *inner = words
     if not inner and name in help_topics.TOPICS:
         text = help_topics.text(name)
@@ -168,8 +172,8 @@ def _help(words: list[str]) -> str:
     if name not in commands.COMMANDS:
         commands.refuse_unknown(name, also=help_topics.TOPICS)
     command, parser = commands.command_named(name)
-    if not inner and hasattr(command, "prepare"):
-        inner = command.prepare(["--help"])[:-1]
+    if hasattr(command, "prepare"):
+        inner = [word for word in command.prepare([*inner, "--help"]) if word[0] != "-"]
     for word in inner:
         known = options.subcommands_of(parser)
         if word not in known:

@@ -8,7 +8,7 @@ from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.ids import NodeId
 from ctx.memory import sources
 from ctx.memory.graph import PROJECT, USER
-from ctx.memory.model import Edge, Node, Redaction
+from ctx.memory.model import REFERENCE, WORKING, Edge, Node, Redaction, tier
 from ctx.operations.node_list import NodeList
 
 if TYPE_CHECKING:
@@ -105,6 +105,18 @@ def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
     places = list(dict.fromkeys(told_places))
     told = "; ".join(places[:3]) + ("; …" if len(places) > 3 else "")
     output.warn(f"{count(len(redacted), 'secret')} removed: {told}.")
+
+
+def tell_tier(node: Node, short_id: str, given: Sequence[str], output: Output) -> None:
+    """Say whether agents are shown the node, if the user did not choose it."""
+    if WORKING in given:
+        output.note("Agents are shown this during the current task. To prevent it: --no-tier")
+    elif REFERENCE in given:
+        output.note("Agents are shown this from their next session on. To prevent it: --no-tier")
+    elif tier(node.tags) is None:
+        output.note(
+            f"Agents are not shown this at start. To show it: `ctx tag {short_id} tier:reference`"
+        )
 
 
 def note_unknown(unknown: "Sequence[UnknownName]", output: Output) -> None:

@@ -303,6 +303,16 @@ def _warn_of_thrown_away(project: Project, output: Output) -> None:
         )
 
 
+def tell_conflicts(memory: Memory, output: Output) -> None:
+    """Say that two branches changed the same node, until somebody decides."""
+    if memory.project_memory is None:
+        return
+    from ctx.operations import review
+
+    if conflicts := review.count_conflicts(memory):
+        output.warn(f"{review.waiting(conflicts)} after a merge: `ctx review`")
+
+
 def load_hosts() -> "Hosts":
     """The hosts that ctx supports. Most commands need none."""
     from ctx.agents.known_hosts import HOSTS

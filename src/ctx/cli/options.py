@@ -14,6 +14,7 @@ from ctx.errors import UsageError
 setattr(argparse, "_", str)  # noqa: B010
 
 FORMATS = ("text", "json", "markdown")
+COLOURS = ("auto", "always", "never")
 
 Completes = Literal[
     "node",
@@ -58,9 +59,22 @@ checked against this list.
 """
 
 # The options that take a value, to find the name of the command.
-_WITH_VALUE = {"--format", "-C", "--set", "--db"}
+_WITH_VALUE = {"--format", "--color", "-C", "--set", "--db"}
 EVERYWHERE = "everywhere"
-_ANYWHERE = (*_WITH_VALUE, "--untrusted", "-q", "--quiet", "-h", "--help", "-V", "--version")
+_ABOUT = "Durable, inspectable memory for coding agents."
+_SIMILAR = 0.7
+"""How similar a word must be to be suggested: `lsit` and `list` are, `push` and `pause` are not."""
+_VERSION = ("-V", "-v", "--version")
+_WITHOUT_VALUE = ("--json", "--no-pager", "--untrusted", "-q", "--quiet", "-h", "--help")
+_ANYWHERE = (*_WITH_VALUE, *_WITHOUT_VALUE, *_VERSION)
+# What other programs call these options, or what does the same here.
+_ELSEWHERE = {
+    "-v": "There is no verbose mode. `ctx why` explains contexts, `ctx --version` is the version.",
+    "--verbose": "There is no verbose mode. `ctx why` explains what agents were given.",
+    "--colour": "Did you mean `--color`?",
+    "--no-color": "Did you mean `--color never`?",
+    "--debug": "Set CTX_DEBUG=1 to see the traceback of an error.",
+}
 
 
 class HelpRequested(Exception):
@@ -83,8 +97,11 @@ class Parser(argparse.ArgumentParser):
                 f"{found[1]!r} is not one of: {', '.join(known)}.",
                 hint=nearest(found[1], known, self.prog),
             )
+        words = message.removeprefix("unrecognized arguments: ").split()
+        hint = next((_ELSEWHERE[word] for word in words if word in _ELSEWHERE), "")
         raise UsageError(
-            f"{message[:1].upper()}{message[1:]}.", hint=f"`{self.prog} --help` shows examples."
+            f"{message[:1].upper()}{message[1:]}.",
+            hint=hint or f"`{self.prog} --help` shows examples.",
         )
 
     def print_help(self, _file: object = None) -> NoReturn:
@@ -127,9 +144,31 @@ def split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
             return words[:position], *_first_and_rest(words[position + 1 :])
         option = words[position].partition("=")[0]
         if option not in _ANYWHERE and not option.startswith("-C"):
-            raise UsageError(f"There is no option {option}.", hint=nearest(option, _ANYWHERE))
+            hint = _ELSEWHERE.get(option) or nearest(option, _ANYWHERE)
+            raise UsageError(f"There is no option {option}.", hint=hint)
         position += 2 if words[position] in _WITH_VALUE else 1
     return words[:position], *_first_and_rest(words[position:])
+
+
+def wants_version(leading: list[str]) -> bool:
+    """Whether the options without a command ask for the version."""
+    return bool(set(_VERSION).intersection(leading))
+
+
+def with_subcommand(words: list[str], default: str) -> list[str]:
+    """The words after a command, with the subcommand that may be left out."""
+    position = 0
+    while position < len(words) and words[position].startswith("-"):
+        option = words[position].partition("=")[0]
+        if option in ("-h", "--help"):
+            return words
+        if option not in _ANYWHERE and not option.startswith("-C"):
+            break
+        position += 2 if words[position] in _WITH_VALUE else 1
+    else:
+        if position < len(words):
+            return words
+    return [default, *words]
 
 
 def _first_and_rest(words: list[str]) -> tuple[str | None, list[str]]:
@@ -145,6 +184,11 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
     parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = parser.add_argument_group(EVERYWHERE)
     group.add_argument("--format", choices=FORMATS, help="the output format (default: text)")
+    group.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="short for --format json"
+    )
+    group.add_argument("--color", choices=COLOURS, help="colours and headings (default: auto)")
+    group.add_argument("--no-pager", action="store_true", help="print long answers as they are")
     if read_only:
         group.description = "-C, --set and --db must come before the command"
         group.add_argument("-C", "--set", "--db", action=_Misplaced, help=argparse.SUPPRESS)
@@ -209,25 +253,53 @@ def parse(
     return parser.parse_args(["--help"] if chosen.wants_help else words, chosen)
 
 
+def overview(groups: Mapping[str, Mapping[str, str]]) -> str:
+    """What `ctx` alone prints: the commands that most people need."""
+    names = [name for group in groups.values() for name in group]
+    first, second = max(map(len, groups)), max(map(len, names))
+    lines = [_ABOUT, ""]
+    for heading, group in groups.items():
+        for number, (name, summary) in enumerate(group.items()):
+            shown = "" if number else heading
+            lines.append(f"{shown:<{first}}  {name:<{second}}  {summary}")
+    lines += [
+        "",
+        "`ctx help COMMAND` shows options and examples, `ctx help --all` all commands.",
+        "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def short_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentParser:
+    """What `ctx --help` describes: the overview, and the options of every command."""
+    return _top_parser(overview(groups).rstrip(), None)
+
+
 def top_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentParser:
+    """What `ctx help --all` describes: all commands."""
     width = max(len(name) for group in groups.values() for name in group)
     listing = ""
     for heading, group in groups.items():
         listing += f"\n{heading}:\n"
         listing += "".join(f"  {name:<{width}}  {summary}\n" for name, summary in group.items())
+    epilog = (
+        "examples:\n"
+        '  ctx add "Deploys run on Mondays"\n'
+        "  ctx search deploy              find it again\n"
+        "  ctx compose                    a context for an agent\n"
+        "  ctx init                       a project store, in git\n\n"
+        "`ctx help COMMAND` shows the options and examples of a command.\n"
+        "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust."
+    )
+    return _top_parser(f"{_ABOUT}\n{listing.rstrip()}", epilog)
+
+
+def _top_parser(description: str, epilog: str | None) -> argparse.ArgumentParser:
     parser = Parser(
         prog="ctx",
         usage="ctx [options] COMMAND ...",
-        description=f"Durable, inspectable memory for coding agents.\n{listing.rstrip()}",
-        epilog=(
-            "examples:\n"
-            '  ctx add --type=fact --tag=tier:reference "Deploys run on Mondays"\n'
-            "  ctx search deploy              find it again\n"
-            "  ctx compose                    a context for an agent\n"
-            "  ctx init                       a project store, in git\n\n"
-            "`ctx help COMMAND` shows the options and examples of a command.\n"
-            "`ctx help TOPIC` explains tiers, scopes, sessions, packs, filters or trust."
-        ),
+        description=description,
+        epilog=epilog,
         formatter_class=Help,
         parents=[global_options()],
     )
@@ -239,6 +311,7 @@ def help_parser() -> argparse.ArgumentParser:
     """What `ctx help` takes: the words of a command, and options among them."""
     parser = Parser(prog="ctx help", parents=[global_options()], add_help=False, allow_abbrev=False)
     parser.add_argument("words", nargs="*", metavar="COMMAND|TOPIC")
+    parser.add_argument("--all", action="store_true", help="all commands")
     return parser
 
 
@@ -275,7 +348,7 @@ def add_subcommand(
 def also_formats(parser: argparse.ArgumentParser, *formats: str) -> None:
     """Let a command print its answer in more ways than every command does."""
     for action in parser._actions:
-        if action.dest == "format":
+        if action.dest == "format" and action.choices:
             action.choices = (*FORMATS, *formats)
 
 
@@ -320,5 +393,6 @@ def nearest(word: str, known: Iterable[str], program: str = "ctx") -> str:
     """`Did you mean …?` if there is a similar word, else which help to read."""
     import difflib
 
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f"Did you mean `{found[0]}`?" if found else f"`{program} --help` lists them."
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=_SIMILAR)
+    listing = program if " help" in program else f"{program} --help"
+    return f"Did you mean `{found[0]}`?" if found else f"`{listing}` lists them."

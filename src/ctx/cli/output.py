@@ -26,6 +26,7 @@ from ctx.cli.terminal import (
     visible_json,
     visible_lines,
     width,
+    wrapped,
 )
 from ctx.errors import ConfirmationNeeded, CtxError, DiskFailure
 
@@ -71,6 +72,8 @@ MOST_ROWS = 20
 _FOR_PROGRAMS = ("json", "yaml")
 
 _PLAIN = Screen()
+_NARROWEST = 24
+"""The columns of a terminal in which prose can be read."""
 _RECENT_MS = 60 * 86_400_000
 _SKEW_MS = 60_000
 
@@ -106,6 +109,7 @@ class Output:
         self._screen = screen
         self._is_form_given = False
         self._quiet = False
+        self._colours = "auto"
         self._chosen = ""
         self._warned: set[str] = set()
         self._withholds = False
@@ -114,13 +118,19 @@ class Output:
     def for_words(cls, words: list[str], screen: Screen) -> "Output":
         """Detect the format before the options are parsed: errors in them use it too."""
         given = words[: words.index("--")] if "--" in words else words
-        wants_json = "--format=json" in given or ("--format", "json") in pairwise(given)
+        wants_json = "--format=json" in given or "--json" in given
+        wants_json = wants_json or ("--format", "json") in pairwise(given)
         return cls(sys.stdout, sys.stderr, "json" if wants_json else "text", screen)
 
     def configure(self, options: argparse.Namespace) -> None:
         self._form = getattr(options, "format", "text")
         self._is_form_given = hasattr(options, "format")
         self._quiet = getattr(options, "quiet", False)
+        if getattr(options, "no_pager", False):
+            self._screen = self._screen._replace(pager="")
+        self._colours = getattr(options, "color", "auto")
+        if self._colours != "auto":
+            self._screen = self._screen._replace(colours=self._colours == "always")
         for name, word in (("-C", "in_folder"), ("--db", "db")):
             if given := getattr(options, word, None):
                 import shlex
@@ -132,9 +142,26 @@ class Output:
         if self._form in _FOR_PROGRAMS:
             self.result(self._data(value, self._form))
             return
+        self._write(self._for_people(value, render))
+
+    def show_long(self, value: Any, render: Callable[[Any], list[Block]]) -> None:
+        """The same for an answer that may be long: on a terminal, a pager shows it then."""
+        if self._form in _FOR_PROGRAMS or not (self._screen.pager and self.is_interactive):
+            self.show(value, render)
+            return
+        text = self._for_people(value, render)
+        if self._screen.rows and text.count("\n") >= self._screen.rows:
+            from ctx.cli import pager
+
+            self.flush()
+            if pager.show(self._screen.pager, text):
+                return
+        self._write(text)
+
+    def _for_people(self, value: Any, render: Callable[[Any], list[Block]]) -> str:
         blocks = [self._shown(block) for block in render(value)]
-        screen = self._screen if self._stdout.isatty() else None
-        self._write(_laid_out(blocks, self._form, screen))
+        is_screen = self._stdout.isatty() or self._colours == "always"
+        return _laid_out(blocks, self._form, self._screen if is_screen else None)
 
     def file_text(self, value: Any, render: Callable[[Any], list[Block]]) -> str:
         """An answer for a file: JSON unless a format was given."""
@@ -244,7 +271,7 @@ class Output:
     def note(self, text: str) -> None:
         """A note for people, not printed beside JSON."""
         if not self._quiet and self._form != "json":
-            self._say(visible(self._typed(text)))
+            self._say(self._prose(self._typed(text)))
 
     def interrupted(self, text: str) -> None:
         """The message about an interruption, below the `^C` of a terminal."""
@@ -260,7 +287,8 @@ class Output:
         if self._form == "json":
             self._say(self._json({"warning": text}).rstrip())
         else:
-            self._say(f"{self._label('warning:', 'warning')} {visible(text)}")
+            label = self._label("warning:", "warning")
+            self._say(f"{label} {self._prose(text, 9)}")
 
     def error(self, error: CtxError) -> None:
         if self._withholds and error.quotes_store:
@@ -276,7 +304,7 @@ class Output:
         if error.detail:
             self._say(visible_lines(error.detail))
         if hint:
-            self._say(f"  {visible(hint)}")
+            self._say(self._prose(f"  {hint}"))
 
     def _typed(self, text: str) -> str:
         """A hint whose commands can be typed as they are, for the chosen store."""
@@ -368,8 +396,16 @@ class Output:
             except OSError:
                 _abandon(stream)
 
+    def _prose(self, text: str, before: int = 0) -> str:
+        """A message as the terminal shows it, after so many columns of its first line."""
+        shown = visible(text)
+        if not self._stderr.isatty():
+            return shown
+        return wrapped(f"{'.' * before}{shown}", self._screen.columns)[before:]
+
     def _label(self, text: str, kind: str) -> str:
-        return painted(text, kind) if self._screen.colours and self._stderr.isatty() else text
+        is_screen = self._stderr.isatty() or self._colours == "always"
+        return painted(text, kind) if self._screen.colours and is_screen else text
 
     def _say(self, text: str, end: str = "\n") -> None:
         """Print a message beside the answer. A failure must not affect the result."""
@@ -437,7 +473,8 @@ def _as_text(block: Block, screen: Screen | None) -> str:
     """A block as plain text; with the screen if a terminal shows it."""
     match block:
         case Line(text, kind):
-            return f"{painted(text, kind) if screen and screen.colours else text}\n"
+            shown = wrapped(text, screen.columns) if screen and not kind else text
+            return f"{painted(shown, kind) if screen and screen.colours else shown}\n"
         case Verbatim(text):
             return text
         case Markdown(text):
@@ -457,12 +494,19 @@ def _table(table: Table, screen: Screen | None) -> str:
     if screen is not None:
         widths = fitted(widths, kinds, screen.columns)
 
+    # A last column of plain prose goes on below itself.
+    screen_columns = screen.columns if screen else 0
+    room = screen_columns - sum(widths[:-1]) - 2 * len(widths)
+    wraps = not kinds[-1] and _NARROWEST <= room < widths[-1]
+
     def laid_out(row: Sequence[str], kinds: Sequence[str]) -> str:
-        cells = []
+        cells: list[str] = []
         for cell, kind, most in zip(row, kinds, widths, strict=True):
             if screen and not most:
                 continue
             shown = shortened(cell, most) if screen else cell
+            if wraps and len(cells) == len(widths) - 1:
+                shown = wrapped(cell, room).replace("\n", f"\n{'':{screen_columns - room}}")
             padding = " " * (most - width(shown))
             inked = painted(shown, kind) if colours else shown
             to_the_right = screen is not None and kind == "number"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ctx.packs.prompt_pack import PromptPack
 
 EXAMPLES = """
-ctx query "Fix the connection timeout in Client.connect"      what to read for a task
+ctx query "Fix the connection timeout in Client.connect"      what to read: as `ctx pack`
 ctx query "why do retries fail" --budget 4000 --explain       in 4,000 tokens, with reasons
 ctx query "Show me the Client struct" --depth 1 --format markdown
 ctx query - < issue.md                                        a long one, from stdin
@@ -35,23 +35,13 @@ ctx query "type:decision refresh token" --as nodes            words rank, filter
 """
 
 LANGUAGE = """
-A query with words is a task: ctx builds a pack of the files, functions, decisions and past failures
-to read for it, within a token budget. A query of filters alone lists the nodes that match. In a
-pipe, a pack is JSON. `ctx help packs` and `ctx help filters` explain more.
+A query of filters alone lists the nodes that match. A query with words is a
+task: ctx builds a pack of what to read for it, as `ctx pack` does. In a pipe,
+a pack is JSON. `ctx help filters` and `ctx help packs` explain more.
 
-filters:
-  type:fact            a type of node
-  tag:project:shop     a tag; tag:task:* for all that begin with task:
-  created:>24h         made in the last 24 hours; <1w before; >2026-01-20 since a date
-  updated:>24h         the same for the last change
-  tokens:<1000         the estimated size
-  has:summary          also edges, tags, metadata, superseded
-  from:ID  to:ID       with an edge from that node, or to it
-  session:ID           made or changed in a session
-  project:shop         short for tag:project:shop
-  path:src/net.py      about a file or a folder
-  id:01M7              by the beginning of an id
-operators: AND OR NOT ( ); filters beside each other are joined by AND
+filters:    type: tag: created: updated: tokens: has: from: to: session:
+            project: path: id:
+operators:  AND OR NOT ( ); filters beside each other are joined by AND
 """
 
 _NODES = 20
@@ -67,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--as", dest="answer", choices=("nodes", "pack"), help="list nodes, or build a pack"
     )
     parser.add_argument(
+        "-n",
         "--limit",
         type=arguments.whole_number,
         metavar="N",
@@ -74,7 +65,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     arguments.superseded(parser)
     arguments.scope(parser)
-    group = parser.add_argument_group("packs")
+    pack_options(parser.add_argument_group("packs"))
+    also_formats(parser, "yaml")
+
+
+def pack_options(group: "argparse._ActionsContainer") -> None:
+    """The options of packs, which `ctx pack` has too."""
     group.add_argument(
         "--budget", type=arguments.whole_number, metavar="N", help="tokens (default: 16,000)"
     )
@@ -106,7 +102,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="show why each chunk is included, and what was left out",
     )
     arguments.output_file(group)
-    also_formats(parser, "yaml")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -114,7 +109,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     query = parse(surroundings.read_stdin() if text == "-" else text)
     wanted = options.answer or ("nodes" if query.mode == "filters" else "pack")
     if wanted == "pack":
-        _pack(query, options, settings, output)
+        if show_pack(query, options, settings, output).retrieved:
+            output.note("A query with words is a pack, see `ctx pack`. For nodes: `ctx search`")
         return
     if about_packs := _about_packs(options):
         raise UsageError(
@@ -147,7 +143,10 @@ def _depth(word: str) -> int:
     return number
 
 
-def _pack(query: Query, options: argparse.Namespace, settings: Settings, output: Output) -> None:
+def show_pack(
+    query: Query, options: argparse.Namespace, settings: Settings, output: Output
+) -> "PromptPack":
+    """Build a pack and show it; `ctx pack` uses this too."""
     from ctx.cli import pack_answers
     from ctx.operations.compose import VisibleNodes
     from ctx.operations.pack import Options, pack
@@ -174,14 +173,15 @@ def _pack(query: Query, options: argparse.Namespace, settings: Settings, output:
         with output_file.writing(settings.user_store.home, path, force=options.force) as file:
             file.write(output.file_text(built, render))
         output.note(f"{pack_answers.saved(built, options.output)}{_receipt(built)}")
-        return
+        return built
     if not output.is_on_a_terminal:
         output.prefer("json")
-    output.show(built, render)
+    output.show_long(built, render)
     if not built.retrieved:
         output.note(_next_step(query, is_in_project=is_in_project or options.scope == USER))
     elif built.receipt:
         output.note(_receipt(built).strip())
+    return built
 
 
 def _next_step(query: Query, *, is_in_project: bool) -> str:
@@ -199,7 +199,9 @@ def _receipt(built: "PromptPack") -> str:
     return f" To see why: `ctx why {built.receipt}`" if built.receipt else ""
 
 
-def answer(query: Query, options: argparse.Namespace, settings: Settings, output: Output) -> None:
+def answer(
+    query: Query, options: argparse.Namespace, settings: Settings, output: Output
+) -> QueryResult:
     """Show the matches; `ctx search` uses this too."""
     with opening.reading(settings, output) as memory:
         graph = arguments.within(memory, options).graph
@@ -208,6 +210,7 @@ def answer(query: Query, options: argparse.Namespace, settings: Settings, output
         output.show(found, render)
         _note_superseded(graph, found, query, scope, output)
     _note_partial(found, output)
+    return found
 
 
 def _note_superseded(

@@ -49,7 +49,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=(NODES, *_KINDS),
         help="search only there; repeat for several (default: everywhere)",
     )
-    arguments.limit(parser, default=DEFAULT_LIMIT)
+    parser.add_argument(
+        "-n",
+        "--limit",
+        type=arguments.whole_number,
+        metavar="N",
+        help=f"at most N results (default: {DEFAULT_LIMIT} nodes, 5 of each other kind; 0: all)",
+    )
     budget(parser)
     projects(parser)
     arguments.superseded(parser)
@@ -57,7 +63,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    wanted = Options(" ".join(options.query), options.limit, options.budget, visible(options))
+    limit = DEFAULT_LIMIT if options.limit is None else options.limit
+    wanted = Options(" ".join(options.query), limit, options.budget, visible(options))
     kinds = [kind for kind in _KINDS if kind in (options.only or _KINDS)]
     with opening.reading(settings, output) as opened:
         memory = arguments.within(opened, options)
@@ -66,6 +73,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         )
     if options.only and NODES not in options.only:
         found = _without_nodes(found)
+    if options.limit:
+        # The first of the whole answer, in which nodes come first.
+        found = found._replace(beside=found.beside[: options.limit - len(found.nodes)])
     if wanted.budget is not None:
         found = found._replace(beside=tuple(_fitting(found, wanted.budget)))
     as_given = getattr(options, "format", "text") == "markdown"

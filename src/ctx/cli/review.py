@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 from ctx import clock
 from ctx.cli import opening
@@ -15,7 +16,7 @@ from ctx.errors import UsageError
 from ctx.ids import short
 from ctx.memory.conflicts import LIFE
 from ctx.operations import review as reviewing
-from ctx.operations.review import FieldVersion, OpenField, Review
+from ctx.operations.review import OpenField, Review
 from ctx.workspace import Memory
 
 EXAMPLES = """
@@ -49,8 +50,7 @@ _LONGEST = 200
 
 def prepare(words: list[str]) -> list[str]:
     """`ctx review` alone is `ctx review list`."""
-    only_options = not words or (words[0][0] == "-" and words[0] not in ("-h", "--help"))
-    return ["list", *words] if only_options else words
+    return shared.with_subcommand(words, "list")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -192,9 +192,10 @@ def render(found: Review) -> list[Block]:
 
 
 def render_settled(done: Review) -> list[Block]:
-    told: list[Block] = [
-        Line(f"Settled: {each.short_id} {each.field}: {each.title}") for each in done.settled
-    ]
+    told: list[Block] = []
+    for each, value in zip(done.settled, done.current, strict=True):
+        told.append(Line(f"Settled: {each.short_id} {each.field}: {each.title}"))
+        told.append(Line(f"  now: {_value(each.field, value)}"))
     return [*told, Line(f"{len(done.open):,} still open.")] if done.open else told
 
 
@@ -242,7 +243,7 @@ def _dispute(each: OpenField) -> Iterator[Block]:
             short(version.commit) if version.commit else "staged",
             since(version.at, now),
             version.author,
-            _value(each, version),
+            _value(each.field, version.value),
         )
         for version in each.versions
     ]
@@ -250,10 +251,10 @@ def _dispute(each: OpenField) -> Iterator[Block]:
     yield Table(headings, rows, ("", "id", "age", "dim", "text"))
 
 
-def _value(each: OpenField, version: FieldVersion) -> str:
-    if each.field == LIFE:
-        return "edited" if version.value else "deleted"
-    if version.value is None:
+def _value(field: str, value: Any) -> str:
+    if field == LIFE:
+        return "edited" if value else "deleted"
+    if value is None:
         return "(removed)"
-    text = " ".join(str(version.value).split())
+    text = " ".join(str(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"

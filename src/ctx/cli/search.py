@@ -2,9 +2,9 @@
 
 import argparse
 
-from ctx.cli import arguments
+from ctx.cli import arguments, opening
 from ctx.cli.options import completing
-from ctx.cli.output import Output
+from ctx.cli.output import Output, count
 from ctx.cli.query import answer
 from ctx.cli.settings import Settings
 from ctx.memory import model
@@ -15,6 +15,10 @@ ctx search "auth pattern"                       the best match first
 ctx search refreshToken --type=decision         also finds "refresh token"
 ctx search リフレッシュ --tag=project:shop
 """
+
+
+_FEW = 3
+"""Nodes; with fewer, another command may have the answer."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,4 +36,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     filters = [f"type:{model.node_type(options.type)}"] if options.type else []
     filters += [f"tag:{model.tag(tag)}" for tag in options.tag]
-    answer(parse_words(" ".join(options.words), filters), options, settings, output)
+    words = " ".join(options.words)
+    found = answer(parse_words(words, filters), options, settings, output)
+    has_few = found.partial or found.total < _FEW
+    # `recall` reads filters, which are words here.
+    is_plain = not filters and ":" not in words and options.scope is None
+    if has_few and is_plain and output.is_for_people:
+        _tell_of_recall(words, found.total, settings, output)
+
+
+def _tell_of_recall(words: str, total: int, settings: Settings, output: Output) -> None:
+    """Say what `ctx recall` finds beside nodes with these words."""
+    from ctx.operations.passages import KINDS
+    from ctx.operations.recall import Options, recall_everything
+
+    with opening.reading(settings, output) as memory:
+        found = recall_everything(memory, Options(words), KINDS)
+    more = {
+        "node": max(found.total - total, 0),
+        "section": len([each for each in found.beside if each.kind == "narrative"]),
+        "commit": len([each for each in found.beside if each.kind == "commit"]),
+        "file": len([each for each in found.beside if each.kind == "file"]),
+    }
+    if any(more.values()):
+        told = ", ".join(count(number, noun) for noun, number in more.items() if number)
+        output.note(f"`ctx recall` finds more: {told}.")

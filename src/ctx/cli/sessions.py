@@ -55,6 +55,11 @@ _MOST_FILES = 20
 _FORGOTTEN = "Its first steps have expired; see `ctx config explain capture.keep_days`."
 
 
+def prepare(words: list[str]) -> list[str]:
+    """`ctx sessions` alone is `ctx sessions list`."""
+    return shared.with_subcommand(words, "list")
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     listing = shared.add_subcommand(group, "list", "list sessions", _LIST)

@@ -18,6 +18,10 @@ class Screen(NamedTuple):
 
     colours: bool = False
     columns: int = 80
+    rows: int = 0
+    """0 if unknown."""
+    pager: str = ""
+    """The program for answers that do not fit; empty if there is none."""
 
 
 class Settings(NamedTuple):
@@ -38,7 +42,7 @@ class Settings(NamedTuple):
 
     @classmethod
     def from_environment(cls) -> "Settings":
-        known = {"HOME", "NO_COLOR", "EDITOR", "VISUAL", "COLUMNS", "TERM"}
+        known = {"HOME", "NO_COLOR", "EDITOR", "VISUAL", "PAGER", "COLUMNS", "TERM"}
         known |= {"CLAUDE_CODE_SESSION_ID", "CLAUDE_CONFIG_DIR", "CLAUDE_MEM_DATA_DIR"}
         seen = {
             name: value
@@ -92,13 +96,16 @@ class Settings(NamedTuple):
     @property
     def screen(self) -> Screen:
         colours = not self.environment.get("NO_COLOR") and self.environment.get("TERM") != "dumb"
+        is_capable = self.environment.get("TERM", "dumb") != "dumb"
+        pager = self.environment.get("PAGER", "less") if is_capable else ""
+        try:
+            columns, rows = os.get_terminal_size()
+        except OSError:
+            columns, rows = 0, 0
         told = self.environment.get("COLUMNS", "")
         if told.isascii() and told.isdigit() and len(told) < 6 and int(told):
-            return Screen(colours, int(told))
-        try:
-            return Screen(colours, os.get_terminal_size().columns or Screen().columns)
-        except OSError:
-            return Screen(colours)
+            columns = int(told)
+        return Screen(colours, columns or Screen().columns, rows, pager)
 
     @property
     def user_store(self) -> UserStore:

@@ -65,8 +65,7 @@ _NEXT = {
 
 def prepare(words: list[str]) -> list[str]:
     """`ctx stage` alone is `ctx stage status`."""
-    only_options = not words or (words[0][0] == "-" and words[0] not in ("-h", "--help"))
-    return ["status", *words] if only_options else words
+    return shared.with_subcommand(words, "status")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

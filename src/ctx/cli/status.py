@@ -2,14 +2,17 @@
 
 import argparse
 import os
+from typing import Literal
 
 from ctx.cli import opening
-from ctx.cli.output import Output, Verbatim
+from ctx.cli.output import Output, Verbatim, count
 from ctx.cli.settings import Settings
-from ctx.operations.status import as_text, status
+from ctx.objects.untracked_commits import HERE
+from ctx.operations.status import MemoryStatus, as_text, status
+from ctx.workspace import Memory
 
 EXAMPLES = """
-ctx status                  nodes, edges and tags, and what is in which tier
+ctx status                  what is in memory, what is open, and what to do next
 ctx status --format json    for scripts
 """
 
@@ -21,4 +24,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(_options: argparse.Namespace, settings: Settings, output: Output) -> None:
     new = not os.path.exists(settings.database)
     with opening.reading(settings, output) as memory:
-        output.show(status(memory, new=new), lambda found: [Verbatim(as_text(found))])
+        found = status(memory, new=new)
+        if not memory.is_single_store:
+            found = found._replace(hooks=_hooks(memory, settings))
+            found = found._replace(next_step=_next_step(found))
+        output.show(found, lambda found: [Verbatim(as_text(found))])
+
+
+def _hooks(memory: Memory, settings: Settings) -> Literal["installed", "not installed"]:
+    """Whether Claude Code runs our hooks here, in whichever form."""
+    from ctx.agents.claude_code.setup import Setup
+
+    setup = Setup(memory.environment, settings.claude_folder, (), {})
+    has_hooks = setup.has_plugin or any(file.hooks or file.unmanaged for file in setup.files)
+    return "installed" if has_hooks else "not installed"
+
+
+def _next_step(found: MemoryStatus) -> str | None:
+    """The first thing that is worth doing."""
+    here = sum(each.state == HERE for each in found.untracked)
+    steps = {
+        "`ctx trust` shows what the project store holds, and asks whether to use it": (
+            found.project_store == "not trusted"
+        ),
+        "`ctx review` shows changes that conflict after a merge": found.conflicts,
+        "`ctx install` registers the hooks with Claude Code": found.hooks == "not installed",
+        "`ctx review` shows what agents propose": found.proposals,
+        "`ctx commit -m MESSAGE` commits what is staged": found.staged,
+        f"`git add .ctx` adds {count(here, 'commit')} of memory to git": here,
+        '`ctx add "…"` stores a first fact': not found.nodes,
+    }
+    return next((step for step, applies in steps.items() if applies), None)

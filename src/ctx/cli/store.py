@@ -5,7 +5,7 @@ import os
 
 from ctx.cli import arguments
 from ctx.cli import options as shared
-from ctx.cli.output import Block, Line, Output, count, listing, size
+from ctx.cli.output import Block, Line, Output, count, listing, since, size
 from ctx.cli.settings import Settings
 from ctx.errors import DatabaseFailure
 from ctx.operations import store
@@ -16,10 +16,12 @@ from ctx.operations.store import (
     StoreRebuildResult,
     StoreRecovery,
     StoreRestoreResult,
+    StoreStatus,
 )
 from ctx.sqlite.connection import shown
 
 EXAMPLES = """
+ctx store                           where it is, its size, and its backups
 ctx store check                     verify the file
 ctx store backup                    copy it, while it is in use
 ctx store restore ~/store.backup    restore a backup
@@ -28,8 +30,19 @@ ctx store path                      its location
 """
 
 
+def prepare(words: list[str]) -> list[str]:
+    """`ctx store` alone is `ctx store status`."""
+    return shared.with_subcommand(words, "status")
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
+    shared.add_subcommand(
+        group,
+        "status",
+        "show where the store is, its size, and its backups",
+        "ctx store status\nctx store",
+    )
     shared.add_subcommand(
         group,
         "check",
@@ -88,6 +101,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
 def _run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     path = settings.database
     match options.subcommand:
+        case "status":
+            output.show(store.status(path), render_status)
         case "check":
             with output.progress("Checking") as tick:
                 checked = store.check(path, tick)
@@ -120,6 +135,15 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> int
 
 def _file(name: str, settings: Settings) -> str:
     return os.path.abspath(os.path.join(settings.folder, settings.expanded(name)))
+
+
+def render_status(found: StoreStatus) -> list[Block]:
+    if not found.exists:
+        return [Line(f"{shown(found.path)} does not exist yet.")]
+    backups = "none: `ctx store backup` makes one"
+    if found.newest_backup:
+        backups = f"{found.backups:,}, the newest {since(found.newest_backup)} old"
+    return [Line(f"{shown(found.path)} ({size(found.bytes)})"), Line(f"Backups: {backups}")]
 
 
 def render_path(found: StorePath) -> list[Block]:

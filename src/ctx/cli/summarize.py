@@ -3,7 +3,6 @@
 import argparse
 
 from ctx.cli import arguments, opening
-from ctx.cli import settings as surroundings
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.options import session_option
 from ctx.cli.output import Block, Line, Output
@@ -12,7 +11,7 @@ from ctx.errors import UsageError
 from ctx.operations.summarize import Options, SummarizeResult, summarize
 
 EXAMPLES = """
-ctx summarize 01M7ESYZ1SB4 01M7ESZ2K9QD --content="The parser is done"
+ctx summarize 01M7ESYZ1SB4 01M7ESZ2K9QD "The parser is done"
 ctx summarize 01M7ESYZ1SB4 --content="Done" --archive-sources    and archive the source
 fold -s notes.txt | ctx summarize 01M7ESYZ1SB4 --stdin
 """
@@ -20,7 +19,11 @@ fold -s notes.txt | ctx summarize 01M7ESYZ1SB4 --stdin
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser, "sources", several=True)
-    parser.add_argument("--content", metavar="TEXT", help="the summary (- reads stdin)")
+    parser.add_argument(
+        "--content",
+        metavar="TEXT",
+        help="the summary, as an option (- reads stdin)",
+    )
     parser.add_argument("--stdin", action="store_true", help="read the summary from stdin")
     parser.add_argument(
         "--archive-sources",
@@ -32,18 +35,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    if options.stdin and options.content is not None:
-        raise UsageError("Use --content or --stdin, not both.")
-    if options.content is None and not options.stdin:
-        raise UsageError("The summary is missing.", hint="Use --content=TEXT or --stdin.")
-    read = options.stdin or options.content == "-"
-    content = surroundings.read_stdin() if read else options.content
+    ids, words = _split(options.sources)
+    content = arguments.text_of(options, words)
+    if content is None:
+        hint = "Give it as the last argument, in quotes, or with --content or --stdin."
+        raise UsageError("The summary is missing.", hint=hint)
     with opening.writing(settings, output) as memory:
-        sources = [memory.graph.find(text) for text in options.sources]
+        sources = [memory.graph.find(text) for text in ids]
         wanted = Options(sources, content, options.tag, options.archive_sources)
         made = summarize(memory, wanted)
     output.show(made, render)
     warn_of_redaction(made.redacted, output)
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """The ids, and the text if it is the last argument. Ids contain no white space."""
+    *ids, last = words
+    is_text = bool(ids) and (last == "-" or len(last.split()) > 1)
+    return (ids, [last]) if is_text else (words, [])
 
 
 def render(made: SummarizeResult) -> list[Block]:

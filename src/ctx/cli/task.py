@@ -6,7 +6,7 @@ from ctx import clock
 from ctx.cli import opening
 from ctx.cli import options as shared
 from ctx.cli.nodes import warn_of_redaction
-from ctx.cli.output import Block, Line, Output, Verbatim, count, since
+from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, since
 from ctx.cli.settings import Settings
 from ctx.operations.task import (
     CurrentTask,
@@ -17,10 +17,12 @@ from ctx.operations.task import (
     end,
     start,
 )
+from ctx.operations.task_list import TaskList, list_tasks
 
 EXAMPLES = """
 ctx task start "Implement OAuth"    working nodes now carry task:implement-oauth
 ctx task                            the current task
+ctx task list                       all tasks that are not done, with their state
 ctx task end --summarize            end it, and add a summary
 """
 
@@ -40,8 +42,7 @@ ctx task end --summarize            and add a summary
 
 def prepare(words: list[str]) -> list[str]:
     """`ctx task` alone is `ctx task current`."""
-    only_options = not words or (words[0][0] == "-" and words[0] not in ("-h", "--help"))
-    return ["current", *words] if only_options else words
+    return shared.with_subcommand(words, "current")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,12 +66,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     finish.add_argument("--summarize", action="store_true", help="add a summary of its nodes")
     shared.session_option(finish)
     shared.add_subcommand(group, "current", "show the current task", "ctx task current")
+    listing = shared.add_subcommand(
+        group, "list", "list tasks and their state", "ctx task list\nctx task list --all"
+    )
+    listing.add_argument("--all", action="store_true", help="also those that are done")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.subcommand == "current":
         with opening.reading(settings, output) as memory:
             output.show(current(memory), render_current)
+        return
+    if options.subcommand == "list":
+        with opening.reading(settings, output) as memory:
+            output.show(list_tasks(memory, include_done=options.all), render_list)
         return
     name = " ".join(options.name)
     with opening.writing(settings, output) as memory:
@@ -120,6 +129,26 @@ def render_current(shown: CurrentTask) -> list[Block]:
         return [Line("No current task.")]
     age = f", started {since(task.started, clock.now_ms())} ago" if task.started else ""
     return [Line(f"{_named(task)}{age}, {count(shown.working, 'working node')}")]
+
+
+def render_list(found: TaskList) -> list[Block]:
+    now = clock.now_ms()
+    rows = [
+        [each.short_id, each.number or "", each.state, since(each.created_at, now), each.name]
+        for each in found.tasks
+    ]
+    headings, kinds = ["id", "number", "state", "age", "task"], ["id", "", "type", "age", "text"]
+    if not any(each.number for each in found.tasks):
+        # Only a task of a project has a number.
+        for cells in (headings, kinds, *rows):
+            del cells[1]
+    blocks: list[Block] = [Table(headings, rows, kinds)]
+    if found.done:
+        done = f"{found.done:,} done (--all)"
+        blocks.append(Line(f"  … and {done}" if rows else f"No open tasks; {done}.", "dim"))
+    elif not rows:
+        blocks.append(Line('No tasks. To start one: `ctx task start "…"`'))
+    return blocks
 
 
 def _named(task: Task) -> str:

@@ -1,5 +1,6 @@
 """What a text does on a terminal: how wide it is, and what it must not contain."""
 
+import re
 from collections.abc import Sequence
 
 # What moves the cursor, ends a line, or turns the direction of writing.
@@ -17,6 +18,9 @@ _VISIBLE_LINES = {code: shown for code, shown in _VISIBLE.items() if chr(code) n
 _SHORTEST_TAGS = 11
 _ENOUGH_PROSE = 40
 _SHORTEST_PROSE = 16
+
+# A word, together with the commands in it.
+_WORDS = re.compile(r"(?:`[^`]*`|\S)+")
 
 _IN_JSON = {code: f"\\u{code:04x}" for code in _STEERING if code >= 0x7F}
 
@@ -65,6 +69,21 @@ def shortened(text: str, columns: int) -> str:
         if left < 0:
             return f"{text[:position].rstrip()}…"
     return text
+
+
+def wrapped(text: str, columns: int) -> str:
+    """A line of prose, broken at spaces where it does not fit. Commands in backticks stay whole."""
+    if width(text) <= columns:
+        return text
+    prose = text.lstrip(" ")
+    indent = text[: len(text) - len(prose)]
+    lines, line = [], indent
+    for word in _WORDS.findall(prose):
+        if line.strip() and width(line) + 1 + width(word) > columns:
+            lines.append(line)
+            line = indent
+        line = f"{line} {word}" if line.strip() else f"{line}{word}"
+    return "\n".join([*lines, line])
 
 
 def fitted(widths: Sequence[int], kinds: Sequence[str], most: int) -> list[int]:

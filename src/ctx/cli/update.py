@@ -6,13 +6,13 @@ from ctx.cli import arguments, opening
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.options import session_option
 from ctx.cli.output import Block, Line, Output, count
-from ctx.cli.settings import Settings, read_stdin
+from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.model import LARGE_CONTENT
 from ctx.operations.update import Options, UpdateResult, update
 
 EXAMPLES = """
-ctx update 01M7ESYZ1SB4 --content="Deploys run on Mondays"
+ctx update 01M7ESYZ1SB4 "Deploys run on Mondays"
 ctx update 01M7ESYZ1SB4 --type=decision --meta=confidence=high
 ctx update 01M7ESYZ1SB4 --meta=confidence=    remove it
 ctx update 01M7ESYZ1SB4 --stdin < note.md
@@ -21,7 +21,8 @@ ctx update 01M7ESYZ1SB4 --stdin < note.md
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
-    parser.add_argument("--content", metavar="TEXT", help="the new content (- reads stdin)")
+    parser.add_argument("text", nargs="*", metavar="TEXT", help="the new content (- reads stdin)")
+    parser.add_argument("--content", metavar="TEXT", help="the new content, as an option")
     parser.add_argument("--stdin", action="store_true", help="read the new content from stdin")
     arguments.node_type(parser, "the new type")
     parser.add_argument("--summary", metavar="TEXT", help="the text shown in lists")
@@ -30,10 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    if options.stdin and options.content is not None:
-        raise UsageError("Use --content or --stdin, not both.")
     wanted = Options(
-        read_stdin() if options.stdin or options.content == "-" else options.content,
+        arguments.text_of(options, options.text),
         options.type,
         options.summary,
         arguments.metadata_of(options),
@@ -41,7 +40,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if wanted == Options():
         raise UsageError(
             "Nothing to change.",
-            hint="Use --content, --type, --summary or --meta; for tags, `ctx tag`.",
+            hint="Give a text, --type, --summary or --meta; for tags, `ctx tag`.",
         )
     if wanted.content and len(wanted.content) > LARGE_CONTENT:
         output.warn(f"Large node: {count(len(wanted.content), 'character')}.")

@@ -37,6 +37,11 @@ ctx view update shop --query="tag:project:shop AND created:>30d"
 """
 
 
+def prepare(words: list[str]) -> list[str]:
+    """`ctx view` alone is `ctx view list`."""
+    return shared.with_subcommand(words, "list")
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     create = shared.add_subcommand(group, "create", "create a view", CREATE_EXAMPLES)

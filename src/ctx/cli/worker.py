@@ -81,6 +81,11 @@ class WorkerLog(NamedTuple):
     lines: tuple[str, ...]
 
 
+def prepare(words: list[str]) -> list[str]:
+    """`ctx worker` alone is `ctx worker status`."""
+    return shared.with_subcommand(words, "status")
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     for name, does in (

@@ -176,6 +176,7 @@ class Graph:
         limit: int | None,
         *,
         include_superseded: bool = False,
+        except_types: Sequence[str] = (),
     ) -> tuple[list[NodeId], int]:
         """The newest nodes with one of the types and all of the tags, and their total number."""
         where: list[str] = []
@@ -185,6 +186,10 @@ class Graph:
         if node_types:
             where.append(f"type IN ({', '.join('?' * len(node_types))})")
             values += node_types
+        if except_types:
+            # Not the types that are left: SQLite would read all of these before it sorts.
+            where.append(f"type NOT IN ({', '.join('?' * len(except_types))})")
+            values += except_types
         if since is not None:
             where.append("created_at >= ?")
             values.append(since)

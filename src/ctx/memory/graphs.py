@@ -140,10 +140,18 @@ class Graphs:
         limit: int | None,
         *,
         include_superseded: bool = False,
+        except_types: Sequence[str] = (),
     ) -> tuple[list[NodeId], int]:
         """The newest nodes with one of the types and all of the tags, and their total number."""
         found = [
-            graph.newest(node_types, tags, since, limit, include_superseded=include_superseded)
+            graph.newest(
+                node_types,
+                tags,
+                since,
+                limit,
+                include_superseded=include_superseded,
+                except_types=except_types,
+            )
             for graph in self.graphs
         ]
         merged = list(merge(*(ids for ids, _ in found), reverse=True))

@@ -1,7 +1,7 @@
 """Add a node."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model, pending
@@ -11,6 +11,13 @@ from ctx.memory.model import Evidence, Node, Redaction
 from ctx.workspace import Memory
 
 _INHERITED = ("tier:", "project:", "task:")
+
+DefaultTier = Literal["inherited", "shown", "none"]
+"""The tier of a node for which none is named.
+
+`inherited` is that of the node it supersedes. `shown` is the same, but never none, so that agents
+are shown the node: working during a task, else reference. A task is shown once it is started.
+"""
 
 
 class Options(NamedTuple):
@@ -23,6 +30,7 @@ class Options(NamedTuple):
     supersedes: Sequence[NodeId] = ()
     everywhere: bool = False
     """Whether it belongs to no project, whatever the folder."""
+    default_tier: DefaultTier = "inherited"
 
 
 class AddResult(NamedTuple):
@@ -49,13 +57,18 @@ def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResu
         # Not before: to change a project's memory may mean to open its index anew.
         replaced = list(memory.graph.nodes(options.supersedes))
         given = inherited_tags(replaced, tags)
+        type = options.type or (replaced[0].type if replaced else "fact")
+        if options.default_tier == "none":
+            given = [tag for tag in given if tag not in model.TIERS]
+        elif options.default_tier == "shown" and type != "task":
+            given += tier_for_agents(memory, (*tags, *given))
         if model.WORKING in (*tags, *given) and not _names("task:", (*tags, *given)):
             task = pending.current_task(memory.user, memory.task_key)
             given += [f"task:{task}"] if task else []
         if not options.everywhere and not _names("project:", (*tags, *given)):
             given += [memory.project_tag] if memory.project_tag else []
         node_id = change.add_node(
-            options.type or (replaced[0].type if replaced else "fact"),
+            type,
             options.content,
             summary=options.summary,
             metadata={**memory.source_metadata, **options.metadata},
@@ -69,6 +82,14 @@ def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResu
         node = change.graph.node(node_id)
         short = memory.graph.shown([node_id])[node_id]
     return AddResult(node, short, tuple(given), tuple(change.redacted))
+
+
+def tier_for_agents(memory: Memory, tags: Sequence[str]) -> list[str]:
+    """The tier with which agents are shown a node, if it has none."""
+    if model.tier(tags):
+        return []
+    task = pending.current_task(memory.user, memory.task_key)
+    return [model.WORKING if task else model.REFERENCE]
 
 
 def inherited_tags(replaced: Sequence[Node], tags: Sequence[str]) -> list[str]:

@@ -25,7 +25,8 @@ def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
             path, content, new_id = placed.path, placed.content, placed.node_id
         else:
             tags += drafted.tags
-        given = [] if model.tier(drafted.recorded) else [REFERENCE]
+        has_tier = model.tier(drafted.recorded) or options.default_tier == "none"
+        given = [] if has_tier else [REFERENCE]
         if memory.project_tag and not options.everywhere:
             given.append(memory.project_tag)
         metadata = {**memory.source_metadata, **({"file": path} if path else {})}

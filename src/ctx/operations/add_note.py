@@ -8,9 +8,10 @@ from ctx import clock
 from ctx.errors import ContentRefused
 from ctx.memory import model, pending
 from ctx.memory.graph import USER
-from ctx.memory.model import WORKING, Redaction
+from ctx.memory.model import REFERENCE, WORKING, Redaction
 from ctx.narrative import document_format, document_names, document_roles, log_files, streams
 from ctx.operations import document
+from ctx.operations.add import DefaultTier
 from ctx.operations.document import AddDocumentResult
 from ctx.redaction import redact
 from ctx.workspace import Memory
@@ -25,6 +26,7 @@ class Options(NamedTuple):
     stream: str = document_roles.MAIN_STREAM
     everywhere: bool = False
     """Whether it belongs to no project, whatever the folder."""
+    default_tier: DefaultTier = "inherited"
 
 
 def add_note(memory: Memory, options: Options) -> AddDocumentResult:
@@ -40,6 +42,10 @@ def add_note(memory: Memory, options: Options) -> AddDocumentResult:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
         change = stack.enter_context(memory.transaction("add note", None if has_file else USER))
         given = of_task_and_project(memory, tags, everywhere=options.everywhere)
+        if options.default_tier == "none":
+            given = [tag for tag in given if tag != WORKING]
+        elif options.default_tier == "shown" and not model.tier((*tags, *given)):
+            given.insert(0, REFERENCE)
         if create:
             at = clock.now_ms()
             path = document_names.log_path(

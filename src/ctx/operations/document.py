@@ -27,6 +27,7 @@ from ctx.narrative import (
     streams,
 )
 from ctx.operations import relate
+from ctx.operations.add import DefaultTier
 from ctx.project import anchors
 from ctx.project.document_nodes import content_of, digest, owner
 from ctx.redaction import redact
@@ -52,6 +53,7 @@ class Options(NamedTuple):
     stream: str = document_roles.MAIN_STREAM
     everywhere: bool = False
     """Whether it belongs to no project, whatever the folder."""
+    default_tier: DefaultTier = "inherited"
 
 
 class AddDocumentResult(NamedTuple):

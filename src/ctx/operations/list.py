@@ -19,6 +19,8 @@ class Options(NamedTuple):
     include_superseded: bool = False
     deleted: bool = False
     """Those that were deleted, the last one first; nothing else counts then."""
+    anchors: bool = False
+    """Whether to include the nodes that stand for something in the code, if no type is named."""
 
 
 def list_nodes(graph: Graphs, options: Options) -> NodeList:
@@ -37,5 +39,6 @@ def list_nodes(graph: Graphs, options: Options) -> NodeList:
         since,
         options.limit or None,
         include_superseded=options.include_superseded,
+        except_types=() if options.types or options.anchors else model.ANCHOR_TYPES,
     )
     return node_list(graph, found, total)

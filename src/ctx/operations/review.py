@@ -57,6 +57,9 @@ class Review(NamedTuple):
     """What agents ask for: pins, and nodes for all projects."""
     accepted: tuple[Proposal, ...] = ()
     rejected: tuple[Proposal, ...] = ()
+    current: tuple[Any, ...] = ()
+    """The values that the settled fields have now, in the same order; for a whole node, false if it
+    is deleted."""
 
 
 def review(memory: Memory) -> Review:
@@ -89,6 +92,18 @@ def count(graph: Graph) -> int:
     return len(found.find_conflicts(graph))
 
 
+def count_conflicts(memory: Memory) -> int:
+    """How many are open here; none outside of a project."""
+    return count(memory.project_memory.graph) if memory.project_memory else 0
+
+
+def waiting(conflicts: int, proposals: int = 0) -> str:
+    """What waits for the user, in words; empty if nothing does."""
+    changes = "1 conflicting change" if conflicts == 1 else f"{conflicts:,} conflicting changes"
+    asked = "1 proposal of agents" if proposals == 1 else f"{proposals:,} proposals of agents"
+    return ", ".join([*([changes] if conflicts else []), *([asked] if proposals else [])])
+
+
 def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
     """Let what holds hold, in one field of a node or in all that are in conflict."""
     settled = []
@@ -96,7 +111,8 @@ def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
         for dispute in _disputes_of(memory, node_id, field):
             settled.append(_shown(change.graph, dispute))
             _settle(change, dispute)
-    return review(memory)._replace(settled=tuple(settled))
+    current = tuple(each.versions[0].value for each in settled)
+    return review(memory)._replace(settled=tuple(settled), current=current)
 
 
 def pick(memory: Memory, node_id: NodeId, field: str | None, number: int) -> Review:
@@ -123,7 +139,9 @@ def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
         shown = _shown(change.graph, dispute)
         if not _put(change, dispute, value):
             _settle(change, dispute)
-    return review(memory)._replace(settled=(shown,), redacted=tuple(change.redacted))
+    return review(memory)._replace(
+        settled=(shown,), current=(value,), redacted=tuple(change.redacted)
+    )
 
 
 def project(memory: Memory) -> Graph:

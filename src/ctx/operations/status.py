@@ -13,7 +13,7 @@ from ctx.memory.stats import ScopeCount, TierCount, TypeCount, by_scope, memory_
 from ctx.objects import local_state, untracked_survey
 from ctx.objects.untracked_commits import HERE, PARKED
 from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, Untracked
-from ctx.operations import health
+from ctx.operations import agent_proposals, health, review
 from ctx.operations.health import Health
 from ctx.sqlite.connection import size_of
 from ctx.workspace import Memory
@@ -57,6 +57,14 @@ class MemoryStatus(NamedTuple):
     """Files in `.ctx/heads/` that are no heads, and are ignored."""
     health: Health | None = None
     """How capture stands; null where a store was named, or is not there."""
+    conflicts: int = 0
+    """Fields that two branches set to different values: `ctx review`."""
+    proposals: int = 0
+    """What agents ask for: `ctx review`."""
+    hooks: Literal["installed", "not installed"] | None = None
+    """Whether the hooks of an agent are registered; null where a store was named."""
+    next_step: str | None = None
+    """What to do next, if there is anything."""
 
 
 class StagedSession(NamedTuple):
@@ -84,6 +92,8 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
         staged=_staged(memory),
         scopes=by_scope(memory.graph),
         health=None if memory.is_single_store or new else health.health(memory),
+        conflicts=review.count_conflicts(memory),
+        proposals=len(agent_proposals.proposals(memory)),
         **memory_stats(memory.graph)._asdict(),
     )
     if memory.project_memory is None:
@@ -138,11 +148,15 @@ def as_text(found: MemoryStatus) -> str:
     if found.views > 1:
         lines.append(f"Views: {found.views:,}")
     lines += [f"Project: {found.project}"] if found.project else []
-    if found.project_store == "not trusted":
-        lines.append("Project store: not trusted, not included")
+    if found.project_store != "none":
+        trust = "trusted" if found.project_store == "trusted" else "not trusted, not included"
+        lines.append(f"Project store: {trust}")
     lines += [f"Task: {found.task}"] if found.task else []
     lines += [f"Staged: {', '.join(map(_of_session, found.staged))}"] if found.staged else []
     lines += _untracked_lines(found)
+    if waiting := review.waiting(found.conflicts, found.proposals):
+        lines.append(f"To review: {waiting}; `ctx review`")
+    lines += [_HOOKS[found.hooks]] if found.hooks else []
     lines += health.as_text(found.health) if found.health else []
     if found.nodes:
         lines += ["", "Tier breakdown:"]
@@ -157,6 +171,7 @@ def as_text(found: MemoryStatus) -> str:
                 f"  none: {found.no_tier:,} {noun}; only found by search; contexts show captured"
                 " ones in layers of their own"
             )
+    lines += ["", f"Next: {found.next_step}"] if found.next_step else []
     return "\n".join(lines) + "\n"
 
 
@@ -183,6 +198,10 @@ def _untracked_lines(found: MemoryStatus) -> list[str]:
     return lines
 
 
+_HOOKS = {
+    "installed": "Hooks: installed",
+    "not installed": "Hooks: not installed; agents get no memory, and nothing is captured",
+}
 _NEXT_STEP = {
     PARKED: "parked until its branch is checked out",
     STASHED: "in git's stash",

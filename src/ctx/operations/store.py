@@ -35,6 +35,17 @@ class StorePath(NamedTuple):
     bytes: int
 
 
+class StoreStatus(NamedTuple):
+    """The answer of `ctx store status`."""
+
+    path: str
+    exists: bool
+    bytes: int
+    backups: int
+    newest_backup: str | None
+    """When the newest backup was made."""
+
+
 class StoreCheck(NamedTuple):
     """The answer of `ctx store check`."""
 
@@ -106,6 +117,13 @@ class RecoveryStep(NamedTuple):
 
 def locate(path: str) -> StorePath:
     return StorePath(path, os.path.exists(path), size_of(path))
+
+
+def status(path: str) -> StoreStatus:
+    """Where the store is, how large, and how old its newest backup; the file is not opened."""
+    backups = database_backups.every(path)
+    newest = max((each.at for each in backups), default=None)
+    return StoreStatus(*locate(path), len(backups), newest)
 
 
 def check(path: str, tick: clock.Tick = clock.no_tick) -> StoreCheck:

@@ -21,12 +21,12 @@ from ctx.memory.migrations import MIGRATIONS
 from ctx.objects.object_store import read_typed
 from ctx.objects.object_types import Commit
 from ctx.objects.repository import Repository
-from ctx.operations import store_backups
+from ctx.operations import review, store_backups
 from ctx.operations.capture_status import capture_stops
 from ctx.project import trust_check, trust_list
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
-from ctx.workspace import Environment
+from ctx.workspace import Environment, open_memory
 
 _LITTLE_ROOM = 200 * 1024 * 1024
 _NO_ROOM = 20 * 1024 * 1024
@@ -56,6 +56,7 @@ def store_checks(environment: Environment) -> Iterator[DoctorCheck]:
         "disk space": _disk_space,
         "settings": _configuration,
         "project store": _project_store,
+        "conflicts": _conflicts,
         "capture": _capture,
         "hook errors": _hook_errors,
     }
@@ -275,6 +276,20 @@ def _project_store(environment: Environment) -> Iterator[DoctorCheck]:
     seen = f"{shown(project.store)} is not trusted{why}. Agents are told only that it exists."
     advice = "To review and trust it: `ctx trust`"
     yield DoctorCheck("project store", "warning", seen, advice)
+
+
+def _conflicts(environment: Environment) -> Iterator[DoctorCheck]:
+    """Whether two branches changed the same node, and nobody has decided yet."""
+    home = environment.user_store.home
+    project = layout.find_project(environment.folder, home)
+    is_readable = project and trust_check.verify(home, project).is_trusted
+    if not is_readable or not os.path.exists(environment.user_store.database):
+        return
+    with open_memory(environment, writing=False) as memory:
+        found = review.count_conflicts(memory)
+    if found:
+        seen = f"{review.waiting(found)} after a merge."
+        yield DoctorCheck("conflicts", "warning", seen, "To decide: `ctx review`")
 
 
 def _capture(environment: Environment) -> Iterator[DoctorCheck]:

@@ -114,7 +114,7 @@ def start(memory: Memory, name: str, claim: Claim | None = None) -> StartTaskRes
             begun = {"status": ACTIVE, "started": _now()}
             node_id, word, _ = make(memory, change, drafted, begun, create)
         else:
-            node_id, word = node.id, _word_of(node)
+            node_id, word = node.id, word_of(node)
             if node.metadata.get("status") != ACTIVE:
                 again = {"status": ACTIVE, "started": _now(), "ended": None, "slug": word}
                 change.update_node(node_id, metadata=again)
@@ -139,7 +139,7 @@ def start(memory: Memory, name: str, claim: Claim | None = None) -> StartTaskRes
 def _switched(memory: Memory, to: Node | None) -> CompactResult | None:
     """What was staged for another task becomes a commit before this one begins."""
     before = pending.current_task(memory.user, memory.task_key)
-    if before is None or (to and _word_of(to) == before):
+    if before is None or (to and word_of(to) == before):
         return None
     return compact.at_task_switch(memory)
 
@@ -190,7 +190,7 @@ def end(
         raise UsageError("No current task.", hint="Name it: `ctx task end NAME`")
     asked = redact(name).text if name else current or ""
     node = _find(memory, asked)
-    word = _word_of(node) if node else task_word(asked)
+    word = word_of(node) if node else task_word(asked)
     here = node.scope if node else memory.home
     summary_id = None
     # Where there is a project, its nodes and the user's may both be working nodes of the task. What
@@ -213,7 +213,7 @@ def end(
         sources = [each for each in working if each.type != "task" and _holds(each)]
         mine = [each for each in sources if each.scope == here or here == USER]
         if summarize and mine:
-            title = _name_of(node) if node else word
+            title = name_of(node) if node else word
             summary_id = _summarize(change, memory, f"Task: {title}", word, mine)
         if word == current:
             change.in_scope(USER).set_current_task(memory.task_key, None)
@@ -254,8 +254,8 @@ def _find(memory: Memory, text: str) -> Node | None:
     """The task that goes by a name, by the word that its nodes carry, its number or its id."""
     graph = memory.graph
     for node in graph.nodes(graph.of_type("task")):
-        is_meant = text in (_word_of(node), f"task:{_word_of(node)}") or _same(text, _name_of(node))
-        if is_meant and _belongs(node.tags, memory.project):
+        is_meant = text in (word_of(node), f"task:{word_of(node)}") or _same(text, name_of(node))
+        if is_meant and belongs(node.tags, memory.project):
             return node
     try:
         found = graph.node(graph.find(text))
@@ -281,19 +281,19 @@ def _free_word(memory: Memory, name: str) -> str:
     word = task_word(name)
     graph = memory.graph
     tasks = graph.nodes(graph.of_type("task"))
-    taken = {_word_of(node) for node in tasks if _belongs(node.tags, memory.project)}
+    taken = {word_of(node) for node in tasks if belongs(node.tags, memory.project)}
     number = 2
     while (found := word if number == 2 else f"{word}-{number - 1}") in taken:
         number += 1
     return found
 
 
-def _word_of(node: Node) -> str:
+def word_of(node: Node) -> str:
     known = node.metadata.get("slug")
-    return known if isinstance(known, str) and known else task_word(_name_of(node))
+    return known if isinstance(known, str) and known else task_word(name_of(node))
 
 
-def _name_of(node: Node) -> str:
+def name_of(node: Node) -> str:
     return node.content.partition("\n")[0]
 
 
@@ -302,7 +302,7 @@ def _task(graph: Graphs, word: str, node: Node | None) -> Task:
         return Task(word, word, None, None, "", None, None)
     return Task(
         word,
-        _name_of(node),
+        name_of(node),
         node.id,
         graph.shown([node.id])[node.id],
         str(node.metadata.get("status", "")),
@@ -311,7 +311,7 @@ def _task(graph: Graphs, word: str, node: Node | None) -> Task:
     )
 
 
-def _belongs(tags: Sequence[str], project: str | None) -> bool:
+def belongs(tags: Sequence[str], project: str | None) -> bool:
     """Whether a node is of this project or of none."""
     named = [tag for tag in tags if tag.startswith("project:")]
     return not named or f"project:{project}" in named

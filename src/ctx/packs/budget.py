@@ -105,8 +105,6 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
         worth = taken.worth(offer.chunk)
         if heap and worth < -heap[0][0]:
             heappush(heap, (-worth, place, offer))
-        elif limit and len(taken.chunks) >= limit:
-            left_out.append(_left_out(offer.chunk, ENOUGH))
         elif reason := taken.objection(offer.chunk):
             left_out.append(_left_out(offer.chunk, reason))
         elif chunk := _fitting(offer, room):
@@ -114,8 +112,13 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
             room -= chunk.tokens
         else:
             left_out.append(_left_out(offer.chunk, BUDGET))
+    chosen = sorted(taken.chunks, key=lambda chunk: -chunk.relevance_score)
+    if limit:
+        # The first of what is there without a limit.
+        left_out += [_left_out(chunk, ENOUGH) for chunk in chosen[limit:]]
+        chosen = chosen[:limit]
     return FilledBudget(
-        tuple(sorted(taken.chunks, key=lambda chunk: -chunk.relevance_score)),
+        tuple(chosen),
         tuple(sorted(left_out, key=lambda each: -each.relevance_score)),
     )
 
