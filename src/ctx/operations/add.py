@@ -50,7 +50,7 @@ def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResu
         replaced = list(memory.graph.nodes(options.supersedes))
         given = inherited_tags(replaced, tags)
         if model.WORKING in (*tags, *given) and not _names("task:", (*tags, *given)):
-            task = pending.current_task(memory.user, memory.task_key)
+            task = pending.current_task(memory.user, memory.place.task_key)
             given += [f"task:{task}"] if task else []
         if not options.everywhere and not _names("project:", (*tags, *given)):
             given += [memory.project_tag] if memory.project_tag else []
@@ -63,7 +63,7 @@ def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResu
         for tag in (*tags, *given):
             change.tag(node_id, tag)
         for old in replaced:
-            change.link(node_id, old.id, "SUPERSEDES", Evidence(memory.who.author))
+            change.link(node_id, old.id, "SUPERSEDES", Evidence(memory.author))
         # What is answered is read before anybody else can change it, or restore a backup.
         change.write()
         node = change.graph.node(node_id)

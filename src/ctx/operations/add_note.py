@@ -46,7 +46,7 @@ def add_note(memory: Memory, options: Options) -> AddDocumentResult:
                 at, within=streams.folder_of(options.stream, memory.session)
             )
             shared = [tag for tag in tags if tag != TAG]
-            said = log_files.note(text.text, at, memory.who.author, memory.session, shared)
+            said = log_files.note(text.text, at, memory.author, memory.session, shared)
             create(path, document.fitting(redact(said).text))
         metadata = {**memory.source_metadata, **({"file": path} if path else {})}
         node_id = change.add_node("observation", text.text, metadata=metadata)
@@ -72,7 +72,7 @@ def of_task_and_project(
     It is then a working node, unless it has another tier.
     """
     given: list[str] = []
-    task = pending.current_task(memory.user, memory.task_key)
+    task = pending.current_task(memory.user, memory.place.task_key)
     if task and model.tier(tags) in (None, WORKING):
         named = any(tag.startswith("task:") for tag in tags)
         given += [WORKING, *([] if named else [f"task:{task}"])]

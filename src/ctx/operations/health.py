@@ -55,7 +55,7 @@ class Health(NamedTuple):
 
 
 def health(memory: Memory) -> Health:
-    store = memory.environment.user_store
+    store, graph_file = memory.environment.user_store, memory.environment.graph_file
     waits = capture_queue(memory)
     connection = memory.user.connection
     today = clock.iso(clock.now_ms())[:10]
@@ -73,7 +73,7 @@ def health(memory: Memory) -> Health:
         model_tokens_cap=models.cap,
         model_problem=models.problem,
         sizes=Sizes(
-            store=sum(_size(f"{memory.path}{end}") for end in ("", "-wal", "-shm")),
+            store=sum(_size(f"{graph_file}{end}") for end in ("", "-wal", "-shm")),
             backups=_all_in(os.path.join(store.home, "backups")),
             indexes=_all_in(store.code) + _size(store.vectors),
             spool=_all_in(os.path.join(store.home, spool.FOLDER)),

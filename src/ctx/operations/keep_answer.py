@@ -155,7 +155,7 @@ def write_to_log(memory: Memory, kept: KeptAnswer) -> str | None:
     path = document_names.log_path(
         at, within=streams.folder_of(document_roles.MAIN_STREAM, memory.session)
     )
-    said = log_files.note(kept.node.content, at, memory.who.author, memory.session, [TAG])
+    said = log_files.note(kept.node.content, at, memory.author, memory.session, [TAG])
     with document.new_files(memory) as create:
         create(path, document.fitting(redact(said).text))
     return document.shown_path(path)

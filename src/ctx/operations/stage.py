@@ -256,12 +256,12 @@ def _documents(beside: ProjectMemory, said: Iterable[Record]) -> tuple[str, ...]
 
 def _forget_task(memory: Memory) -> str | None:
     """Without its node, a task cannot be the current one."""
-    word = pending.current_task(memory.user, memory.task_key)
+    word = pending.current_task(memory.user, memory.place.task_key)
     found = tasks.current(memory).task
     if word is None or (found and found.id):
         return None
     with memory.transaction("stage abort", USER) as change:
-        change.set_current_task(memory.task_key, None)
+        change.set_current_task(memory.place.task_key, None)
     return word
 
 

@@ -68,7 +68,7 @@ class StagedSession(NamedTuple):
 
 
 def status(memory: Memory, *, new: bool) -> MemoryStatus:
-    path = memory.path
+    path = memory.environment.graph_file
     size = size_of(path) + size_of(f"{path}-wal")
     found = MemoryStatus(
         database=path,
@@ -80,10 +80,10 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
         else "trusted"
         if memory.project_memory
         else "none",
-        task=pending.current_task(memory.user, memory.task_key),
+        task=pending.current_task(memory.user, memory.place.task_key),
         staged=_staged(memory),
         scopes=by_scope(memory.graph),
-        health=None if memory.is_single_store or new else health.health(memory),
+        health=None if memory.environment.is_single_store or new else health.health(memory),
         **memory_stats(memory.graph)._asdict(),
     )
     if memory.project_memory is None:
