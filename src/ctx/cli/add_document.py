@@ -14,7 +14,7 @@ from ctx.cli.settings import Settings
 from ctx.errors import CtxError, UsageError
 from ctx.memory.model import tier
 from ctx.narrative import document_format, streams
-from ctx.operations import add_decision, add_note, add_task, commit
+from ctx.operations import add_decision, add_document, add_task, commit
 from ctx.operations.document import AddDocumentResult, Options
 from ctx.workspace import Memory, Workspace
 
@@ -116,9 +116,9 @@ def _add(
     memory: Memory, options: argparse.Namespace, words: _Words, stream: str
 ) -> AddDocumentResult:
     if options.subcommand == "note":
-        return add_note.add_note(
+        return add_document.add_note(
             memory,
-            add_note.Options(words.title, words.body, options.tag, stream, options.user),
+            add_document.NoteOptions(words.title, words.body, options.tag, stream, options.user),
         )
     wanted = Options(words.title, words.body, options.tag, options.mention, stream, options.user)
     if options.subcommand == "task":

@@ -232,12 +232,12 @@ def _answer(
             show = code_answers.outline_with_docs if options.docs else code_answers.outline
             return code_outline.outline(code, options.file), show
         case "callers" | "callees":
-            from ctx.operations import code_calls
+            from ctx.operations import code_queries
 
-            wanted = code_calls.Options(
+            wanted = code_queries.CallOptions(
                 options.name, options.depth, options.confidence, options.limit
             )
-            ask = code_calls.callers if options.subcommand == "callers" else code_calls.callees
+            ask = code_queries.callers if options.subcommand == "callers" else code_queries.callees
             return ask(code, wanted), code_answers.calls
         case "imports":
             from ctx.operations import code_imports

@@ -25,7 +25,7 @@ from ctx.narrative import document_names, document_roles, log_files, streams
 from ctx.objects import object_store
 from ctx.objects.object_types import StepKind
 from ctx.operations import document
-from ctx.operations.add_note import of_task_and_project
+from ctx.operations.add_document import of_task_and_project
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.redaction import redact

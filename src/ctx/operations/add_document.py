@@ -15,10 +15,10 @@ from ctx.operations.document import AddDocumentResult
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
-TAG = "note"
+NOTE = "note"
 
 
-class Options(NamedTuple):
+class NoteOptions(NamedTuple):
     text: str
     body: str = ""
     tags: Sequence[str] = ()
@@ -27,10 +27,10 @@ class Options(NamedTuple):
     """Whether it belongs to no project, whatever the folder."""
 
 
-def add_note(memory: Memory, options: Options) -> AddDocumentResult:
+def add_note(memory: Memory, options: NoteOptions) -> AddDocumentResult:
     """A note: in a project also a file of the log, which is written once."""
     text = redact(model.content(_joined(options.text, options.body)))
-    tags = model.tags([TAG, *options.tags])
+    tags = model.tags([NOTE, *options.tags])
     for tag in tags:
         if redact(tag).findings:
             raise ContentRefused("A tag contains a secret.", hint="Secrets are not stored.")
@@ -45,7 +45,7 @@ def add_note(memory: Memory, options: Options) -> AddDocumentResult:
             path = document_names.log_path(
                 at, within=streams.folder_of(options.stream, memory.session)
             )
-            shared = [tag for tag in tags if tag != TAG]
+            shared = [tag for tag in tags if tag != NOTE]
             said = log_files.note(text.text, at, memory.author, memory.session, shared)
             create(path, document.fitting(redact(said).text))
         metadata = {**memory.source_metadata, **({"file": path} if path else {})}

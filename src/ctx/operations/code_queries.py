@@ -12,7 +12,7 @@ from ctx.codebase.code_index import IndexAge, OpenIndex
 _CALLS = ("CALLS",)
 
 
-class Options(NamedTuple):
+class CallOptions(NamedTuple):
     name: str
     depth: int = 1
     confidence: str = "low"
@@ -46,7 +46,7 @@ class CodeCalls(NamedTuple):
     age: IndexAge
 
 
-def callers(opened: OpenIndex, options: Options) -> CodeCalls:
+def callers(opened: OpenIndex, options: CallOptions) -> CodeCalls:
     """Who calls what has a name; with a depth above 1 also who calls those."""
     meant = code_items.require(opened, options.name)
     least = CONFIDENCES.index(options.confidence)
@@ -59,7 +59,7 @@ def callers(opened: OpenIndex, options: Options) -> CodeCalls:
     return _answer(opened, options, "callers", meant, steps)
 
 
-def callees(opened: OpenIndex, options: Options) -> CodeCalls:
+def callees(opened: OpenIndex, options: CallOptions) -> CodeCalls:
     """What is called by what has a name, or by anything in it."""
     meant = code_items.require(opened, options.name)
     least = CONFIDENCES.index(options.confidence)
@@ -96,7 +96,7 @@ def _walk(
 
 def _answer(
     opened: OpenIndex,
-    options: Options,
+    options: CallOptions,
     direction: Literal["callers", "callees"],
     meant: list[LocatedItem],
     steps: list[_Step],
