@@ -14,7 +14,7 @@ from ctx.cli.settings import Settings
 from ctx.errors import CtxError, UsageError
 from ctx.memory.model import tier
 from ctx.narrative import document_format, streams
-from ctx.operations import add_decision, add_document, add_task, commit
+from ctx.operations import add_document, commit
 from ctx.operations.document import AddDocumentResult, Options
 from ctx.workspace import Memory, Workspace
 
@@ -122,8 +122,8 @@ def _add(
         )
     wanted = Options(words.title, words.body, options.tag, options.mention, stream, options.user)
     if options.subcommand == "task":
-        return add_task.add_task(memory, wanted)
-    return add_decision.add_decision(memory, wanted)
+        return add_document.add_task(memory, wanted)
+    return add_document.add_decision(memory, wanted)
 
 
 def _title(written: AddDocumentResult) -> str:

@@ -1,4 +1,4 @@
-"""Write down what happened, or what was noticed."""
+"""Write down what happened, what to do, and what was decided: notes, tasks and decisions."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -8,10 +8,10 @@ from ctx import clock
 from ctx.errors import ContentRefused
 from ctx.memory import model, pending
 from ctx.memory.graph import USER
-from ctx.memory.model import WORKING, Redaction
+from ctx.memory.model import REFERENCE, WORKING, Redaction
 from ctx.narrative import document_format, document_names, document_roles, log_files, streams
-from ctx.operations import document
-from ctx.operations.document import AddDocumentResult
+from ctx.operations import document, task
+from ctx.operations.document import AddDocumentResult, Options
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
@@ -83,3 +83,66 @@ def of_task_and_project(
 
 def _joined(text: str, body: str) -> str:
     return "\n\n".join(part for part in (text.strip(), document_format.tidy(body)) if part)
+
+
+def add_task(memory: Memory, options: Options) -> AddDocumentResult:
+    """Add a task that is not started; `ctx task start` starts it."""
+    drafted = document.named(memory, options)
+    has_file = memory.project_memory is not None and not options.everywhere
+    with ExitStack() as stack:
+        create = stack.enter_context(document.new_files(memory)) if has_file else None
+        change = stack.enter_context(memory.transaction("add task", None if has_file else USER))
+        status = {"status": task.OPEN}
+        made = task.make(memory, change, drafted, status, create, options.stream)
+        given = [memory.project_tag] if memory.project_tag and not options.everywhere else []
+        for tag in given:
+            change.tag(made.id, tag)
+    graph = memory.graph
+    return AddDocumentResult(
+        graph.node(made.id),
+        graph.shown([made.id])[made.id],
+        document.called(made.path) if made.path else None,
+        document.shown_path(made.path) if made.path else None,
+        tuple(given),
+        (*drafted.redacted, *change.redacted),
+        drafted.unknown,
+        drafted.unclear,
+    )
+
+
+def add_decision(memory: Memory, options: Options) -> AddDocumentResult:
+    """Add a decision. Its tier is reference, unless another is given."""
+    drafted = document.named(memory, options)
+    has_file = memory.project_memory is not None and not options.everywhere
+    path = new_id = None
+    with ExitStack() as stack:
+        create = stack.enter_context(document.new_files(memory)) if has_file else None
+        change = stack.enter_context(memory.transaction("add decision", None if has_file else USER))
+        content, tags = drafted.content, drafted.recorded
+        if create:
+            placed = document.placed(memory, "decision", drafted, options.stream)
+            create(placed.path, placed.text)
+            path, content, new_id = placed.path, placed.content, placed.node_id
+        else:
+            tags += drafted.tags
+        given = [] if model.tier(drafted.recorded) else [REFERENCE]
+        if memory.project_tag and not options.everywhere:
+            given.append(memory.project_tag)
+        metadata = {**memory.source_metadata, **({"file": path} if path else {})}
+        node_id = change.add_node("decision", content, metadata=metadata, node_id=new_id)
+        for tag in dict.fromkeys((*tags, *given)):
+            change.tag(node_id, tag)
+        if path is None:
+            document.mention(memory, change, node_id, drafted.mentions)
+    document.project_decisions(memory)
+    graph = memory.graph
+    return AddDocumentResult(
+        graph.node(node_id),
+        graph.shown([node_id])[node_id],
+        document.called(path) if path else None,
+        document.shown_path(path) if path else None,
+        tuple(tag for tag in given if tag not in tags),
+        (*drafted.redacted, *change.redacted),
+        drafted.unknown,
+        drafted.unclear,
+    )

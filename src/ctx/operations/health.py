@@ -9,8 +9,7 @@ from ctx.capture import event_table, session_table
 from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.memory import event_log
-from ctx.operations.capture_queue import CaptureQueue, capture_queue
-from ctx.operations.capture_status import CaptureStop, capture_stops
+from ctx.operations.capture_status import CaptureQueue, CaptureStop, capture_queue, capture_stops
 from ctx.workspace import Memory
 
 NOTE = "health"
