@@ -13,6 +13,7 @@ from ctx.codebase.code_index import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound
 
 _CALLS = ("CALLS",)
+_IMPORTS = ("IMPORTS",)
 
 
 class CallOptions(NamedTuple):
@@ -193,9 +194,6 @@ def _hint(every: list[IndexedPackage], name: str) -> str:
     if near := package_queries.similar_names(every, name):
         return f"Did you mean {' or '.join(f'`{each}`' for each in near)}?"
     return "`ctx code packages` lists the packages."
-
-
-_IMPORTS = ("IMPORTS",)
 
 
 class CodeImport(NamedTuple):
