@@ -11,7 +11,7 @@ from ctx.code.coverage import Coverage
 from ctx.errors import ContentRefused, CtxError, NotAProject, PathRefused, UsageError
 from ctx.library import Kept, NotKept, Project, Relation, open_project
 from ctx.objects import refs
-from ctx.objects.work_chain import chain
+from ctx.objects.commits import chain
 from ctx.workspace import open_project as workspace_of
 from tests import page_examples
 from tests.conftest import Ctx, git

@@ -18,10 +18,10 @@ from ctx.memory.records import Record
 from ctx.narrative import narrative_snapshots
 from ctx.narrative.narrative_snapshots import Skipped
 from ctx.objects import commits, refs
+from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import blob
 from ctx.objects.object_types import StepKind
 from ctx.objects.repository import Repository
-from ctx.objects.work_chain import WorkStep
 from ctx.operations import commit as committing
 from ctx.operations import compact as compacting
 from ctx.operations import task as tasks

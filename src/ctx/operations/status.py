@@ -103,12 +103,12 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
 def _staged(memory: Memory) -> tuple[StagedSession, ...]:
     if memory.project_memory is None:
         return ()
-    from ctx.project import staged_sessions, stale_sessions
+    from ctx.project import staged_sessions
 
     home = memory.environment.user_store.home
     stale = {
         each.session
-        for each in stale_sessions.stale(memory.project_memory.project, home, clock.wall_s())
+        for each in staged_sessions.stale(memory.project_memory.project, home, clock.wall_s())
     }
     return tuple(
         StagedSession(
