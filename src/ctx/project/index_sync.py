@@ -114,8 +114,6 @@ class IndexSync:
 
     def _staged(self, committed: Mapping[str, BatchOwner]) -> dict[str, BatchOwner]:
         """The batches of sessions that began in this history; other sessions are parked."""
-        from ctx.objects import commits
-
         found: dict[str, BatchOwner] = {}
         self._connection.execute("DELETE FROM chains")
         here = self._reached()
