@@ -17,9 +17,13 @@ from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.claude_code.settings_file import NamedEvent
 from ctx.agents.claude_code.setup import ClientSettings, Setup
-from ctx.operations import model_checks
+from ctx.config.resolve import survey
+from ctx.llm import backends, ledger
+from ctx.llm.backends import BackendSurvey
 from ctx.operations.store_checks import DoctorCheck, guarded, ok, store_checks
 from ctx.sqlite.connection import shown
+
+_CHOOSE_MODEL = "To configure one: `ctx config set llm.backend NAME`"
 
 
 class Diagnosis(NamedTuple):
@@ -79,11 +83,6 @@ def _skill(setup: Setup) -> Iterator[DoctorCheck]:
     projects = os.path.join(setup.project_folder, "skills", "ctx")
     if setup.is_project and os.path.lexists(os.path.join(projects, "SKILL.md")):
         yield _pages(projects, "ctx install --project")
-
-
-def _model(setup: Setup) -> Iterator[DoctorCheck]:
-    yield from model_checks.model(setup.environment, setup.variables)
-    yield from model_checks.spending(setup.environment)
 
 
 def _pages(folder: str, command: str) -> DoctorCheck:
@@ -242,3 +241,40 @@ def _run_hooks(setup: Setup) -> Iterator[DoctorCheck]:
         else:
             advice = f"{setup.by_install('registers it again')} Now it is: {tried_ones[0]}"
             yield DoctorCheck("hooks run", "problem", f"{told}: {problem}", advice)
+
+
+def _model(setup: Setup) -> Iterator[DoctorCheck]:
+    """The state of the model. Checking costs nothing; if none is configured, no server is asked."""
+    # A project has no say in it.
+    environment, store = setup.environment, setup.environment.user_store
+    config = survey(store.config_file, None, environment.variables, environment.overrides)
+    found = backends.survey_backends(config, setup.variables, store.home)
+    match found.state:
+        case "off":
+            yield ok("model", f"off{_others(found)}")
+        case "none":
+            seen = f"auto: none is used, as {found.problem.rstrip('.')}{_others(found)}"
+            yield DoctorCheck(
+                "model", "warning", seen, f"{_CHOOSE_MODEL}; to turn models off, use `off`."
+            )
+        case "answers":
+            yield ok("model", _model_line(found))
+        case "silent":
+            yield DoctorCheck("model", "problem", f"{found.backend}: {found.problem}", found.advice)
+    # Without a ledger, no model is asked.
+    if problem := ledger.problem(store.ledger):
+        yield DoctorCheck("ledger", "problem", problem.message, problem.hint or "")
+
+
+def _model_line(found: BackendSurvey) -> str:
+    chosen = "auto, " if found.setting == "auto" else ""
+    context = f", {found.context_tokens:,} tokens of context" if found.context_tokens else ""
+    detail = f" ({found.detail})" if found.detail else ""
+    return f"{chosen}{found.backend}: {found.model or 'its own'} at {found.where}{context}{detail}"
+
+
+def _others(found: BackendSurvey) -> str:
+    """Available models, worded so that they are not taken for the configured one."""
+    if not found.others:
+        return ""
+    return f"; available, but not configured: {', '.join(found.others)}"
