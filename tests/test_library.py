@@ -11,7 +11,7 @@ from ctx.code.coverage import Coverage
 from ctx.errors import ContentRefused, CtxError, NotAProject, PathRefused, UsageError
 from ctx.library import Kept, NotKept, Project, Relation, open_project
 from ctx.objects import refs
-from ctx.objects.work_chain import chain
+from ctx.objects.commits import work_chain
 from ctx.workspace import open_project as workspace_of
 from tests import page_examples
 from tests.conftest import Ctx, git
@@ -48,7 +48,7 @@ def steps(project: Project) -> list[str]:
     """What the work commits of a session hold, the newest first."""
     repository = workspace_of(project._environment).repository
     tip = repository.refs.read(refs.work(project.session))
-    return [step.work.step_kind for step in chain(repository.everything, tip)]
+    return [step.work.step_kind for step in work_chain(repository.everything, tip)]
 
 
 def observed(ctx: Ctx) -> set[str]:

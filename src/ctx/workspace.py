@@ -22,7 +22,7 @@ from ctx.sqlite.connection import explained
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
     from ctx.hosts.host_registry import Hosts
-    from ctx.memory.changes import Change, Who
+    from ctx.memory.changes import Change
     from ctx.memory.idempotency_keys import Claim
     from ctx.objects.repository import Repository
     from ctx.project.project_memory import ProjectMemory
@@ -48,14 +48,14 @@ class Environment(NamedTuple):
     """Whether an agent runs the command."""
 
     @property
-    def graph(self) -> str:
-        """The file of the graph."""
+    def graph_file(self) -> str:
+        """The file of the user store's graph."""
         return self.database or self.user_store.database
 
     @property
     def is_single_store(self) -> bool:
         """Whether a file was named: then nothing else is read."""
-        return self.graph != self.user_store.database
+        return self.graph_file != self.user_store.database
 
     @property
     def hosts(self) -> "Hosts":
@@ -113,17 +113,11 @@ class Memory:
         writing, and nothing can be read from it."""
         self.withheld = withheld
         """Why the store of the project here is not read; None where it is, or there is none."""
-        self.path = environment.graph
         self.folder = environment.folder
         self.session = environment.session
         self.environment = environment
-        self._author = author
+        self.author = author
         self._only: str | None = None
-
-    @property
-    def is_single_store(self) -> bool:
-        """Whether a file was named: then nothing else is read."""
-        return self.environment.is_single_store
 
     @property
     def graph(self) -> Graphs:
@@ -136,18 +130,12 @@ class Memory:
         """The scope of the store where what is stated goes."""
         return PROJECT if self.project_memory else USER
 
-    @cached_property
-    def who(self) -> "Who":
-        from ctx.memory.changes import Who
-
-        return Who(self.session, self._author)
-
     @property
     def source_metadata(self) -> "dict[str, str]":
         """The metadata that states the source of a new node; a person's needs none."""
-        source = sources.source_of_author(self._author)
-        source = sources.AGENT if self.environment.in_agents_shell else source
-        return {} if source == sources.USER else {sources.KEY: source}
+        return sources.metadata_of_author(
+            self.author, in_agents_shell=self.environment.in_agents_shell
+        )
 
     def transaction(
         self,
@@ -161,9 +149,11 @@ class Memory:
         What becomes durable first is named first (`project/transaction.py`). A change that must not
         be made twice comes with a claim.
         """
+        from ctx.memory.changes import Who
+
         named = dict.fromkeys(scope or self.home for scope in scopes or (None,))
         stores = tuple(named) if self.project_memory else (USER,)
-        who = self.who._replace(author=author) if author else self.who
+        who = Who(self.session, author or self.author)
         return self._transactions.begin(action, who, stores, claim)
 
     @cached_property
@@ -179,7 +169,7 @@ class Memory:
         if scope == PROJECT and self.project_memory is None:
             layout.require_project(self.folder, self.environment.user_store.home)
         kept = self.project_memory if scope == PROJECT else None
-        found = Memory(self.user, kept, self.environment, self._author, self.withheld)
+        found = Memory(self.user, kept, self.environment, self.author, self.withheld)
         found._only = scope
         return found
 
@@ -217,11 +207,6 @@ class Memory:
         """What nodes of this project carry in the user store; None outside of any."""
         return model.project_tag(self.project)
 
-    @property
-    def task_key(self) -> str:
-        """Under which `pending` keeps the current task: one for each working tree."""
-        return self.place.task_key
-
 
 @contextmanager
 def open_memory(
@@ -231,7 +216,7 @@ def open_memory(
 
     Everything that SQLite says inside is put into words.
     """
-    path = environment.graph
+    path = environment.graph_file
     with explained(path), user_store.explain_corruption(path):
         if writing:
             opened = user_store.open_for_writing(path)

@@ -55,7 +55,7 @@ ctx.cli.terminal ctx.clock ctx.disk
 ctx.errors ctx.ids ctx.interrupts ctx.layout ctx.memory ctx.memory.graph ctx.memory.graphs
 ctx.memory.migrations ctx.memory.model ctx.memory.short_ids ctx.memory.records
 ctx.memory.sources ctx.memory.user_store
-ctx.operations ctx.operations.list ctx.operations.node_list ctx.repository_names ctx.sqlite
+ctx.operations ctx.operations.list ctx.repository_names ctx.sqlite
 ctx.sqlite.connection ctx.sqlite.truth ctx.workspace
 """
 # Of the standard library, these would be felt: each costs several milliseconds.

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx.code.packages import cargo, go_modules, maven, npm, pyproject
-from ctx.code.packages.globs import matches
 from ctx.code.packages.manifests import MANIFESTS, read_all
+from ctx.code.packages.npm import matches
 from ctx.code.packages.package_model import (
     ManifestDependency,
     ManifestPackage,

@@ -187,3 +187,90 @@ def test_an_alias_of_itself_leads_nowhere(tmp_path: Path) -> None:
         "Cargo.toml": '[package]\nname = "a"\nversion = "1.0.0"\n',
     }
     assert calls(tmp_path, files) == ["a::run → a::make, high", "a::run → a::own, high"]
+
+
+CRATE = '[package]\nname = "a"\nversion = "1.0.0"\n'
+SEVERAL = {f"src/{each}.cc": "static int check() { return 1; }\n" for each in "abcdefghi"}
+
+
+@pytest.mark.parametrize(
+    ("files", "called"),
+    [
+        (
+            {
+                "go.mod": "module example.com/app\n\nreplace example.com/lib => ./x/../third/lib\n",
+                "main.go": 'package main\n\nimport "example.com/lib"\n\nfunc run() { lib.Go() }\n',
+                "third/lib/lib.go": "package lib\n\nfunc Go() {}\n",
+            },
+            ["example.com/app.run → example.com/app/third/lib.Go, high"],
+        ),
+        (
+            {
+                "go.mod": "module example.com/app\n",
+                "main.go": "package main\n\ntype Plain struct{}\n\nfunc (p Plain) Go() {}\n\n"
+                "type Kind = Plain\n\nfunc run(p Plain) { Kind(p).Go() }\n",
+            },
+            [
+                "example.com/app.run → example.com/app.Kind, high",
+                "example.com/app.run → example.com/app.Plain.Go, high",
+            ],
+        ),
+        (
+            {
+                "Cargo.toml": CRATE,
+                "src/lib.rs": '#[path = "../shared/it.rs"]\nmod it;\nfn run() { it::go(); }\n',
+                "shared/it.rs": "pub fn go() {}\n",
+            },
+            ["a::run → shared::it::go, high"],
+        ),
+        (
+            {
+                "Cargo.toml": CRATE,
+                "src/lib.rs": '#[path = "unix.rs"]\nmod platform;\nfn run() { platform::go(); }\n'
+                "fn back() {}\n",
+                "src/unix.rs": "pub fn go() { super::back(); }\n",
+            },
+            ["a::run → a::unix::go, high", "a::unix::go → a::back, high"],
+        ),
+        (
+            {
+                "Cargo.toml": CRATE,
+                "src/lib.rs": "mod outer {\n    pub mod inner;\n    pub fn up() {}\n}\n"
+                "fn run() { outer::inner::go(); }\n",
+                "src/outer/inner.rs": "pub fn go() { super::up(); }\n",
+            },
+            [
+                "a::outer::inner::go → a::outer::up, high",
+                "a::run → a::outer::inner::go, high",
+            ],
+        ),
+        (
+            {"a.js": "exports.go = function () {};\nexports.run = () => { exports.go(); };\n"},
+            ["a.run → a.go, high"],
+        ),
+        (
+            {
+                **SEVERAL,
+                "src/near.h": "namespace ns { inline int check() { return 1; } }\n",
+                "src/near.cc": '#include "near.h"\nint f() { return ns::check(); }\n',
+            },
+            ["f → ns::check, high"],
+        ),
+        (
+            {
+                "src/one.cc": "namespace ns { int only() { return 1; } }\n",
+                "src/two.cc": "int f() { return ns::only(); }\n",
+            },
+            ["f → ns::only, medium"],
+        ),
+    ],
+    ids=[
+        *("go: replaced module", "go: conversion to an alias", "rust: path in another folder"),
+        *("rust: super of a path", "rust: file in an inline module", "javascript: exports"),
+        *("c++: a common name in a namespace", "c++: a namespace without an include"),
+    ],
+)
+def test_a_construct_that_few_projects_have(
+    tmp_path: Path, files: dict[str, str], called: list[str]
+) -> None:
+    assert calls(tmp_path, files) == called

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ctx.layout import Project, project_at
-from ctx.objects import commits, trees, work_chain
+from ctx.objects import commits, trees
 from ctx.objects.object_store import decode, read_typed
 from ctx.objects.object_types import (
     CargoSnapshot,
@@ -187,7 +187,7 @@ class Walk:
         """What the session has staged, the oldest first."""
         repository = self.repository
         tip = repository.refs.read(f"work/{self.session}")
-        chain = work_chain.chain(repository.everything, tip)
+        chain = commits.work_chain(repository.everything, tip)
         return [step.work.step_kind for step in reversed(chain)]
 
     def read(self, path: str) -> tuple[str, list[str], set[tuple[str, str, str]]]:

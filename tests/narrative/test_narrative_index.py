@@ -6,9 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctx import terms
 from ctx.narrative import narrative_index
+from ctx.narrative.narrative_index import LONGEST_SECTION, Section, sections
 
 
 @pytest.fixture
@@ -106,3 +109,58 @@ def test_while_another_process_writes(tmp_path: Path, narrative: Path) -> None:
         assert len(search(database, narrative, "tea")) == 1
         other.execute("ROLLBACK")
     assert len(search(database, narrative, "tea")) == 2
+
+
+DOCUMENT = """\
+Before all of it.
+
+# The shop
+
+<!-- metadata:
+created: 2026-01-20T10:00:00Z
+-->
+
+What it sells.
+
+## Retries ##
+
+Three times.
+<!-- nobody's
+text -->
+Then it gives up.
+
+```
+# no heading
+```
+
+## Empty
+
+### Last
+at once"""
+
+
+def test_sections() -> None:
+    assert list(sections(DOCUMENT)) == [
+        Section("The shop", "Before all of it.", 1, 1),
+        Section("The shop", "What it sells.", 3, 9),
+        Section(
+            "The shop › Retries",
+            "Three times.\n\nThen it gives up.\n\n```\n# no heading\n```",
+            11,
+            20,
+        ),
+        Section("The shop › Last", "at once", 24, 25),
+    ]
+    assert list(sections("")) == []
+    assert list(sections("# Only a title")) == []
+    (long,) = sections("x" * 50_000)
+    assert len(long.text) == LONGEST_SECTION
+
+
+@given(st.text(alphabet="# `~a\n\r<!->", max_size=200))
+def test_lines_are_those_of_the_text(text: str) -> None:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    last = 0
+    for section in sections(text):
+        assert last < section.first_line <= section.last_line <= len(lines)
+        last = section.last_line

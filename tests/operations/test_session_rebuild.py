@@ -66,7 +66,7 @@ def reasons(found: RebuildSessionsResult) -> list[str]:
 
 
 def backups(memory: Memory) -> list[Path]:
-    return sorted((Path(memory.path).parent / "backups").glob("*.db"))
+    return sorted((Path(memory.environment.graph_file).parent / "backups").glob("*.db"))
 
 
 def test_sessions_are_rebuilt_in_one_change_and_one_undo_reverts_it(memory: Memory) -> None:

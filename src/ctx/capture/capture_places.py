@@ -113,7 +113,7 @@ class CapturePlaces:
     def _record(self, place: Place) -> None:
         """Record the name of the repository, so that it survives a move."""
         checkout = checkouts.find_checkout(place.folder)
-        if checkout and not self._memory.is_single_store:
+        if checkout and not self._memory.environment.is_single_store:
             with suppress(OSError):
                 name = repository_names.name_of(self._home, checkout.common_dir)
                 name = name or layout.new_name(self._home, checkout)

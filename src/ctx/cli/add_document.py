@@ -12,7 +12,7 @@ from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.model import tier
 from ctx.narrative import document_format, streams
-from ctx.operations import add_decision, add_note, add_task, commit
+from ctx.operations import add_document, commit
 from ctx.operations.add import DefaultTier
 from ctx.operations.document import AddDocumentResult, Options
 from ctx.workspace import Memory, Workspace
@@ -122,14 +122,14 @@ def _add(
 ) -> AddDocumentResult:
     title, body = words.title, words.body
     if options.subcommand == "note":
-        return add_note.add_note(
+        return add_document.add_note(
             memory,
-            add_note.Options(title, body, options.tag, stream, options.user, default_tier),
+            add_document.NoteOptions(title, body, options.tag, stream, options.user, default_tier),
         )
     wanted = Options(title, body, options.tag, options.mention, stream, options.user, default_tier)
     if options.subcommand == "task":
-        return add_task.add_task(memory, wanted)
-    return add_decision.add_decision(memory, wanted)
+        return add_document.add_task(memory, wanted)
+    return add_document.add_decision(memory, wanted)
 
 
 def _title(written: AddDocumentResult) -> str:

@@ -228,25 +228,20 @@ def _answer(
     options: argparse.Namespace, codebase: "Codebase", code: "OpenIndex"
 ) -> tuple[Any, Callable[[Any], list[Any]]]:
     from ctx.codebase import code_index
+    from ctx.operations import code_queries
 
     match options.subcommand:
         case "outline":
-            from ctx.operations import code_outline
-
             show = code_answers.outline_with_docs if options.docs else code_answers.outline
-            return code_outline.outline(code, options.file), show
+            return code_queries.outline(code, options.file), show
         case "callers" | "callees":
-            from ctx.operations import code_calls
-
-            wanted = code_calls.Options(
+            wanted = code_queries.CallOptions(
                 options.name, options.depth, options.confidence, options.limit
             )
-            ask = code_calls.callers if options.subcommand == "callers" else code_calls.callees
+            ask = code_queries.callers if options.subcommand == "callers" else code_queries.callees
             return ask(code, wanted), code_answers.calls
         case "imports":
-            from ctx.operations import code_imports
-
-            return code_imports.imports(code, options.name, options.limit), code_answers.imports
+            return code_queries.imports(code, options.name, options.limit), code_answers.imports
         case "cycles":
             from ctx.operations import code_cycles
 
@@ -258,9 +253,7 @@ def _answer(
             found = code_cycles.cycles(code, codebase, of)
             return found, code_answers.cycles
         case "packages":
-            from ctx.operations import code_packages
-
-            return code_packages.packages(code, options.name), code_answers.packages
+            return code_queries.packages(code, options.name), code_answers.packages
         case _:
             return code_index.status(codebase, code), code_answers.status
 

@@ -11,13 +11,17 @@ if TYPE_CHECKING:
     from ctx.code.lookup import LocatedItem, OutlineEntry
     from ctx.code.packages.package_queries import IndexedPackage, PackageDependency
     from ctx.codebase.code_index import IndexReport, IndexStatus
-    from ctx.operations.code_calls import CodeCall, CodeCalls
     from ctx.operations.code_changed import ChangedFile, CodeChanges
     from ctx.operations.code_cycles import Cycle, Cycles
     from ctx.operations.code_history import FileHistory
-    from ctx.operations.code_imports import CodeImport, CodeImports
-    from ctx.operations.code_outline import FileOutline
-    from ctx.operations.code_packages import PackageList
+    from ctx.operations.code_queries import (
+        CodeCall,
+        CodeCalls,
+        CodeImport,
+        CodeImports,
+        FileOutline,
+        PackageList,
+    )
 
 _LONGEST_LOOP = 6
 _NEEDED = ("package", "kind", "versions", "how", "manifest")

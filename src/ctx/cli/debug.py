@@ -192,7 +192,7 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
         opened = None
         # If a node is named, the code is not read, and neither is a whole home folder.
         with suppress(PathRefused):
-            if not memory.is_single_store:
+            if not memory.environment.is_single_store:
                 codebase = code.at(settings)
                 tick = stack.enter_context(output.progress("Reading the code"))
                 found = code.opened(codebase, tick, refresh=not options.no_refresh)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from ctx import layout
 from ctx.agents.claude_code import (
-    client_events,
     clients,
     install,
     program_runs,
@@ -189,7 +188,7 @@ def _spoiling(asked: _InstallPlan, text: str) -> Iterator[str]:
     versions = [client.version for client in asked.clients if client.version]
     for event, place in settings_file.named_events(text):
         for version in versions:
-            if client_events.spoils_hooks(event, version):
+            if clients.spoils_hooks(event, version):
                 yield (
                     f"{asked.place.settings}, {place}: Claude Code {version} does not know"
                     f" {event}, so it runs no hook of this file."

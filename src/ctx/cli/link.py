@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         evidence = None
         if options.confidence or options.reason:
             sure = CONFIDENCE[options.confidence or "high"]
-            evidence = Evidence(memory.who.author, sure, options.reason)
+            evidence = Evidence(memory.author, sure, options.reason)
         linked = link(memory, from_id, to_id, options.type, evidence)
     output.show(linked, render)
     warn_of_redaction(linked.redacted, output)

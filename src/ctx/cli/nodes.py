@@ -9,7 +9,7 @@ from ctx.ids import NodeId
 from ctx.memory import sources
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import REFERENCE, WORKING, Edge, Node, Redaction, tier
-from ctx.operations.node_list import NodeList
+from ctx.operations.list import NodeList
 
 if TYPE_CHECKING:
     from ctx.codebase.code_names import UnknownName

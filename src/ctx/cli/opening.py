@@ -23,7 +23,7 @@ from ctx.workspace import Environment, Memory, Workspace, open_memory, open_proj
 if TYPE_CHECKING:
     from ctx.hosts.host_registry import Hosts
     from ctx.operations.compact import CompactResult
-    from ctx.project.stale_sessions import StaleSession
+    from ctx.project.staged_sessions import StaleSession
     from ctx.project.trust_check import Verdict
 
 
@@ -168,9 +168,9 @@ def _mention_stale(memory: Memory, output: Output) -> None:
 def _waiting(memory: Memory) -> "Sequence[StaleSession]":
     if memory.project_memory is None:
         return ()
-    from ctx.project import stale_sessions
+    from ctx.project import staged_sessions
 
-    return stale_sessions.stale(
+    return staged_sessions.stale(
         memory.project_memory.project, memory.environment.user_store.home, wall_s()
     )
 

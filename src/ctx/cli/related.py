@@ -7,7 +7,7 @@ from ctx.cli.nodes import preview
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.memory import model, walk
-from ctx.operations.graph_walk import GraphWalk, graph_walk
+from ctx.memory.walk import GraphWalk, graph_walk
 
 EXAMPLES = """
 ctx related 01M7ESYZ1SB4              what is one step away

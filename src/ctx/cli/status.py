@@ -25,7 +25,7 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> Non
     new = not os.path.exists(settings.database)
     with opening.reading(settings, output) as memory:
         found = status(memory, new=new)
-        if not memory.is_single_store:
+        if not memory.environment.is_single_store:
             found = found._replace(hooks=_hooks(memory, settings))
             found = found._replace(next_step=_next_step(found))
         output.show(found, lambda found: [Verbatim(as_text(found))])

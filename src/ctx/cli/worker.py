@@ -19,8 +19,7 @@ from ctx.errors import CtxError, ProgramFailure
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.locks import is_held
-from ctx.operations.capture_queue import capture_queue, without_store
-from ctx.operations.capture_status import CaptureStop, capture_stops
+from ctx.operations.capture_status import CaptureStop, capture_queue, capture_stops, without_store
 from ctx.worker import process_lock, spawn, worker_log
 from ctx.worker.process_lock import WorkerProcess
 from ctx.workspace import Environment

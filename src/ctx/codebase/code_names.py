@@ -86,7 +86,7 @@ class CodeNames:
 
         memory = self._memory
         is_somewhere = memory.project_memory or checkouts.find_checkout(memory.folder)
-        if memory.is_single_store or not is_somewhere:
+        if memory.environment.is_single_store or not is_somewhere:
             # A folder outside of any project may hold anything, and very many files.
             return None
         with suppress(CtxError):

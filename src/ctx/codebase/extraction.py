@@ -19,9 +19,9 @@ from ctx.codebase.extraction_result import ExtractedFile, ExtractedItem, Extract
 from ctx.errors import CtxError
 from ctx.ids import NodeId, ObjectId
 from ctx.objects import trees
+from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import Object, derived_id, typed
 from ctx.objects.object_types import BatchEdge, EdgeBatch, Endpoint
-from ctx.objects.work_chain import WorkStep
 from ctx.project import anchors, commit_edges, staging
 from ctx.workspace import Workspace
 

@@ -7,9 +7,9 @@ an object that would become unreadable is left unchanged. The indexes are delete
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,21 +18,28 @@ from ctx.errors import CtxError
 from ctx.exchange import scrub_files
 from ctx.exchange.scrub_files import RemainingPlace, ScrubbedPlace, holds, plain_files
 from ctx.exchange.scrub_store import changed_record
+from ctx.ids import ObjectId
 from ctx.layout import CONFIG_NAME, INDEX_KEY
-from ctx.objects import codec, object_scrub
+from ctx.objects import codec
+from ctx.objects.loose_objects import LooseStore
 from ctx.objects.object_store import Kind, Object, blob, from_payload
 from ctx.objects.repository import Repository
 from ctx.objects.staged_objects import StagedStore
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard
 
-_SHOWN = 5
-_RECORD_LENGTH = 11
-_FIXED = frozenset(
-    {"session_id", "kind", "step_kind", "role", "stream", "label", "tool", "language", "severity"}
-)
-"""Fields that are not free text, or that identify the object."""
-_ENCODER = msgspec.msgpack.Encoder()
+_Rewrite = Callable[[Object], Object | None]
+"""The replacement of an object; None if it can stay."""
+
+
+class _MatchingObjects(NamedTuple):
+    """The objects that match, and unreadable files."""
+
+    objects: dict[ObjectId, Object]
+    """The replacement of each."""
+    files: tuple[str, ...]
+    """All files that contain them, including second copies."""
+    unreadable: tuple[str, ...]
 
 
 class ScrubbedProject:
@@ -74,11 +81,11 @@ class ScrubbedProject:
     def _objects(self, *, acting: bool, tick: clock.Tick) -> Iterator[ScrubbedPlace]:
         repository = self._repository
         for store in (repository.objects, repository.staged):
-            held = object_scrub.find(store, self._rewritten, tick)
+            held = _find_objects(store, self._rewritten, tick)
             if store is repository.objects:
                 self.touched += held.files
             if acting:
-                object_scrub.scrub(repository, store, held)
+                _replace_objects(repository, store, held)
             if held.objects:
                 yield ScrubbedPlace(self._shown(store.folder), len(held.objects), "rewritten")
 
@@ -125,7 +132,7 @@ class ScrubbedProject:
             yield from self._left_in_other_trees(os.path.dirname(project.local))
         yield from self._left_in(project.local, (project.staged_objects,))
         for store in (self._repository.objects, self._repository.staged):
-            held = object_scrub.find(store, self._rewritten)
+            held = _find_objects(store, self._rewritten)
             for path in held.files:
                 yield RemainingPlace(
                     self._shown(path), "it changed meanwhile: run the command again"
@@ -140,7 +147,7 @@ class ScrubbedProject:
             staged = StagedStore(os.path.join(folder, "stage", "objects"))
             if folder != self._project.local and (
                 any(holds(path, self._needle) for path in plain_files(folder))
-                or object_scrub.find(staged, self._rewritten).objects
+                or _find_objects(staged, self._rewritten).objects
             ):
                 why = "another working tree of this repository: run `ctx scrub` there too"
                 yield RemainingPlace(self._shown(folder), why)
@@ -180,6 +187,64 @@ class ScrubbedProject:
     def _shown(self, path: str) -> str:
         """A path without the scrubbed text."""
         return self._needle.name(os.path.relpath(path, self._project.root))
+
+
+def _find_objects(
+    store: LooseStore, rewritten: _Rewrite, tick: clock.Tick = clock.no_tick
+) -> _MatchingObjects:
+    """Find the objects of a store that must be replaced."""
+    found: dict[ObjectId, Object] = {}
+    files: list[str] = []
+    unreadable: list[str] = []
+    every = list(store.files())
+    for number, path in enumerate(every):
+        tick(number, len(every))
+        if not os.path.getsize(path):
+            continue
+        inside = store.inside(path)
+        if not inside:
+            unreadable.append(path)
+        for item in inside:
+            after = found.get(item.id) or rewritten(item)
+            if after is not None and after.id != item.id:
+                found[item.id] = after
+                if path not in files[-1:]:
+                    files.append(path)
+    return _MatchingObjects(found, tuple(files), tuple(unreadable))
+
+
+def _replace_objects(repository: Repository, store: LooseStore, held: _MatchingObjects) -> None:
+    """Replace the objects. The caller holds the project's lock.
+
+    The replacement is made durable first, then the name that leads to it, and then the old file is
+    removed. A crash leaves one object too many, which the next scrub removes.
+    """
+    if not held.objects:
+        return
+    store.write(held.objects.values())
+    repository.replaced.note((old, new.id) for old, new in held.objects.items())
+    repository.note_as_own(new.id for new in held.objects.values())
+    with disk.explained("removing objects"):
+        for path in held.files:
+            id = store.id_of_file(path)
+            if id is not None and id not in held.objects:
+                # It shares a file with others, and gets its own now.
+                store.rewrite([store.read_file(path)])
+            elif isinstance(store, StagedStore):
+                disk.discard(path)
+            else:
+                disk.replace(path, b"", durable_name=False)
+        for folder in sorted({os.path.dirname(path) for path in held.files}):
+            disk.sync_folder(folder)
+
+
+_SHOWN = 5
+_RECORD_LENGTH = 11
+_FIXED = frozenset(
+    {"session_id", "kind", "step_kind", "role", "stream", "label", "tool", "language", "severity"}
+)
+"""Fields that are not free text, or that identify the object."""
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 def _rename(path: str, target: str) -> None:

@@ -87,6 +87,12 @@ def source_of_author(author: str) -> str:
     return AGENT
 
 
+def metadata_of_author(author: str, *, in_agents_shell: bool) -> dict[str, str]:
+    """The metadata that states the source of a new node; a person's needs none."""
+    source = AGENT if in_agents_shell else source_of_author(author)
+    return {} if source == USER else {KEY: source}
+
+
 def of_nodes(
     connections: Sequence[Connection], nodes: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> dict[str, str]:

@@ -1,10 +1,11 @@
 """Follows edges: where a node comes from, what is derived from it, and what is related."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory.graphs import Graphs
+from ctx.memory.model import Node
 
 PROVENANCE = ("DERIVED_FROM", "DEPENDS_ON", "SUPERSEDES")
 """The edge types that state where a node comes from."""
@@ -168,3 +169,34 @@ def _between(
         )
     ]
     return [row for row in rows if graph.has(row[2]) and (not edge_types or row[1] in edge_types)]
+
+
+class GraphWalk(NamedTuple):
+    """The answer of `ctx trace` and `ctx related`."""
+
+    start: NodeId
+    steps: tuple[ReachedNode, ...]
+    nodes: tuple[Node, ...]
+    short_ids: Mapping[NodeId, str]
+    left_out: int
+
+
+def graph_walk(
+    graph: Graphs,
+    start: NodeId,
+    steps: Sequence[ReachedNode],
+    *,
+    limit: int = 0,
+    include_superseded: bool = True,
+) -> GraphWalk:
+    nodes = {node.id: node for node in graph.nodes(dict.fromkeys(step.id for step in steps))}
+    wanted = [step for step in steps if include_superseded or not nodes[step.id].superseded_by]
+    kept = wanted[:limit] if limit else wanted
+    reached = dict.fromkeys(step.id for step in kept)
+    return GraphWalk(
+        start,
+        tuple(kept),
+        tuple(nodes[node_id] for node_id in reached),
+        graph.shown(reached),
+        len(wanted) - len(kept),
+    )

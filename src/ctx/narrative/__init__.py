@@ -5,7 +5,7 @@ and `markdown_blocks`). Its path determines its role (`document_roles`), its str
 its number (`document_names`). `narrative_scan` finds and reads documents; `narrative_files` writes
 them. `log_files` writes the entry of each commit and note; `log_text` escapes other people's text
 in it. `decisions_page` lists all decisions; `narrative_snapshots` stores documents in a commit.
-`sections` splits a document for search, and `narrative_index` finds it by its words.
+`narrative_index` splits documents into sections and finds them by their words.
 
 Files from a clone are untrusted: reading never fails on their content, links are not followed, and
 nothing outside the folder is touched. User text is never overwritten: a writer reads the document

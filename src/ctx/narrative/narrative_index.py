@@ -7,17 +7,19 @@ Tasks and decisions are left out: they are nodes, and search finds them as nodes
 """
 
 import os
+import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import disk, terms
 from ctx.errors import CtxError, IndexCorrupt
-from ctx.narrative import document_roles, narrative_scan
+from ctx.narrative import document_format, document_roles, narrative_scan
+from ctx.narrative.markdown_blocks import COMMENT, HEADING, blocks
 from ctx.narrative.narrative_scan import ScannedFile
-from ctx.narrative.sections import sections
+from ctx.redaction import redact
 from ctx.sqlite.connection import (
     closed_on_failure,
     connect,
@@ -29,6 +31,11 @@ from ctx.sqlite.connection import (
     transaction,
 )
 
+LONGEST_SECTION = 20_000
+"""The most characters of a section that are kept."""
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_MARKS = re.compile(r"\A#{1,6}[ \t]*|[ \t]+#*[ \t]*\Z")
 APPLICATION_ID = 0x6374786E  # "ctxn"
 VERSION = 2
 
@@ -206,3 +213,52 @@ def _query(
         ).fetchall()
     best = max((row[-1] for row in rows), default=0.0) or 1.0
     return [FoundSection._make((*found, score / best)) for *found, score in rows]
+
+
+class Section(NamedTuple):
+    """The text under one heading, up to the next."""
+
+    title: str
+    """The title of the document and the heading, if there are any."""
+    text: str
+    first_line: int
+    """From 1; the line of the heading."""
+    last_line: int
+
+
+def sections(text: str) -> Iterator[Section]:
+    """The sections that have text, in order. Comments are left out.
+
+    A file that people write may contain a secret; the search index must not.
+    """
+    title = document_format.parse(text).title
+    found = list(blocks(text))
+    headings = [block for block in found if block.kind == HEADING]
+    hidden = [(block.start, block.end) for block in found if block.kind == COMMENT]
+    starts = [0, *(block.start for block in headings)]
+    ends = [*(block.start for block in headings), len(text)]
+    names = ["", *(_MARKS.sub("", text[block.start : block.end]) for block in headings)]
+    line, at = 1, 0
+    for start, end, name in zip(starts, ends, names, strict=True):
+        line += len(_LINE_END.findall(text, at, start))
+        at = start
+        body = _without(text, start + len(_first_line(text, start) if name else ""), end, hidden)
+        if body:
+            above = title if title != name else ""
+            last = line + len(_LINE_END.findall(text[start:end].rstrip()))
+            heading = redact(" › ".join(filter(None, (above, name)))).text
+            yield Section(heading, redact(body).text[:LONGEST_SECTION], line, last)
+
+
+def _first_line(text: str, start: int) -> str:
+    end = _LINE_END.search(text, start)
+    return text[start : end.end() if end else len(text)]
+
+
+def _without(text: str, start: int, end: int, hidden: list[tuple[int, int]]) -> str:
+    kept = []
+    for from_, to in hidden:
+        if start <= from_ < end:
+            kept.append(text[start:from_])
+            start = to
+    return "".join([*kept, text[start:end]]).strip()

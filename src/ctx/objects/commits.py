@@ -1,4 +1,4 @@
-"""History: walking it, and finding the current heads.
+"""History: walking it, and finding the current heads; and the uncommitted steps of a session.
 
 A missing parent (after a cherry-pick, a squash, a revert or in a shallow clone) is a boundary: the
 walk stops there and continues elsewhere.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ctx.errors import CtxError, ObjectNotFound
 from ctx.ids import ObjectId
 from ctx.objects.object_store import DAMAGE, Reader, read_typed
-from ctx.objects.object_types import Commit
+from ctx.objects.object_types import Commit, WorkCommit
 
 # Otherwise each commit of a long chain would be followed to its end.
 _MOST_AMENDED = 100
@@ -149,3 +149,20 @@ class Amended:
 def timestamp(now: int, parents: Iterable[Commit]) -> int:
     """The time of a new commit: now, but never before its parents."""
     return max([now, *(parent.timestamp_unix for parent in parents)])
+
+
+class WorkStep(NamedTuple):
+    """One step of a session's uncommitted work."""
+
+    id: ObjectId
+    work: WorkCommit
+
+
+def work_chain(reader: Reader, tip: ObjectId | None) -> list[WorkStep]:
+    """The steps up to a work commit, newest first."""
+    steps = []
+    while tip is not None:
+        work = read_typed(reader, tip, WorkCommit)
+        steps.append(WorkStep(tip, work))
+        tip = work.parents[0] if work.parents else None
+    return steps

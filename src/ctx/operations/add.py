@@ -63,7 +63,7 @@ def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResu
         elif options.default_tier == "shown" and type != "task":
             given += tier_for_agents(memory, (*tags, *given))
         if model.WORKING in (*tags, *given) and not _names("task:", (*tags, *given)):
-            task = pending.current_task(memory.user, memory.task_key)
+            task = pending.current_task(memory.user, memory.place.task_key)
             given += [f"task:{task}"] if task else []
         if not options.everywhere and not _names("project:", (*tags, *given)):
             given += [memory.project_tag] if memory.project_tag else []
@@ -76,7 +76,7 @@ def add(memory: Memory, options: Options, claim: Claim | None = None) -> AddResu
         for tag in (*tags, *given):
             change.tag(node_id, tag)
         for old in replaced:
-            change.link(node_id, old.id, "SUPERSEDES", Evidence(memory.who.author))
+            change.link(node_id, old.id, "SUPERSEDES", Evidence(memory.author))
         # What is answered is read before anybody else can change it, or restore a backup.
         change.write()
         node = change.graph.node(node_id)
@@ -88,7 +88,7 @@ def tier_for_agents(memory: Memory, tags: Sequence[str]) -> list[str]:
     """The tier with which agents are shown a node, if it has none."""
     if model.tier(tags):
         return []
-    task = pending.current_task(memory.user, memory.task_key)
+    task = pending.current_task(memory.user, memory.place.task_key)
     return [model.WORKING if task else model.REFERENCE]
 
 

@@ -16,7 +16,7 @@ from ctx.memory.changes import Change
 from ctx.memory.graph import USER
 from ctx.memory.model import Node, Redaction
 from ctx.objects import object_store
-from ctx.operations.add_note import of_task_and_project
+from ctx.operations.add_document import of_task_and_project
 from ctx.project import command_output as output
 from ctx.project import reported_diagnostics
 from ctx.project.command_output import CommandOutput

@@ -9,11 +9,10 @@ from ctx.code import file_selection
 from ctx.codebase.extraction_result import ExtractionResult
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
-from ctx.objects.commits import Head
+from ctx.objects.commits import Head, WorkStep
 from ctx.objects.object_store import Object, blob, derived_id, typed
 from ctx.objects.object_types import FileVersion, StepKind
 from ctx.objects.repository import Repository
-from ctx.objects.work_chain import WorkStep
 from ctx.project import staging
 from ctx.workspace import Workspace
 

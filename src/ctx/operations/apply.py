@@ -105,7 +105,7 @@ def hold_spool(home: str) -> Iterator[bool]:
 
 def waiting(memory: Memory, home: str) -> list[str]:
     """What waits in the spool for this store."""
-    return spool.waiting(home, spool.mark_of(home, memory.path))
+    return spool.waiting(home, spool.mark_of(home, memory.environment.graph_file))
 
 
 def commands(memory: Memory, home: str, timeout_s: float) -> ApplyResult:
@@ -232,7 +232,9 @@ def _compact_ended(memory: Memory, folder: str, home: str) -> None:
     Whether a session is over is read from the store, so that nothing is forgotten if a process was
     killed in between. A session that is resumed later starts a new chain.
     """
-    project = None if memory.is_single_store else trust_check.trusted_project(home, folder)
+    if memory.environment.is_single_store:
+        return
+    project = trust_check.trusted_project(home, folder)
     if project is None:
         return
     for name in disk.names(os.path.join(project.refs, "work")):

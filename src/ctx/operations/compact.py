@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx import clock
 from ctx.errors import CtxError
 from ctx.ids import CLI_SESSION, ObjectId, SessionId, short
-from ctx.project import staged_sessions, stale_sessions
+from ctx.project import staged_sessions
 from ctx.workspace import Memory, Workspace
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def when_old(memory: Memory) -> list[CompactResult]:
         return []
     home = memory.environment.user_store.home
     old = [
-        each for each in stale_sessions.stale(beside.project, home, clock.wall_s()) if each.is_old
+        each for each in staged_sessions.stale(beside.project, home, clock.wall_s()) if each.is_old
     ]
     made = [
         compact(beside, each.session, f"nothing was added for {clock.age(each.seconds)}")

@@ -102,7 +102,7 @@ def scope_of(memory: Memory, visible: VisibleNodes) -> Scope:
     return Scope(
         include_superseded=visible.include_superseded,
         project=None if visible.all_projects else _project(memory, visible),
-        task=pending.current_task(memory.user, memory.task_key),
+        task=pending.current_task(memory.user, memory.place.task_key),
     )
 
 

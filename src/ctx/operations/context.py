@@ -128,7 +128,7 @@ def context(memory: Memory, options: Options = USUAL) -> ContextResult:
 def _request(memory: Memory, options: Options, budget: int, notice: str) -> ContextRequest:
     return ContextRequest(
         memory.project,
-        pending.get(memory.user, memory.task_key),
+        pending.get(memory.user, memory.place.task_key),
         budget,
         1,
         notice,
@@ -174,7 +174,7 @@ def own_store(there: Memory) -> ProjectStoreState:
     if there.project_memory is not None:
         return project_store_context.current(there.project_memory.project)
     home = there.environment.user_store.home
-    project = None if there.is_single_store else layout.find_project(there.folder, home)
+    project = None if there.environment.is_single_store else layout.find_project(there.folder, home)
     if project is None:
         return NO_STORE
     own = project_store_context.read(home, project)

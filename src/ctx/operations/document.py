@@ -151,7 +151,7 @@ def mention(memory: Memory, change: Change, node_id: NodeId, words: Sequence[str
             anchor = anchors.mentioned(word)._replace(tag=memory.project_tag or "")
             anchors.put(change, anchor)
             target = anchor.id
-        change.link(node_id, target, "MENTIONS", Evidence(memory.who.author))
+        change.link(node_id, target, "MENTIONS", Evidence(memory.author))
 
 
 class PlacedDocument(NamedTuple):

@@ -9,8 +9,7 @@ from ctx.capture import event_table, session_table
 from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.memory import event_log
-from ctx.operations.capture_queue import CaptureQueue, capture_queue
-from ctx.operations.capture_status import CaptureStop, capture_stops
+from ctx.operations.capture_status import CaptureQueue, CaptureStop, capture_queue, capture_stops
 from ctx.workspace import Memory
 
 NOTE = "health"
@@ -55,7 +54,7 @@ class Health(NamedTuple):
 
 
 def health(memory: Memory) -> Health:
-    store = memory.environment.user_store
+    store, graph_file = memory.environment.user_store, memory.environment.graph_file
     waits = capture_queue(memory)
     connection = memory.user.connection
     today = clock.iso(clock.now_ms())[:10]
@@ -73,7 +72,7 @@ def health(memory: Memory) -> Health:
         model_tokens_cap=models.cap,
         model_problem=models.problem,
         sizes=Sizes(
-            store=sum(_size(f"{memory.path}{end}") for end in ("", "-wal", "-shm")),
+            store=sum(_size(f"{graph_file}{end}") for end in ("", "-wal", "-shm")),
             backups=_all_in(os.path.join(store.home, "backups")),
             indexes=_all_in(store.code) + _size(store.vectors),
             spool=_all_in(os.path.join(store.home, spool.FOLDER)),

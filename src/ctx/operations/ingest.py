@@ -83,9 +83,7 @@ def ingest(memory: Memory, options: Options) -> IngestResult:
     for page in found:
         if isinstance(page, _Page):
             pages.setdefault(page.scope or memory.home, []).append(page)
-    taking = _FileIntake(
-        tags, options.summary, Evidence(memory.who.author, reason="the file changed")
-    )
+    taking = _FileIntake(tags, options.summary, Evidence(memory.author, reason="the file changed"))
     if pages:
         with memory.transaction("ingest", *pages) as change:
             for scope, part in pages.items():

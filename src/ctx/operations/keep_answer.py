@@ -25,7 +25,7 @@ from ctx.narrative import document_names, document_roles, log_files, streams
 from ctx.objects import object_store
 from ctx.objects.object_types import StepKind
 from ctx.operations import document
-from ctx.operations.add_note import of_task_and_project
+from ctx.operations.add_document import of_task_and_project
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.redaction import redact
@@ -155,7 +155,7 @@ def write_to_log(memory: Memory, kept: KeptAnswer) -> str | None:
     path = document_names.log_path(
         at, within=streams.folder_of(document_roles.MAIN_STREAM, memory.session)
     )
-    said = log_files.note(kept.node.content, at, memory.who.author, memory.session, [TAG])
+    said = log_files.note(kept.node.content, at, memory.author, memory.session, [TAG])
     with document.new_files(memory) as create:
         create(path, document.fitting(redact(said).text))
     return document.shown_path(path)

@@ -173,10 +173,10 @@ def learn(memory: Memory, project: str | None) -> LearnResult:
             node = _same(known, candidate)
             if node is None:
                 node_id = _put(change, candidate, tag, now_ms)
-                provenance.derive_learning(change, node_id, candidate, memory.who.author)
+                provenance.derive_learning(change, node_id, candidate, memory.author)
                 new += 1
                 continue
-            provenance.derive_learning(change, node.id, candidate, memory.who.author)
+            provenance.derive_learning(change, node.id, candidate, memory.author)
             del known[node.id]
             against = _against(node, told)
             contradicted += len(against) > node.metadata.get("contradicted", 0)

@@ -55,7 +55,7 @@ def link(
     with memory.transaction("link", scope, claim=claim) as change:
         said = evidence
         if said is None and change.graph.edge(from_id, to_id, kind) is None:
-            said = Evidence(memory.who.author)
+            said = Evidence(memory.author)
         new = said is not None and draw(change, from_id, to_id, kind, said, outside=outside)
     graph = memory.graph
     edge = graph.edge(from_id, to_id, kind)

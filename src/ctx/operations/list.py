@@ -1,13 +1,29 @@
 """List nodes, the newest first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.ids import short
+from ctx.ids import NodeId, short
 from ctx.memory import model
 from ctx.memory.graphs import Graphs
-from ctx.operations.node_list import NodeList, node_list
+from ctx.memory.model import Node
+
+
+class NodeList(NamedTuple):
+    nodes: tuple[Node, ...]
+    short_ids: Mapping[NodeId, str]
+    """How each is shown: long enough to name it in this store."""
+    total: int
+    """How many there are, of which the first are here."""
+    scopes: tuple[str, ...]
+    """The stores that were asked: `project`, `user`, or both."""
+
+
+def node_list(graph: Graphs, node_ids: Iterable[NodeId], total: int | None = None) -> NodeList:
+    nodes = tuple(graph.nodes(node_ids))
+    shown = graph.shown(node.id for node in nodes)
+    return NodeList(nodes, shown, len(nodes) if total is None else total, graph.scopes)
 
 
 class Options(NamedTuple):

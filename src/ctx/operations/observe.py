@@ -16,7 +16,7 @@ from ctx.memory.changes import Change
 from ctx.memory.model import Redaction
 from ctx.objects.object_store import blob
 from ctx.objects.object_types import StepKind
-from ctx.operations import add_command, add_note, compact, keep_answer, relate
+from ctx.operations import add_command, add_document, compact, keep_answer, relate
 from ctx.operations.add_file import KnownFiles, rules_of, secret_in, version_of
 from ctx.operations.compact import CompactResult
 from ctx.operations.keep_answer import ModelResponse
@@ -238,8 +238,8 @@ def _keep_files(
 def _note(memory: Memory, text: str) -> NodeId:
     if not text.strip():
         raise ContentRefused("The note is empty.")
-    tags = model.tags([add_note.TAG])
-    given = add_note.of_task_and_project(memory, tags)
+    tags = model.tags([add_document.NOTE])
+    given = add_document.of_task_and_project(memory, tags)
     with memory.transaction("observe") as change:
         node_id = change.add_node("observation", text.strip(), metadata=memory.source_metadata)
         for tag in (*tags, *given):

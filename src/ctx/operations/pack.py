@@ -225,7 +225,7 @@ def _sections(memory: Memory) -> Callable[[str, int], Sequence[NarrativeSection]
 
 def _task(memory: Memory) -> Node | None:
     """The node of what is being worked on."""
-    if pending.current_task(memory.user, memory.task_key) is None:
+    if pending.current_task(memory.user, memory.place.task_key) is None:
         return None
     from ctx.operations import task
 
@@ -291,8 +291,8 @@ def _is_at(path: str, pattern: str) -> bool:
 
 def _keep(memory: Memory, built: PromptPack) -> str | None:
     """Write down what was given; None where that cannot be. The answer does not depend on it."""
-    path = memory.path
-    if memory.is_single_store and not user_store.is_there(path):
+    path = memory.environment.graph_file
+    if memory.environment.is_single_store and not user_store.is_there(path):
         # A question must not create a store at a path that was named by mistake.
         return None
     receipt = _receipt(memory, built)

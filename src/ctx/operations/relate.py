@@ -89,7 +89,7 @@ def relate(memory: Memory, options: Relation) -> RelateResult:
     if from_id == to_id:
         raise UsageError(f"{options.from_[:80]!r} and {options.to[:80]!r} are the same.")
     said = Evidence(
-        memory.who.author,
+        memory.author,
         link.CONFIDENCE[options.confidence],
         options.evidence,
         span=_span(options.span, ends),

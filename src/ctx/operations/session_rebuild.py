@@ -14,7 +14,7 @@ from ctx import clock
 from ctx.capture import event_table, session_state
 from ctx.capture.session_state import Session
 from ctx.errors import CtxError, LockConflict
-from ctx.memory.changes import Who, changing
+from ctx.memory.graph import USER
 from ctx.operations import apply, worker_round
 from ctx.sqlite import database_backups
 from ctx.synthesis import existing_observations, session_writer
@@ -83,7 +83,7 @@ def rebuild(
         found = _result(prepared, _write(memory, prepared, dry_run=True)[1], skipped)
         if dry_run or not found.sessions:
             return found._replace(dry_run=dry_run)
-        backup = database_backups.make(memory.path)
+        backup = database_backups.make(memory.environment.graph_file)
         change, written = _write(memory, prepared, dry_run=False)
         for each, result in zip(prepared, written, strict=True):
             session_writer.store_rows(memory.user.connection, each, result.summary)
@@ -165,8 +165,7 @@ def _write(
     change_id = ""
     try:
         # The session is the one of the command, so that `ctx undo` finds the change.
-        who = Who(memory.session, session_writer.AUTHOR)
-        with changing(memory.user, ACTION, who) as change:
+        with memory.transaction(ACTION, USER, author=session_writer.AUTHOR) as change:
             change_id = change.id
             for each in prepared:
                 written.append(session_writer.write(change, change, each, only_own=True))

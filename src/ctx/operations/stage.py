@@ -18,10 +18,10 @@ from ctx.memory.records import Record
 from ctx.narrative import narrative_scan, narrative_snapshots
 from ctx.narrative.narrative_snapshots import Skipped, Snapshot
 from ctx.objects import commits, refs
+from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import blob
 from ctx.objects.object_types import StepKind
 from ctx.objects.repository import Repository
-from ctx.objects.work_chain import WorkStep
 from ctx.operations import commit as committing
 from ctx.operations import compact as compacting
 from ctx.operations import document
@@ -239,7 +239,7 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> StageAbortRes
         document.project_decisions(memory)
         if task:
             with memory.transaction("stage abort", USER) as change:
-                change.set_current_task(memory.task_key, None)
+                change.set_current_task(memory.place.task_key, None)
     removed = tuple(each.ref.path for each in taken)
     return StageAbortResult(
         session,
@@ -298,7 +298,7 @@ def _remove(beside: ProjectMemory, taken: Iterable[Snapshot]) -> None:
 
 def _task_of(memory: Memory, named: str | None, said: Iterable[Record]) -> str | None:
     """The current task, if a session was started for it or made it."""
-    word = pending.current_task(memory.user, memory.task_key)
+    word = pending.current_task(memory.user, memory.place.task_key)
     found = tasks.current(memory).task
     if word is None or found is None:
         return word

@@ -76,7 +76,7 @@ class StagedSession(NamedTuple):
 
 
 def status(memory: Memory, *, new: bool) -> MemoryStatus:
-    path = memory.path
+    path = memory.environment.graph_file
     size = size_of(path) + size_of(f"{path}-wal")
     found = MemoryStatus(
         database=path,
@@ -88,10 +88,10 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
         else "trusted"
         if memory.project_memory
         else "none",
-        task=pending.current_task(memory.user, memory.task_key),
+        task=pending.current_task(memory.user, memory.place.task_key),
         staged=_staged(memory),
         scopes=by_scope(memory.graph),
-        health=None if memory.is_single_store or new else health.health(memory),
+        health=None if memory.environment.is_single_store or new else health.health(memory),
         conflicts=review.count_conflicts(memory),
         proposals=len(agent_proposals.proposals(memory)),
         **memory_stats(memory.graph)._asdict(),
@@ -113,12 +113,12 @@ def status(memory: Memory, *, new: bool) -> MemoryStatus:
 def _staged(memory: Memory) -> tuple[StagedSession, ...]:
     if memory.project_memory is None:
         return ()
-    from ctx.project import staged_sessions, stale_sessions
+    from ctx.project import staged_sessions
 
     home = memory.environment.user_store.home
     stale = {
         each.session
-        for each in stale_sessions.stale(memory.project_memory.project, home, clock.wall_s())
+        for each in staged_sessions.stale(memory.project_memory.project, home, clock.wall_s())
     }
     return tuple(
         StagedSession(

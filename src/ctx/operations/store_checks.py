@@ -118,7 +118,7 @@ def _clock(environment: Environment) -> Iterator[DoctorCheck]:
 
 def _newest_ms(environment: Environment) -> int:
     """The time of the newest record in the user store, or of the newest commit of the project."""
-    last = _ask_store(environment.graph, records.last_stamp)
+    last = _ask_store(environment.graph_file, records.last_stamp)
     found = [clock.stamp_ms(last)] if last else []
     if project := layout.find_project(environment.folder, environment.user_store.home):
         repository = Repository(project)
@@ -135,7 +135,7 @@ def _no_folder(environment: Environment) -> Iterator[DoctorCheck]:
 
 
 def _store(environment: Environment) -> Iterator[DoctorCheck]:
-    path = environment.graph
+    path = environment.graph_file
     if not size_of(path):
         folder = nearest_folder(os.path.dirname(path))
         advice = "`ctx install` or the first `ctx add` creates it."
@@ -191,7 +191,7 @@ def _contents(path: str) -> DoctorCheck:
 
 def _permissions(environment: Environment) -> Iterator[DoctorCheck]:
     """What is remembered is for its owner's eyes."""
-    home, database = environment.user_store.home, environment.graph
+    home, database = environment.user_store.home, environment.graph_file
     folder = nearest_folder(home)
     needed = os.W_OK | os.X_OK | (os.R_OK if folder == home else 0)
     if not os.access(folder, needed):
@@ -297,7 +297,7 @@ def _capture(environment: Environment) -> Iterator[DoctorCheck]:
     home, now = environment.user_store.home, clock.now_ms()
     waiting = spool.waiting(home)
     made = [spool.made_ms(spool.id_of(name)) for name in waiting]
-    last = max([*made, _last_event(environment.graph)])
+    last = max([*made, _last_event(environment.graph_file)])
     seen = f"the last event came {_ago(now - last)}" if last else "no event has come yet"
     seen += f", {len(waiting):,} waiting" if waiting else ""
     if waiting and now - min(made) > _LONG_MS:
@@ -312,7 +312,7 @@ def _capture(environment: Environment) -> Iterator[DoctorCheck]:
         seen = f"Unreadable events set aside: {len(failed):,}."
         advice = f"They are in {folder}: inspect them, then delete them."
         yield DoctorCheck("capture", "warning", seen, advice)
-    yield from _skipped(environment.graph)
+    yield from _skipped(environment.graph_file)
 
 
 def _skipped(path: str) -> Iterator[DoctorCheck]:

@@ -63,7 +63,7 @@ def summarize(memory: Memory, options: Options, claim: Claim | None = None) -> S
             change.tag(node_id, tag)
         for source in sources:
             outside = source.scope != scope
-            said = Evidence(memory.who.author)
+            said = Evidence(memory.author)
             change.link(node_id, source.id, "DERIVED_FROM", said, outside=outside)
             if options.archive_sources and model.PINNED in source.tags:
                 pinned.append(source.id)

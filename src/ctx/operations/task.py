@@ -126,9 +126,9 @@ def start(memory: Memory, name: str, claim: Claim | None = None) -> StartTaskRes
             # Another project may have a task of this name.
             if memory.project_tag:
                 change.tag(each, memory.project_tag)
-        before = pending.current_task(memory.user, memory.task_key)
+        before = pending.current_task(memory.user, memory.place.task_key)
         if before != word:
-            change.in_scope(USER).set_current_task(memory.task_key, word)
+            change.in_scope(USER).set_current_task(memory.place.task_key, word)
     graph = memory.graph
     task = _task(graph, word, graph.node(node_id))
     replaced = None if before == word else before
@@ -138,7 +138,7 @@ def start(memory: Memory, name: str, claim: Claim | None = None) -> StartTaskRes
 
 def _switched(memory: Memory, to: Node | None) -> CompactResult | None:
     """What was staged for another task becomes a commit before this one begins."""
-    before = pending.current_task(memory.user, memory.task_key)
+    before = pending.current_task(memory.user, memory.place.task_key)
     if before is None or (to and word_of(to) == before):
         return None
     return compact.at_task_switch(memory)
@@ -185,7 +185,7 @@ def end(
     memory: Memory, name: str | None, *, summarize: bool, claim: Claim | None = None
 ) -> EndTaskResult:
     """Archive a task's working nodes; its decisions and open questions stay, as reference."""
-    current = pending.current_task(memory.user, memory.task_key)
+    current = pending.current_task(memory.user, memory.place.task_key)
     if name is None and current is None:
         raise UsageError("No current task.", hint="Name it: `ctx task end NAME`")
     asked = redact(name).text if name else current or ""
@@ -216,7 +216,7 @@ def end(
             title = name_of(node) if node else word
             summary_id = _summarize(change, memory, f"Task: {title}", word, mine)
         if word == current:
-            change.in_scope(USER).set_current_task(memory.task_key, None)
+            change.in_scope(USER).set_current_task(memory.place.task_key, None)
     compacted = compact.at_task_end(memory)
     graph = memory.graph
     notes = tuple(each for each in archived if node is None or each != node.id)
@@ -227,7 +227,7 @@ def end(
 
 
 def current(memory: Memory) -> CurrentTask:
-    word = pending.current_task(memory.user, memory.task_key)
+    word = pending.current_task(memory.user, memory.place.task_key)
     if word is None:
         return CurrentTask(None, 0)
     node = _find(memory, word)
@@ -348,7 +348,7 @@ def _summarize(
         change.tag(node_id, memory.project_tag)
     for source in sources:
         outside = source.scope != change.graph.scope
-        said = Evidence(memory.who.author)
+        said = Evidence(memory.author)
         change.link(node_id, source.id, "DERIVED_FROM", said, outside=outside)
     return node_id
 

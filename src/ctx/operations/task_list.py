@@ -39,7 +39,7 @@ class TaskList(NamedTuple):
 def list_tasks(memory: Memory, *, include_done: bool = False) -> TaskList:
     """The tasks of this project, or of none."""
     graph = memory.graph
-    current = pending.current_task(memory.user, memory.task_key)
+    current = pending.current_task(memory.user, memory.place.task_key)
     nodes = [
         node for node in graph.nodes(graph.of_type("task")) if belongs(node.tags, memory.project)
     ]

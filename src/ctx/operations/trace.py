@@ -10,8 +10,7 @@ from ctx.ids import NodeId
 from ctx.markdown import flat
 from ctx.memory import walk
 from ctx.memory.model import Node
-from ctx.memory.walk import ReachedNode
-from ctx.operations.graph_walk import graph_walk
+from ctx.memory.walk import ReachedNode, graph_walk
 from ctx.synthesis.sentences import split_sentences
 from ctx.workspace import Memory
 

@@ -130,7 +130,7 @@ def _waiting(memory: Memory) -> list[Receipt]:
     """Those that hooks have written down and nobody has taken in yet, the newest first."""
     home = memory.environment.user_store.home
     found = []
-    for name in reversed(spool.waiting(home, spool.mark_of(home, memory.path))):
+    for name in reversed(spool.waiting(home, spool.mark_of(home, memory.environment.graph_file))):
         if spool.kind_of(name) == spool.RECEIPT:
             # It may be taken in at this moment.
             with suppress(OSError, ValueError, ContentRefused):

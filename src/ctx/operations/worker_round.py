@@ -208,8 +208,8 @@ class WorkerRounds:
 
             config = memory.environment.user_config
             # A copy of nothing would be the only one for a day.
-            if stats.has_nodes(memory.user.connection) and not memory.is_single_store:
-                store_backups.daily(memory.path, config.integer("backup.keep"))
+            if stats.has_nodes(memory.user.connection) and not memory.environment.is_single_store:
+                store_backups.daily(memory.environment.graph_file, config.integer("backup.keep"))
         self._note_health(memory)
 
     def _note_health(self, memory: Memory) -> None:

@@ -152,7 +152,7 @@ def forget(memory: Memory, node_ids: Iterable[NodeId]) -> None:
 
 def _stores(memory: Memory) -> list[tuple[Graph, str]]:
     """The graphs that can be read, each with the path of its vectors."""
-    if memory.is_single_store:
+    if memory.environment.is_single_store:
         return []
     found: list[tuple[Graph, str]] = []
     for graph in memory.graph.graphs:

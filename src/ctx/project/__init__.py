@@ -4,20 +4,18 @@
     project_index           the tables of a project
     project_index_state     whether an index is up to date
     index_sync              brings an index up to date by adding and removing batches
-    index_batches           adds batches to an index and removes them
     batches                 records as objects
     document_nodes          the nodes of documents
     anchors                 the nodes that represent something in the code
     staging                 a session's chain of work commits
     staging_chains          lists staged chains and their states
-    staged_sessions         staged sessions as the index has them
+    staged_sessions         staged sessions as the index has them; those without new steps for a day
     staged_private          staged records that must not be committed
     current_session         the session that commands join
-    stale_sessions          sessions without new steps for a day
     broken_chains           repairs damaged chains
     tool_snapshots          snapshots of cargo and of the code in a chain
-    reported_diagnostics    diagnostics that a commit takes over
     command_output          the output of a command, bounded
+    reported_diagnostics    diagnostics that a commit takes over
     command_diagnostics     errors that a command reported
     compaction              turns a chain into a commit
     changelog               the lines that describe a commit

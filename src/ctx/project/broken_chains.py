@@ -13,11 +13,11 @@ import msgspec
 from ctx import clock
 from ctx.errors import CtxError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.objects import commits, references, refs, work_chain
+from ctx.objects import commits, references, refs
+from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import Object, decode, read_typed, typed
 from ctx.objects.object_types import Commit, NarrativeRef, WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.work_chain import WorkStep
 
 
 class RepairedChain(NamedTuple):
@@ -84,7 +84,7 @@ def _is_chain(name: str) -> bool:
 
 def _is_whole(repository: Repository, name: str) -> bool:
     try:
-        steps = work_chain.chain(repository.everything, repository.refs.require(name))
+        steps = commits.work_chain(repository.everything, repository.refs.require(name))
     except CtxError:
         return False
     return all(_saved_step(repository, step).is_whole for step in steps)

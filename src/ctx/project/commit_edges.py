@@ -13,6 +13,7 @@ from ctx import clock
 from ctx.memory import model
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
+from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import Object, decode, typed
 from ctx.objects.object_types import (
     BatchEdge,
@@ -23,7 +24,6 @@ from ctx.objects.object_types import (
     StepKind,
 )
 from ctx.objects.repository import Repository
-from ctx.objects.work_chain import WorkStep
 from ctx.project import staging
 
 SURE = 600

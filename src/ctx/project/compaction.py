@@ -26,11 +26,10 @@ from ctx.narrative import (
     narrative_snapshots,
 )
 from ctx.objects import codec, commits, gc, refs, trees
-from ctx.objects.commits import Head
+from ctx.objects.commits import Head, WorkStep
 from ctx.objects.object_store import DAMAGE, Object, decode, typed
 from ctx.objects.object_types import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
-from ctx.objects.work_chain import WorkStep
 from ctx.project import (
     batches,
     changelog,

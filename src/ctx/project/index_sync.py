@@ -5,24 +5,34 @@ are about are recomputed. A commit, an abort, a checkout and a merge differ only
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from sqlite3 import Connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock
 from ctx.errors import CtxError, ObjectNotFound
 from ctx.ids import ObjectId
+from ctx.memory import materialise as making
 from ctx.memory import records
 from ctx.memory.materialise import materialise_all
 from ctx.memory.records import Record
 from ctx.objects import commits
 from ctx.objects.object_store import DAMAGE, decode, read_typed
 from ctx.objects.object_types import Commit, RecordBatch
-from ctx.project import index_batches, project_index_state
-from ctx.project.index_batches import BatchOwner
+from ctx.project import project_index_state
 from ctx.project.project_index_state import ProjectState
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
+
+
+class BatchOwner(NamedTuple):
+    """The commit or session that a batch belongs to."""
+
+    commit: str | None
+    session: str | None
+    heads: str = ""
+    """If it is staged: the heads at that time."""
 
 
 class IndexSync:
@@ -104,14 +114,12 @@ class IndexSync:
 
     def _staged(self, committed: Mapping[str, BatchOwner]) -> dict[str, BatchOwner]:
         """The batches of sessions that began in this history; other sessions are parked."""
-        from ctx.objects import work_chain
-
         found: dict[str, BatchOwner] = {}
         self._connection.execute("DELETE FROM chains")
         here = self._reached()
         for session, tip in self._now.chains:
             try:
-                steps = work_chain.chain(self._repository.everything, tip)
+                steps = commits.work_chain(self._repository.everything, tip)
             except CtxError:
                 # `ctx stage recover` handles a damaged chain; it must not hide the rest.
                 steps = []
@@ -161,11 +169,7 @@ class IndexSync:
             self._tick(done, len(wanted))
             if batch_id not in known:
                 said, unread = self._read(batch_id)
-                new = (
-                    index_batches.put_in(self._connection, batch_id, wanted[batch_id], said)
-                    if said
-                    else []
-                )
+                new = put_in(self._connection, batch_id, wanted[batch_id], said) if said else []
                 if unread:
                     self._connection.execute(
                         "UPDATE batches SET unread = ? WHERE id = ?", (" ".join(unread), batch_id)
@@ -180,13 +184,11 @@ class IndexSync:
         if is_torn and not is_new:
             return True
         note(self._connection, "torn", "yes" if is_torn else "")
-        went = index_batches.take_out(
-            self._connection, [each for each in known if each not in wanted]
-        )
+        went = take_out(self._connection, [each for each in known if each not in wanted])
         if is_new and not went:
             materialise_all(self._connection, self._tick, came)
         else:
-            index_batches.materialise(self._connection, [*came, *went])
+            materialise(self._connection, [*came, *went])
         return False
 
     def _read(self, batch_id: str) -> tuple[list[tuple[Record, str]], tuple[str, ...]]:
@@ -278,3 +280,65 @@ def _noted(connection: Connection, name: str) -> str:
 def note(connection: Connection, name: str, value: str) -> None:
     """Store a value about the index itself."""
     connection.execute("INSERT OR REPLACE INTO present VALUES (?, ?)", (name, value))
+
+
+def put_in(
+    connection: Connection, batch_id: str, by: BatchOwner, said: Sequence[tuple[Record, str]]
+) -> list[Record]:
+    """Insert the records of a batch, with their bodies as text; returns the new ones."""
+    number = add_batch(connection, batch_id, by)
+    new = records.insert_batch(connection, said, number)
+    if len(new) < len(said):
+        there = {record.id for record, _ in said} - {record.id for record in new}
+        connection.executemany(
+            "INSERT INTO repeated VALUES (?, ?)", [(record, number) for record in sorted(there)]
+        )
+    return new
+
+
+def holds_exactly(connection: Connection, batch_id: str, said: Sequence[Record]) -> bool:
+    """Whether a batch has exactly these records; an empty batch need not exist."""
+    row = connection.execute("SELECT number FROM batches WHERE id = ?", (batch_id,)).fetchone()
+    there = records.of_batch(connection, row[0]) if row else []
+    by_id = attrgetter("id")
+    return sorted(there, key=by_id) == sorted(said, key=by_id)
+
+
+def add_batch(connection: Connection, batch_id: str, by: BatchOwner) -> int:
+    row = connection.execute(
+        "INSERT INTO batches (id, commit_id, session, heads) VALUES (?, ?, ?, ?) RETURNING number",
+        (batch_id, *by),
+    ).fetchone()
+    return int(row[0])
+
+
+def take_out(connection: Connection, batch_ids: Iterable[str]) -> list[Record]:
+    """Remove batches; returns the records that no other batch holds.
+
+    A record that is in several batches stays until the last of them is removed.
+    """
+    gone: list[Record] = []
+    for batch_id in batch_ids:
+        row = connection.execute("SELECT number FROM batches WHERE id = ?", (batch_id,)).fetchone()
+        if row is None:
+            continue
+        connection.execute("DELETE FROM repeated WHERE batch = ?", row)
+        for record in records.of_batch(connection, row[0]):
+            other = connection.execute(
+                "SELECT min(batch) FROM repeated WHERE record = ?", (record.id,)
+            ).fetchone()[0]
+            if other is None:
+                connection.execute("DELETE FROM records WHERE id = ?", (record.id,))
+                gone.append(record)
+            else:
+                connection.execute("UPDATE records SET batch = ? WHERE id = ?", (other, record.id))
+                connection.execute(
+                    "DELETE FROM repeated WHERE record = ? AND batch = ?", (record.id, other)
+                )
+        connection.execute("DELETE FROM batches WHERE number = ?", row)
+    return gone
+
+
+def materialise(connection: Connection, touched: list[Record]) -> None:
+    if touched:
+        making.materialise(connection, touched)

@@ -26,7 +26,7 @@ from ctx.layout import INDEX_KEY, Project
 from ctx.memory import history, records
 from ctx.memory.migrations import MIGRATIONS
 from ctx.memory.records import Record
-from ctx.project import index_batches
+from ctx.project import index_sync
 from ctx.project.index_sync import CommitHistory, IndexSync, heads_text, note, parents_of
 from ctx.project.project_index_state import (
     APPLICATION_ID,
@@ -159,23 +159,21 @@ class Index:
                 (path, *document.fingerprint, document.node_id, document.blob_id),
             )
         after = document.records if document else ()
-        if not index_batches.holds_exactly(self.connection, name, after):
-            gone = index_batches.take_out(self.connection, [name])
+        if not index_sync.holds_exactly(self.connection, name, after):
+            gone = index_sync.take_out(self.connection, [name])
             rows = [(record, records.as_json(record.body)) for record in after]
             came = (
-                index_batches.put_in(
-                    self.connection, name, index_batches.BatchOwner(None, None), rows
-                )
+                index_sync.put_in(self.connection, name, index_sync.BatchOwner(None, None), rows)
                 if rows
                 else []
             )
-            index_batches.materialise(self.connection, [*gone, *came])
+            index_sync.materialise(self.connection, [*gone, *came])
 
     def staged(self, batch_id: ObjectId, said: Sequence[Record], session: SessionId) -> None:
         """Assign records that were applied already to a batch, inside a transaction."""
         heads = heads_text(self._repository.tips())
-        number = index_batches.add_batch(
-            self.connection, batch_id, index_batches.BatchOwner(None, session, heads)
+        number = index_sync.add_batch(
+            self.connection, batch_id, index_sync.BatchOwner(None, session, heads)
         )
         self.connection.executemany(
             "UPDATE records SET batch = ? WHERE id = ?", [(number, record.id) for record in said]

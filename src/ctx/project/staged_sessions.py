@@ -1,10 +1,19 @@
-"""Staged sessions, read from the project index without the object store."""
+"""Staged sessions, read without the object store."""
 
+import os
 from sqlite3 import Connection
 from typing import NamedTuple
 
+from ctx import disk
 from ctx.clock import stamp_ms
+from ctx.hook_files import live
 from ctx.ids import SessionId
+from ctx.layout import Project
+
+STALE_S = 86_400
+"""After this time a session is stale, and the user is told."""
+OLD_S = 7 * 86_400
+"""After this time a stale session is committed without asking."""
 
 
 class StagedWork(NamedTuple):
@@ -21,6 +30,7 @@ class StagedWork(NamedTuple):
 
 
 def sessions(connection: Connection) -> list[StagedWork]:
+    """All of them, as the project index has them."""
     rows = connection.execute(
         "SELECT c.session, c.parked, count(r.id), coalesce(sum(length(r.body)), 0), min(r.stamp)"
         " FROM chains AS c LEFT JOIN batches AS b ON b.session = c.session"
@@ -48,3 +58,39 @@ def documents_of_others(connection: Connection, session: str) -> set[str]:
         (session,),
     )
     return {row[0] for row in rows}
+
+
+class StaleSession(NamedTuple):
+    session: SessionId
+    seconds: int
+
+    @property
+    def is_old(self) -> bool:
+        return self.seconds > OLD_S
+
+
+def stale(project: Project, home: str, now_s: int) -> list[StaleSession]:
+    """The sessions without a new step for a day or longer, except those of running agents.
+
+    Every command checks this, so it reads one small folder: the time of a ref is the time of the
+    session's last step.
+    """
+    folder = os.path.join(project.refs, "work")
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return []
+    found = []
+    for entry in entries:
+        seconds = _seconds_since(entry, now_s)
+        is_ref = not entry.name.endswith(disk.TEMPORARY_SUFFIX)
+        if seconds > STALE_S and is_ref and not live.is_live(home, entry.name, now_s):
+            found.append(StaleSession(SessionId(entry.name), seconds))
+    return sorted(found)
+
+
+def _seconds_since(entry: "os.DirEntry[str]", now_s: int) -> int:
+    try:
+        return now_s - int(entry.stat(follow_symlinks=False).st_mtime)
+    except OSError:
+        return 0

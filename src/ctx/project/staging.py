@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from ctx import clock, redaction
 from ctx.errors import CtxError, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.objects import commits, refs, trees, work_chain
+from ctx.objects import commits, refs, trees
+from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import Object, decode, read_typed, typed
 from ctx.objects.object_types import FileVersion, NarrativeRef, StepKind, WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.work_chain import WorkStep
 
 
 def append(
@@ -56,7 +56,7 @@ def append(
 
 def chain(repository: Repository, session: SessionId) -> list[WorkStep]:
     """The uncommitted steps of a session, newest first."""
-    return work_chain.chain(repository.everything, repository.refs.read(refs.work(session)))
+    return commits.work_chain(repository.everything, repository.refs.read(refs.work(session)))
 
 
 def open_steps(

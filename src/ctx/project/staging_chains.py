@@ -8,12 +8,12 @@ from ctx.errors import CtxError
 from ctx.hook_files import live
 from ctx.ids import ObjectId, SessionId
 from ctx.memory.records import Record, as_json
-from ctx.objects import commits, refs, work_chain
+from ctx.objects import commits, refs
+from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import Kind, decode
 from ctx.objects.object_types import RecordBatch, StepKind, WorkCommit
 from ctx.objects.repository import Repository
-from ctx.objects.work_chain import WorkStep
-from ctx.project import batches, staging, stale_sessions
+from ctx.project import batches, staged_sessions, staging
 
 ACTIVE = "active"
 STALE = "stale"
@@ -54,7 +54,7 @@ def survey(repository: Repository, home: str) -> list[Chain]:
         if shown is None:
             continue
         try:
-            steps = work_chain.chain(repository.everything, repository.refs.require(name))
+            steps = commits.work_chain(repository.everything, repository.refs.require(name))
             chain = _described(repository, shown, steps)
         except CtxError as error:
             is_lost = refs.damaged_name(name) is not None
@@ -67,7 +67,7 @@ def survey(repository: Repository, home: str) -> list[Chain]:
             found.append(chain._replace(state=PARKED))
         else:
             waited = now_s - repository.refs.moved_at(name)
-            is_stale = waited > stale_sessions.STALE_S and not live.is_live(home, shown, now_s)
+            is_stale = waited > staged_sessions.STALE_S and not live.is_live(home, shown, now_s)
             found.append(chain._replace(state=STALE if is_stale else ACTIVE))
     return found
 
@@ -81,7 +81,7 @@ def names(repository: Repository) -> list[str]:
 
 def has_work(repository: Repository, session: SessionId) -> bool:
     """Whether a session has staged more than that it began, in the history that is here."""
-    steps = work_chain.chain(repository.everything, repository.refs.read(refs.work(session)))
+    steps = commits.work_chain(repository.everything, repository.refs.read(refs.work(session)))
     if all(step.work.step_kind is StepKind.SESSION_START for step in steps):
         return False
     return commits.contain(repository.objects, repository.tips(), steps[0].work.bases)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from ctx.ids import ObjectId
 from ctx.objects import commits, references, trees
+from ctx.objects.commits import WorkStep
 from ctx.objects.object_store import decode
 from ctx.objects.object_types import CargoSnapshot, Commit, EdgeBatch, StepKind, Tree
 from ctx.objects.repository import Repository
-from ctx.objects.work_chain import WorkStep
 
 
 class ToolSnapshots(NamedTuple):

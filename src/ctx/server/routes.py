@@ -12,7 +12,7 @@ from ctx.operations.apply import AUTHOR
 from ctx.workspace import Environment, Memory, for_agents, open_memory
 
 if TYPE_CHECKING:
-    from ctx.operations.capture_queue import CaptureQueue
+    from ctx.operations.capture_status import CaptureQueue
 
 _MAX_LIMIT = 1_000
 _DEFAULT_LIMIT = 20
@@ -67,14 +67,14 @@ class ServerHealth(NamedTuple):
 
 
 def health(request: RouteRequest) -> ServerHealth:
-    from ctx.operations import capture_queue
+    from ctx.operations import capture_status
 
     try:
         with _user_memory(request) as memory:
-            return ServerHealth("ok", capture_queue.capture_queue(memory))
+            return ServerHealth("ok", capture_status.capture_queue(memory))
     except CtxError as error:
         home = request.environment.user_store.home
-        return ServerHealth(error.message, capture_queue.without_store(home))
+        return ServerHealth(error.message, capture_status.without_store(home))
 
 
 def context(request: RouteRequest) -> ContextAnswer:

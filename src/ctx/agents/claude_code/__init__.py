@@ -13,11 +13,9 @@
     transcript_turns   reads messages from a transcript
     transcript_texts   reads from a transcript what the agent has read
 
-    clients            installed clients and their versions
-    client_events      which events a client supports, by its version
+    clients            installed clients, their versions, and the events that they know
     registration       which hooks are registered, and their command lines
-    jsonc              JSON with comments; keeps the position of each value
-    json_splice        inserts elements into such a text and removes them
+    jsonc              JSON with comments; inserts and removes elements in place
     settings_file      edits settings.json and touches only our hooks
     edited_file        a file of another program, edited in place
     program_runs       runs a program with a time limit
@@ -26,7 +24,6 @@
     plugin             the same as a plugin
     projection         a block in AGENTS.md, for agents without hooks
     setup              the state that the doctor checks
-    hook_checks        the doctor's checks of hooks
     doctor             checks whether everything works
 
 The client's files belong to the user: everything that ctx writes there is recognizable and can be

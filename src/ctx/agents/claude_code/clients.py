@@ -1,7 +1,10 @@
-"""Which Claude Code clients are installed, and their versions.
+"""Which Claude Code clients are installed, their versions, and the events that they know.
 
 A machine often has more than one, such as a native one and one from npm. All of them read the same
 settings. A client that an editor ships is in the editor's own folder and is not detected.
+
+The events matter because a client before 2.1.101 drops all hooks of a settings file that names one
+event that it does not know. Later clients only ignore that name.
 """
 
 import os
@@ -22,6 +25,37 @@ _QUIET = {
     "DISABLE_AUTOUPDATER": "1",
     "DISABLE_ERROR_REPORTING": "1",
     "DISABLE_TELEMETRY": "1",
+}
+_TOLERANT_SINCE = (2, 1, 101)
+# The events up to that version. To older clients, later events are unknown names.
+_EVENTS_SINCE = {
+    "PreToolUse": (),
+    "PostToolUse": (),
+    "Notification": (),
+    "UserPromptSubmit": (),
+    "SessionStart": (),
+    "SessionEnd": (),
+    "Stop": (),
+    "SubagentStop": (),
+    "PreCompact": (),
+    "SubagentStart": (2, 0, 43),
+    "PermissionRequest": (2, 0, 45),
+    "Setup": (2, 1, 10),
+    "PostToolUseFailure": (2, 1, 15),
+    "TeammateIdle": (2, 1, 33),
+    "TaskCompleted": (2, 1, 33),
+    "ConfigChange": (2, 1, 49),
+    "WorktreeCreate": (2, 1, 50),
+    "WorktreeRemove": (2, 1, 50),
+    "InstructionsLoaded": (2, 1, 69),
+    "Elicitation": (2, 1, 76),
+    "ElicitationResult": (2, 1, 76),
+    "PostCompact": (2, 1, 76),
+    "StopFailure": (2, 1, 78),
+    "CwdChanged": (2, 1, 83),
+    "FileChanged": (2, 1, 83),
+    "TaskCreated": (2, 1, 84),
+    "PermissionDenied": (2, 1, 89),
 }
 
 
@@ -70,3 +104,11 @@ def _version(program: str, path: str, home: str) -> str | None:
         return None
     found = _VERSION.search(ended.out.decode("utf-8", "replace")) if ended else None
     return found[1] if found else None
+
+
+def spoils_hooks(event: str, version: str) -> bool:
+    """Whether a client of this version drops all hooks of a file that has this event."""
+    numbers = tuple(map(int, re.findall(r"\d+", version, re.ASCII)[:3]))
+    if numbers >= _TOLERANT_SINCE:
+        return False
+    return event not in _EVENTS_SINCE or numbers < _EVENTS_SINCE[event]

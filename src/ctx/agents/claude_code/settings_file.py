@@ -20,9 +20,8 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ctx.agents.claude_code import json_splice, jsonc
-from ctx.agents.claude_code.json_splice import Style
-from ctx.agents.claude_code.jsonc import Element, Value
+from ctx.agents.claude_code import jsonc
+from ctx.agents.claude_code.jsonc import Element, Style, Value
 
 IsOurs = Callable[[str], bool]
 """Tells our command lines from those of others."""
@@ -136,16 +135,16 @@ def with_hooks(text: str | None, entries: Mapping[str, Mapping[str, Any]], is_ou
     commands = [hook["command"] for group in entries.values() for hook in group["hooks"]]
     assert all(map(is_ours, commands)), "the added hooks could not be read back"
     if text is None or jsonc.is_blank(text):
-        style = json_splice.style_of(text or "", None)
+        style = jsonc.style_of(text or "", None)
         whole = style.lines(as_settings(entries), "") + style.line_end
         return whole if text is None else text + style.line_end + whole
     root = jsonc.parse(text).root
-    style = json_splice.style_of(text, root)
+    style = jsonc.style_of(text, root)
     if not isinstance(root.plain, dict):
         raise jsonc.wrong(text, root.start, "the settings should be an object, { … }")
     member = jsonc.last(root, "hooks")
     if member is None:
-        return json_splice.inserted(
+        return jsonc.inserted(
             text, root, style, style.member("hooks", as_settings(entries)["hooks"])
         )
     hooks = member.value
@@ -189,7 +188,7 @@ def _without_ours_in(text: str, member: Element, is_ours: IsOurs) -> str | None:
         if left is None:
             root = jsonc.parse(text).root
             [member] = [each for each in root.elements if each.start == member.start]
-            left = json_splice.taken_out(text, [(root, member)])
+            left = jsonc.taken_out(text, [(root, member)])
             return _without_root(text, root) if left is None else left
         text, hooks = left, jsonc.member_at(left, hooks.start)
     return text
@@ -237,13 +236,11 @@ def _with_these(
     ]
     if missing and surplus:
         old = surplus[0].hook
-        shown = style.lines(missing[0], json_splice.indent_at(text, old.start))
+        shown = style.lines(missing[0], jsonc.indent_at(text, old.start))
         return text[: old.start] + shown + text[old.end :]
     if missing:
         beside = _list_of(present[-1])
-        return json_splice.inserted(
-            text, beside, style, lambda indent: style.lines(missing[0], indent)
-        )
+        return jsonc.inserted(text, beside, style, lambda indent: style.lines(missing[0], indent))
     return _without_one_of_several(text, hooks, surplus[-1]) if surplus else text
 
 
@@ -251,12 +248,10 @@ def _with_group(text: str, hooks: Value, style: Style, event: str, group: Mappin
     """The text with a matcher group for an event, and with what must hold it."""
     groups = jsonc.last(hooks, event)
     if groups is None:
-        return json_splice.inserted(text, hooks, style, style.member(event, [group]))
+        return jsonc.inserted(text, hooks, style, style.member(event, [group]))
     if not isinstance(groups.value.plain, list):
         raise jsonc.wrong(text, groups.value.start, f"{event} should be a list, [ … ]")
-    return json_splice.inserted(
-        text, groups.value, style, lambda indent: style.lines(group, indent)
-    )
+    return jsonc.inserted(text, groups.value, style, lambda indent: style.lines(group, indent))
 
 
 def _hooks(text: str) -> Iterator[_HookEntry]:
@@ -326,7 +321,7 @@ def _without(text: str, hooks: Value, found: _HookEntry) -> str | None:
     # A group that holds nothing but this hook goes as a whole.
     if len(holders[0][0].elements) == 1:
         del holders[0]
-    return json_splice.taken_out(text, holders)
+    return jsonc.taken_out(text, holders)
 
 
 def _list_of(found: _HookEntry) -> Value:
@@ -342,4 +337,4 @@ def _without_root(text: str, root: Value) -> str | None:
         return f"{before}{text[root.start]}{text[root.end - 1]}{behind}"
     if before in ("", jsonc.BYTE_ORDER_MARK):
         return None
-    return before.removesuffix(json_splice.line_end_of(text))
+    return before.removesuffix(jsonc.line_end_of(text))

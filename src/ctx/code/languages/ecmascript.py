@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctx.code.language import ItemDescription, Language, SourceText, plain_comment
 from ctx.code.languages import ecmascript_imports
-from ctx.code.languages.ecmascript_names import FileNames
+from ctx.code.languages.ecmascript_imports import FileNames
 from ctx.code.languages.ecmascript_values import (
     FUNCTIONS,
     bare,

@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 
 from ctx.code.language import ItemDescription, Language, SourceText, plain_comment
 from ctx.code.languages.rust_macros import without_macros
-from ctx.code.languages.rust_types import bounds, path_of, principal, self_type, split_outside
-from ctx.code.languages.rust_values import bound_by_let, named_by
+from ctx.code.languages.rust_values import (
+    bound_by_let,
+    bounds,
+    named_by,
+    path_of,
+    principal,
+    self_type,
+    split_outside,
+)
 from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:

@@ -1,17 +1,39 @@
-"""Rust values: how they are named, and what a `let` binds."""
+"""Rust types and values: the principal name in each, and what a `let` binds."""
 
 import functools
 import re
 
 from ctx.code.language import flatten
-from ctx.code.languages.rust_types import principal
 
+_NAME = re.compile(r"(?:::)?\s*([^\W\d]\w*(?:\s*::\s*[^\W\d]\w*)*)\s*(::\s*)?(<|\()?")
+_PREFIX = re.compile(
+    r"(?:&|\*(?:const|mut)\b|'\w+\b|mut\b|dyn\b|impl\b|ref\b|\?|for\s*<[^<>]*>|#\[[^\]]*\]|r#)\s*"
+)
+# Wrappers that are transparent, or that need only a common method.
+_WRAPPERS = frozenset(
+    {
+        *("Box", "Rc", "Arc", "Pin", "Option", "Result", "Poll", "Cow", "Mutex", "RwLock"),
+        *("RefCell", "Cell", "UnsafeCell", "OnceCell", "OnceLock", "LazyLock", "Lazy", "LazyCell"),
+        *("MutexGuard", "RwLockReadGuard", "RwLockWriteGuard", "Ref", "RefMut", "NonNull"),
+        *("ManuallyDrop", "MaybeUninit", "LockResult", "CachePadded"),
+    }
+)
+_OUTPUT = re.compile(r"\bOutput\s*=\s*")
+_PRIMITIVE = frozenset(
+    "bool char str u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64".split()
+)
+_MOST_WRAPPERS = 12
+_COMMON_BOUNDS = frozenset(
+    {
+        *("Send", "Sync", "Sized", "Unpin", "Copy", "Clone", "Debug", "Default", "Eq", "PartialEq"),
+        *("Ord", "PartialOrd", "Hash", "Display", "Error", "FnOnce", "FnMut", "Fn", "UnwindSafe"),
+    }
+)
 _LONGEST_VALUE = 400
 _LONGEST_CHAIN = 300
 _LONGEST_TAIL = 200
 _MOST_REMEMBERED = 20_000
 _MOST_GENERICS = 10
-
 _LET = re.compile(rb"let\s+(?:mut\s+)?([A-Za-z_\x80-\xff][\w\x80-\xff]*)\s*(:(?!:)|=)\s*")
 # What an Option, a Result or a Poll contains is its principal type anyway.
 _LET_SOME = re.compile(
@@ -24,7 +46,6 @@ _HEAD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:::\w+)*(?:\.\w+)*\s*([(
 _TAIL = re.compile(rb"(?:\s*\.(?:await|unwrap\(\)|expect\(\"[^\"\n]*\"\))|\?)*\Z")
 # On a separate line or after a block: the end of a call that began long before.
 _ENDS = (b"})", b"\n)", b" )", b",)")
-
 _STRUCT_LITERAL = re.compile(rb"([A-Za-z_\x80-\xff][\w\x80-\xff:]*(?:::<[^<>]*>)?)\s*\{")
 _WRAPPED = re.compile(
     rb"(?:\w+::)*(?:Some|Ok|(?:Box|Rc|Arc|Pin|Mutex|RwLock|RefCell|Cell|Cow|OnceCell)::(?:new|pin)"
@@ -34,7 +55,6 @@ _NO_NAME = b"|\"'[{(0123456789!-"
 _NO_VALUES = frozenset(
     "return break continue move true false None unsafe async loop const match if try".split()
 )
-
 _PLAIN = re.compile(rb"[\w.:\x80-\xff]+")
 _GENERICS = re.compile(rb"(?:::|(?<=\w))<[^<>()]*>(?=\s*(?:::|\(|as\b|>|,)|\Z)")
 _QUALIFIED = re.compile(
@@ -51,6 +71,95 @@ _THROUGH = re.compile(
 # `self::x` is the `x` of the module; `self.x` is something else.
 _OF_MODULE = re.compile(r"\A(?:(?:self)?::)+")
 _RAW = re.compile(rb"\br#(?=\w)")
+
+
+@functools.lru_cache(_MOST_REMEMBERED)
+def principal(text: str) -> str:
+    """The principal type of a type: `&mut Box<dyn a::B<C>>` is `a::B`.
+
+    For `Result<T, E>` and `Option<T>` it is `T`: the value after `?` or `unwrap`. For a future it
+    is its output, because expressions omit `.await`.
+    """
+    for _ in range(_MOST_WRAPPERS):
+        text = _without_prefix(text)
+        found = _NAME.match(text)
+        if found is None:
+            return ""
+        name = found.group(1)
+        last = name.rpartition("::")[2].strip()
+        rest = text[found.end() :]
+        if found.group(3) == "<" and last in _WRAPPERS:
+            arguments = [each for each in _arguments(rest) if each[:1] != "'"]
+            if arguments:
+                text = arguments[0]
+                continue
+        if found.group(3) == "<" and last == "Future" and (output := _OUTPUT.search(rest)):
+            text = rest[output.end() :]
+            continue
+        if found.group(3) == "(" or name in _PRIMITIVE:
+            return ""
+        return "".join(name.split())
+    return ""
+
+
+def self_type(text: str) -> str:
+    """The type of an implementation: like `principal`, but a `Box` stays a `Box`."""
+    found = _NAME.match(_without_prefix(text))
+    return "".join(found.group(1).split()) if found else ""
+
+
+def path_of(text: str) -> str:
+    """A path without generic arguments: `a::B<C>` becomes `a::B`."""
+    found = _NAME.match(_without_prefix(text))
+    return "".join(found.group(1).split()) if found else ""
+
+
+def bounds(text: str) -> tuple[str, ...]:
+    """The traits in `: A + b::C<D> + 'a`, without those that add no members."""
+    found = []
+    for each in split_outside(text.strip().removeprefix(":"), "+"):
+        path = principal(each)
+        if path and path.rpartition("::")[2] not in _COMMON_BOUNDS:
+            found.append(path)
+    return tuple(found)
+
+
+def _without_prefix(text: str) -> str:
+    text = text.strip()
+    while found := _PREFIX.match(text):
+        text = text[found.end() :]
+    return text
+
+
+def _arguments(text: str) -> list[str]:
+    """The arguments between the `<` before the text and its `>`."""
+    depth = 1
+    for place, character in enumerate(text):
+        if character == "<":
+            depth += 1
+        elif character == ">" and text[place - 1 : place] != "-":
+            depth -= 1
+            if not depth:
+                text = text[:place]
+                break
+    return split_outside(text, ",")
+
+
+def split_outside(text: str, separator: str) -> list[str]:
+    """Split a text at separators outside of brackets."""
+    if separator not in text:
+        return [text.strip()] if text.strip() else []
+    parts, depth, begin = [], 0, 0
+    for place, character in enumerate(text):
+        if character in "<([{":
+            depth += 1
+        elif character in ")]}" or (character == ">" and text[place - 1 : place] not in "-="):
+            depth -= 1
+        elif character == separator and depth <= 0:
+            parts.append(text[begin:place].strip())
+            begin = place + 1
+    parts.append(text[begin:].strip())
+    return [part for part in parts if part]
 
 
 def bound_by_let(text: bytes) -> tuple[tuple[str, str], ...]:

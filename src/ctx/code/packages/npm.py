@@ -1,9 +1,12 @@
 """JavaScript packages, from `package.json`; workspaces of npm, yarn and pnpm."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ctx.code.packages import globs, package_model
+from ctx.code.packages import package_model
 from ctx.code.packages.manifest_files import (
     ManifestTree,
     Table,
@@ -35,6 +38,8 @@ _KINDS = {
 _ENTRIES = {"main": "main", "module": "module", "types": "types", "typings": "types"}
 _MOST_EXPORTS = 1000
 _LOCAL = ("workspace:", "file:", "link:", "portal:")
+_LONGEST_GLOB = 300
+_MOST_GLOBS = 200
 
 
 class _Members(NamedTuple):
@@ -48,7 +53,7 @@ class _Members(NamedTuple):
         if folder == self.folder:
             return True
         inside = folder if self.folder == "." else folder.removeprefix(f"{self.folder}/")
-        return (self.folder == "." or inside != folder) and globs.matches(inside, self.globs)
+        return (self.folder == "." or inside != folder) and matches(inside, self.globs)
 
 
 def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
@@ -216,3 +221,36 @@ def _dependencies(
                     meant,
                 )
             seen.add((to, kind, alias))
+
+
+def matches(folder: str, globs: Sequence[str]) -> bool:
+    """Whether globs such as `packages/*` list a folder; one with `!` excludes again."""
+    listed = False
+    for glob in globs[:_MOST_GLOBS]:
+        wanted = not glob.startswith("!")
+        if wanted != listed and _fits(folder, glob.removeprefix("!")):
+            listed = wanted
+    return listed
+
+
+def _fits(folder: str, glob: str) -> bool:
+    if len(glob) > _LONGEST_GLOB:
+        return False
+    parts = [part for part in glob.split("/") if part not in ("", ".")]
+    names = [] if folder == "." else folder.split("/")
+    # How many names the parts so far can match: all possibilities at once, none tried twice.
+    reached = {0}
+    for part in parts:
+        if part == "**":
+            reached = set(range(min(reached), len(names) + 1))
+        else:
+            fits = _part(part)
+            reached = {n + 1 for n in reached if n < len(names) and fits.match(names[n])}
+        if not reached:
+            return False
+    return len(names) in reached
+
+
+@lru_cache(maxsize=256)
+def _part(part: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(part))

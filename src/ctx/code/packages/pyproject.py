@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ctx.code.packages import package_model, python_layout
+from ctx.code.packages import package_model
 from ctx.code.packages.manifest_files import (
     ManifestTree,
     Table,
     entries,
     is_name,
+    joined,
     split,
     table_of,
+    tables_of,
     text_of,
     texts_of,
 )
@@ -33,6 +35,12 @@ _REQUIREMENT = re.compile(
     r"(?:\[([^\]]{0,300})\])?\s{0,9}([=<>!~;@(].*)?"
 )
 _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
+# Folders beside the code that setuptools does not install.
+_BESIDE = frozenset(
+    "test tests testing doc docs example examples sample samples script scripts tool tools util "
+    "utils bin ci build dist benchmark benchmarks bench task tasks fabfile site_scons exercise "
+    "exercises htmlcov node_modules venv env".split()
+)
 
 
 class _Project(NamedTuple):
@@ -162,7 +170,7 @@ def _of_setup_cfg(tree: ManifestTree, path: str) -> _Project | None:
 
 def _package(tree: ManifestTree, path: str, project: _Project, said: Table) -> ManifestPackage:
     folder = split(path)[0]
-    layout = python_layout.find_layout(tree, folder, project.name, said)
+    layout = _find_layout(tree, folder, project.name, said)
     targets = [
         PackageTarget(name, "script", layout.file_of(tree, what.partition(":")[0].strip()))
         for name, what in project.scripts.items()
@@ -202,3 +210,80 @@ def _dependencies(
 def _plain(name: str) -> str:
     """A name, normalised as on the package index."""
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+class _Layout(NamedTuple):
+    roots: tuple[str, ...]
+    """The folders that imports are relative to."""
+    modules: tuple[str, ...]
+    """The top-level modules in them."""
+
+    def file_of(self, tree: ManifestTree, module: str) -> str:
+        """The file of a dotted module; empty if it is not here."""
+        inside = module.replace(".", "/")
+        for root in self.roots:
+            for end in (".py", "/__init__.py", ".pyi"):
+                path = joined(root, inside + end)
+                if path and path in tree:
+                    return path
+        return ""
+
+
+def _find_layout(tree: ManifestTree, folder: str, name: str, said: Table) -> _Layout:
+    """The layout of the project in a folder; its manifest may configure it."""
+    told = [
+        root for root in dict.fromkeys(_configured_folders(folder, said)) if any(_in(tree, root))
+    ]
+    if not told:
+        inside = joined(folder, "src") or "src"
+        has_source = any(_in(tree, inside)) and f"{inside}/__init__.py" not in tree
+        told = [inside if has_source else folder]
+    modules: dict[str, None] = {}
+    for root in told:
+        is_project = root == folder
+        for each in _in(tree, root, named=name):
+            if not (is_project and (each in _BESIDE or each in ("setup", "conftest"))):
+                modules[each] = None
+    return _Layout(tuple(told), tuple(modules))
+
+
+def _configured_folders(folder: str, said: Table) -> Iterator[str]:
+    """The folders that the settings of build tools name."""
+    setuptools = table_of(said, "tool", "setuptools")
+    paths = [text_of(setuptools, "package-dir", "")]
+    paths += texts_of(setuptools, "packages", "find", "where")
+    paths.append(text_of(said, "tool", "maturin", "python-source"))
+    paths.append(text_of(said, "tool", "pdm", "build", "package-dir"))
+    paths += [text_of(each, "from") for each in tables_of(said, "tool", "poetry", "packages")]
+    wheel = table_of(said, "tool", "hatch", "build", "targets", "wheel")
+    paths += [split(each)[0] for each in texts_of(wheel, "packages")]
+    paths += texts_of(wheel, "sources")
+    backend = text_of(said, "tool", "uv", "build-backend", "module-root")
+    for path in (*paths, backend):
+        if root := joined(folder, path):
+            yield root
+
+
+def _in(tree: ManifestTree, root: str, named: str = "") -> Iterator[str]:
+    """The top-level modules in a folder: packages, files, and folders that contain packages."""
+    for name in tree.folders(root):
+        inside = joined(root, name) or name
+        files = tree.files(inside)
+        is_package = "__init__.py" in files or "__init__.pyi" in files
+        is_namespace = root.rpartition("/")[2] == "src" or name == re.sub(r"[-.]", "_", named)
+        if name.isidentifier() and (is_package or (is_namespace and _has_python(tree, inside))):
+            yield name
+    for name in tree.files(root):
+        stem, dot, end = name.rpartition(".")
+        if dot and end == "py" and stem.isidentifier() and not stem.startswith("__"):
+            yield stem
+
+
+def _has_python(tree: ManifestTree, folder: str) -> bool:
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        if any(name.endswith(".py") for name in tree.files(here)):
+            return True
+        waiting += [f"{here}/{name}" for name in tree.folders(here)]
+    return False

@@ -147,15 +147,7 @@ class GoRules(ResolutionRules):
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:
         found = self._named(file, name)
-        if found is not None:
-            return found
-        for each in file.facts.imports:
-            # The name of a package is declared in its files, not by its path.
-            if each.bound and each.module.rpartition("/")[2] != name:
-                module = self.module(file, each.module)
-                if module and module is not OUTSIDE and module[1].facts.namespace == name:
-                    return module
-        return super().implicit(file, name)
+        return found if found is not None else super().implicit(file, name)
 
     def within(self, file: SourceFile, name: str) -> MaybeValue:
         return self._named(file, name)
@@ -171,12 +163,7 @@ class GoRules(ResolutionRules):
         item = file.items[place]
         element = file.binding(place, "[]")
         for base in (*item.bases, *((element,) if element else ())):
-            found = self.evaluator.expression(file, item.parent, base)
-            if found is not None and found is not OUTSIDE:
-                meant = found[1].items[found[2]]
-                if meant.kind == "type_alias" and meant.type:
-                    found = self.evaluator.typed(found[1], meant.parent, meant.type)
-            yield found
+            yield self.evaluator.expression(file, item.parent, base)
 
     def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
         languages = self.world.languages
