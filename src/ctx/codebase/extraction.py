@@ -89,16 +89,16 @@ class Extraction:
         before = self._content(self._committed.blob_at(path))
         staged = self._staged.get(path)
         is_again = staged is not None and staged.blob_id != blob_id
-        seen = self._content(staged.blob_id) if staged and is_again else before
-        version = AddedFileVersion(path, content, self._file_id(path), blob_id, before, seen)
-        found = self._reader.read(version)
-        if isinstance(found, Semantics):
-            self._modules.add(found.module)
-            items = tuple(ExtractedItem(*each) for each in found.items)
-            self._files.append(ExtractedFile(path, found.module, items, parts=found.parts))
-            self._add(found.edges)
+        latest = self._content(staged.blob_id) if staged and is_again else before
+        version = AddedFileVersion(path, content, self._file_id(path), blob_id, before, latest)
+        extracted = self._reader.read(version)
+        if isinstance(extracted, Semantics):
+            self._modules.add(extracted.module)
+            items = tuple(ExtractedItem(*item) for item in extracted.items)
+            self._files.append(ExtractedFile(path, extracted.module, items, parts=extracted.parts))
+            self._add(extracted.edges)
         else:
-            self._files.append(ExtractedFile(path, "", (), found))
+            self._files.append(ExtractedFile(path, "", (), extracted))
 
     def _add(self, edges: Sequence[BatchEdge]) -> None:
         for edge in edges:
@@ -138,14 +138,14 @@ class Extraction:
         edges = sorted(self._edges.values(), key=self._rank)
         kept = tuple(edges[:most])
         batch = typed(EdgeBatch(kept, clock.now_s())) if kept else None
-        told = ExtractionResult(
+        result = ExtractionResult(
             tuple(self._files),
             batch.id if batch else None,
             len(kept),
             len(edges) - len(kept),
             self._doubtful,
         )
-        return told, batch
+        return result, batch
 
     def _rank(self, edge: BatchEdge) -> int:
         """Put the most useful edges first: what a file defines, then what it imports."""

@@ -116,7 +116,7 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
             left_out.append(_left_out(offer.chunk, BUDGET))
     return FilledBudget(
         tuple(sorted(taken.chunks, key=lambda chunk: -chunk.relevance_score)),
-        tuple(sorted(left_out, key=lambda each: -each.relevance_score)),
+        tuple(sorted(left_out, key=lambda chunk: -chunk.relevance_score)),
     )
 
 
@@ -144,9 +144,9 @@ def _first(offer: ChunkOffer, room: int) -> Chunk:
 
 def _fitting(offer: ChunkOffer, room: int) -> Chunk | None:
     """An offer, whole or in brief; None if it does not fit."""
-    for each in (offer.chunk, offer.brief):
-        if each is not None and each.tokens <= room:
-            chunk = _without_secrets(each)
+    for candidate in (offer.chunk, offer.brief):
+        if candidate is not None and candidate.tokens <= room:
+            chunk = _without_secrets(candidate)
             if chunk.tokens <= room:
                 return chunk
     return None
@@ -154,10 +154,10 @@ def _fitting(offer: ChunkOffer, room: int) -> Chunk | None:
 
 def _without_secrets(chunk: Chunk) -> Chunk:
     """Memory contains no secrets. Code may, and nobody checks a pack before a model reads it."""
-    said = redact(chunk.snippet)
-    if not said.findings:
+    redacted = redact(chunk.snippet)
+    if not redacted.findings:
         return chunk
-    clean = chunk._replace(snippet=said.text)
+    clean = chunk._replace(snippet=redacted.text)
     return clean._replace(tokens=pack_text.cost(clean))
 
 

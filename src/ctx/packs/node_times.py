@@ -97,11 +97,11 @@ def _event_span(
 ) -> DaySpan | None:
     """The time before or after an event, or None if no node has most of its words."""
     wanted = set(terms.query(event["event"])) - terms.STOP_WORDS
-    found = node_candidates.best_by_terms(
+    node_ids = node_candidates.best_by_terms(
         connections, query, scope, now_ms, sorted(wanted), _MOST_EVENTS
     )
-    texts = {text.id: text for text in node_candidates.texts(connections, found)}
-    for node_id in found:
+    texts = {text.id: text for text in node_candidates.texts(connections, node_ids)}
+    for node_id in node_ids:
         if len(wanted.intersection(texts[node_id].terms.split())) > len(wanted) / 2:
             first, last = _happened(connections, texts[node_id])
             if event["side"].lower() == "before":
@@ -132,7 +132,7 @@ def candidates(
     question: DatedQuestion,
 ) -> list[NodeId]:
     """The nodes from the time of a question: the best by its words, and the newest."""
-    found: dict[NodeId, None] = {}
+    node_ids: dict[NodeId, None] = {}
     for span in question.spans:
         first, last = (
             clock.iso(_DAY_MS * day)[:10] for day in (span.first - 1, span.last + _LATER)
@@ -147,8 +147,8 @@ def candidates(
             connections, then, scope, now_ms, question.words.rarest, _MOST_CANDIDATES
         )
         newest = node_candidates.newest(connections, then, scope, now_ms, _MOST_CANDIDATES)
-        found.update(dict.fromkeys((*best, *newest)))
-    return list(found)
+        node_ids.update(dict.fromkeys((*best, *newest)))
+    return list(node_ids)
 
 
 def fits(
@@ -159,7 +159,7 @@ def fits(
     If none is from that time, those from soon after are no answer.
     """
     contents = node_candidates.contents(connections, texts.keys(), _LONGEST_TEXT)
-    found: dict[NodeId, float] = {}
+    by_node: dict[NodeId, float] = {}
     for node_id, text in texts.items():
         day = _created_day(text)
         fit = _CREATED_THEN * max(span.fit(day, day) for span in named)
@@ -167,5 +167,5 @@ def fits(
             met = (span for span in named if own.nearest is None and own.meets(span))
             fit = max([fit, *(span.fit(own.first, own.last) for span in met)])
         if fit >= _LEAST_FIT:
-            found[node_id] = fit
-    return found if max(found.values(), default=0.0) >= _THEN else {}
+            by_node[node_id] = fit
+    return by_node if max(by_node.values(), default=0.0) >= _THEN else {}

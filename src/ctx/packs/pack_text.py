@@ -75,9 +75,9 @@ def with_reasons(pack: PromptPack) -> str:
         for chunk in pack.retrieved
     ]
     left_out = [
-        f"- {code(_short(each.title))}: {each.reason};"
-        f" score {each.relevance_score:.2f}, {each.tokens:,} tokens"
-        for each in pack.left_out
+        f"- {code(_short(chunk.title))}: {chunk.reason};"
+        f" score {chunk.relevance_score:.2f}, {chunk.tokens:,} tokens"
+        for chunk in pack.left_out
     ]
     if pack.more_left_out:
         left_out.append(f"- and {pack.more_left_out:,} more")
@@ -138,15 +138,15 @@ def _preamble(pack: PromptPack) -> str:
     budget = pack.token_budget
     if not pack.retrieved and not pack.files and not pack.left_out:
         return "Nothing was found. Try other words, or names from the code."
-    said = f"{len(pack.retrieved)} {'chunk' if len(pack.retrieved) == 1 else 'chunks'},"
-    said += f" {budget.used:,} of {budget.total - budget.reserved_for_response:,} tokens."
+    text = f"{len(pack.retrieved)} {'chunk' if len(pack.retrieved) == 1 else 'chunks'},"
+    text += f" {budget.used:,} of {budget.total - budget.reserved_for_response:,} tokens."
     if not pack.files:
-        return said
-    said = f"Confidence {pack.confidence:.0%}. {said}"
+        return text
+    text = f"Confidence {pack.confidence:.0%}. {text}"
     if pack.confidence < UNSURE:
-        said += " The right place may be elsewhere: check it before you change anything, and look"
-        said += " at the other files, or ask again with the names that the code uses."
-    return said
+        text += " The right place may be elsewhere: check it before you change anything, and look"
+        text += " at the other files, or ask again with the names that the code uses."
+    return text
 
 
 def _heading(chunk: Chunk) -> str:
@@ -162,10 +162,10 @@ def _heading(chunk: Chunk) -> str:
 def _why(chunk: Chunk) -> str:
     if chunk.via:
         label, origin = chunk.via[-2], chunk.via[-3]
-        said = _LABELS.get(label, f"{label.lstrip('<').lower()} of")
-        return f"{said.capitalize()} {code(_short(origin))}.{_source(chunk)}"
-    strongest = sorted(chunk.signals, key=lambda each: -each.value)
-    names = [each.name for each in strongest if each.value >= _TELLING * strongest[0].value]
+        reason = _LABELS.get(label, f"{label.lstrip('<').lower()} of")
+        return f"{reason.capitalize()} {code(_short(origin))}.{_source(chunk)}"
+    strongest = sorted(chunk.signals, key=lambda signal: -signal.value)
+    names = [signal.name for signal in strongest if signal.value >= _TELLING * strongest[0].value]
     return (f"Found by {', '.join(names)}." if names else "Found.") + _source(chunk)
 
 
@@ -184,15 +184,15 @@ def _figures(score: float, signals: Sequence[Signal]) -> str:
 
 
 def _way(via: Sequence[str]) -> str:
-    return f"; by way of {' → '.join(code(_short(each)) for each in via)}" if via else ""
+    return f"; by way of {' → '.join(code(_short(name)) for name in via)}" if via else ""
 
 
 def _left_out(pack: PromptPack) -> list[str]:
     """The best chunks that did not fit. Weak ones are not listed."""
-    lost = [each for each in pack.left_out if each.reason == "budget"]
+    lost = [chunk for chunk in pack.left_out if chunk.reason == "budget"]
     if not lost or pack.token_budget.total - pack.token_budget.reserved_for_response < _ROOMY:
         return []
-    named = [f"- {code(_short(each.title))}" for each in lost[:_MOST_NAMED]]
+    named = [f"- {code(_short(chunk.title))}" for chunk in lost[:_MOST_NAMED]]
     return [*named, f"- and {len(lost) - _MOST_NAMED} more"] if len(lost) > _MOST_NAMED else named
 
 

@@ -47,8 +47,8 @@ def recent_work(
     for date in _last_days(log_files.days(folder), days, now_ms):
         if room < _LEAST:
             break
-        said = log_files.day(folder, date).strip()
-        part = _fitted(said.replace("# ", "## ", 1), room - 2)
+        text = log_files.day(folder, date).strip()
+        part = _fitted(text.replace("# ", "## ", 1), room - 2)
         if part:
             parts.append(part)
             room -= tokens.estimate(part) + 2
@@ -65,20 +65,20 @@ def without_chunks(lately: RecentWork, task: Node | None, chunks: Iterable[Chunk
         for line in lately.log.split("\n")
         if line not in titles and not ((new := _NEW_NODE.fullmatch(line)) and new[1] in ids)
     ]
-    said = _EMPTY.sub("", "\n".join(kept)).rstrip()
+    text = _EMPTY.sub("", "\n".join(kept)).rstrip()
     is_there = task is not None and task.id in nodes
-    return RecentWork("" if is_there else lately.task, said).text
+    return RecentWork("" if is_there else lately.task, text).text
 
 
-def without_entries(said: str, title: str) -> str:
+def without_entries(text: str, title: str) -> str:
     """The recent work without notes and without added nodes whose title begins like this."""
     begins = re.escape(title)
     line = re.compile(rf"- `.` (?:[a-z-]+ \w+: {begins}|source \w+ MENTIONS ).*")
-    kept = [each for each in said.split("\n") if not line.fullmatch(each)]
-    told = _EMPTY.sub("", "\n".join(kept))
+    kept = [row for row in text.split("\n") if not line.fullmatch(row)]
+    rest = _EMPTY.sub("", "\n".join(kept))
     # A commit may have the same title and describe other changes too: it has parts.
     note = re.compile(rf"## \d\d:\d\d {begins}(?!(?s:.*)^### )", re.MULTILINE)
-    entries = [each for each in _ENTRY.split(told) if not note.match(each)]
+    entries = [entry for entry in _ENTRY.split(rest) if not note.match(entry)]
     return _EMPTY_DAY.sub("", "".join(entries)).rstrip()
 
 

@@ -63,7 +63,7 @@ def readers() -> tuple[tuple[frozenset[str], re.Pattern[str], Reader], ...]:
     which = rf"\b(?P<which>{'|'.join(sorted(_WHICH_WORDS))})\s{{1,3}}"
     part = r"\b(?P<part>early|mid|late)[ -]"
     before = r"\b(?:in|on|of|since|during|from|until|by|before|after|and|to)\s{1,3}(?:the\s)?"
-    found: tuple[tuple[frozenset[str], str, Reader], ...] = (
+    patterns: tuple[tuple[frozenset[str], str, Reader], ...] = (
         (_YEAR_WORDS, rf"\b{year}-(?P<number>\d\d)(?:-(?P<day>\d\d))?\b", _digits),
         (_MONTH_WORDS, rf"\b{day}\s{{1,3}}(?:of\s{{1,3}})?{month}{maybe_year}", _date),
         (_MONTH_WORDS, rf"\b{month}\s{{1,3}}{day}(?!\d){maybe_year}", _date),
@@ -95,7 +95,7 @@ def readers() -> tuple[tuple[frozenset[str], re.Pattern[str], Reader], ...]:
         (_MONTH_WORDS, rf"{before}{month}", _month),
         (_YEAR_WORDS, rf"{before}{year}", _year),
     )
-    return tuple((needs, re.compile(text, re.IGNORECASE), read) for needs, text, read in found)
+    return tuple((needs, re.compile(text, re.IGNORECASE), read) for needs, text, read in patterns)
 
 
 def count_of(written: str) -> int | None:
@@ -166,8 +166,8 @@ def _date(match: re.Match[str], today: int) -> Days | None:
     # Without a year it is the last such day; 29 February needs a leap year.
     years = (_split(today).year - back for back in range(9))
     days = (_number(year, month, int(match["day"])) for year in years)
-    found = next((day for day in days if day is not None and day <= today), None)
-    return None if found is None else (found, found, True)
+    latest = next((day for day in days if day is not None and day <= today), None)
+    return None if latest is None else (latest, latest, True)
 
 
 def _month(match: re.Match[str], today: int) -> Days | None:

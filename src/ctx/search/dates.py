@@ -90,19 +90,21 @@ def spans(text: str, today: int) -> list[DaySpan]:
         words.add(date_patterns.A_YEAR)
     if date_patterns.TELLING.isdisjoint(words):
         return []
-    found: list[_Days] = []
+    matches: list[_Days] = []
     for needs, pattern, read in date_patterns.readers():
         for match in pattern.finditer(text) if not needs.isdisjoint(words) else ():
-            is_known = any(match.start() < each.end and each.start < match.end() for each in found)
+            is_known = any(
+                match.start() < other.end and other.start < match.end() for other in matches
+            )
             if not is_known and (days := read(match, today)) is not None:
-                found.append(_Days(*days, match.start(), match.end()))
-    named = list(_with_words_around(text, sorted(found, key=lambda each: each.start)))
+                matches.append(_Days(*days, match.start(), match.end()))
+    named = list(_with_words_around(text, sorted(matches, key=lambda match_days: match_days.start)))
     return named if len(named) <= MOST else []
 
 
 def without(text: str, named: Sequence[DaySpan]) -> str:
     """The text without the words that name these spans."""
-    for span in sorted(named, key=lambda each: each.place, reverse=True):
+    for span in sorted(named, key=lambda day_span: day_span.place, reverse=True):
         start, end = span.place
         text = f"{text[:start]} {text[end:]}"
     return text
@@ -118,13 +120,13 @@ def since_day(day: int, place: tuple[int, int]) -> DaySpan:
     return DaySpan(day, day + _FAR, place, nearest=day)
 
 
-def _with_words_around(text: str, found: Sequence[_Days]) -> Iterator[DaySpan]:
+def _with_words_around(text: str, dates: Sequence[_Days]) -> Iterator[DaySpan]:
     """The spans, as the words before them change them: `the week before`, `since`, `from … to`."""
     at = 0
-    while at < len(found):
-        days = found[at]
+    while at < len(dates):
+        days = dates[at]
         before, own = text[max(0, days.start - 40) : days.start], text[days.start : days.end]
-        following = found[at + 1] if at + 1 < len(found) else None
+        following = dates[at + 1] if at + 1 < len(dates) else None
         begins = _FROM.search(before) or _OWN_FROM.match(own)
         at += 1
         if following and begins and _TO.fullmatch(text[days.end : following.start]):

@@ -119,32 +119,32 @@ def clean(text: str) -> str:
 
 def _without_comments(text: str) -> str:
     first, *others = text.split(_COMMENT)
-    return " ".join([first, *(each.partition(_COMMENT_ENDS)[2] for each in others)])
+    return " ".join([first, *(part.partition(_COMMENT_ENDS)[2] for part in others)])
 
 
 def _without_sections(text: str) -> str:
     """Remove the headings of a form, and the sections that describe somebody's machine."""
     kept: list[str] = []
     start, depth_left_out = 0, 0
-    code = [(found.start(), found.end()) for found in _FENCED.finditer(text)]
+    code = [(fence_match.start(), fence_match.end()) for fence_match in _FENCED.finditer(text)]
     fence = 0
-    for found in _HEADING.finditer(text):
-        while fence < len(code) and code[fence][1] <= found.start():
+    for heading in _HEADING.finditer(text):
+        while fence < len(code) and code[fence][1] <= heading.start():
             fence += 1
-        if fence < len(code) and code[fence][0] <= found.start():
+        if fence < len(code) and code[fence][0] <= heading.start():
             # A comment in code looks like a heading.
             continue
-        depth = len(found[1]) if found[1] else 2 if found[3] else _BOLD
-        title = next((each for each in found.groups()[1:] if each), "")
+        depth = len(heading[1]) if heading[1] else 2 if heading[3] else _BOLD
+        title = next((group for group in heading.groups()[1:] if group), "")
         if not depth_left_out:
-            kept.append(text[start : found.start()])
+            kept.append(text[start : heading.start()])
         elif depth > depth_left_out:
             continue
-        is_surroundings = bool(_any_of(_SURROUNDINGS).fullmatch(title)) and bool(found.start())
+        is_surroundings = bool(_any_of(_SURROUNDINGS).fullmatch(title)) and bool(heading.start())
         depth_left_out = depth if is_surroundings else 0
         if not is_surroundings and not _any_of(_FORM).fullmatch(title):
             kept.append(f"{title}\n")
-        start = found.end()
+        start = heading.end()
     if not depth_left_out:
         kept.append(text[start:])
     return "\n".join(kept)
@@ -154,22 +154,22 @@ def _weights(text: str) -> dict[str, float]:
     first, _, _ = text.lstrip().partition("\n")
     code: list[str] = []
 
-    def taken(found: re.Match[str]) -> str:
-        code.append(found[2])
+    def taken(match: re.Match[str]) -> str:
+        code.append(match[2])
         return "\n"
 
     prose = _FENCED.sub(taken, text)
     code += _TYPED.findall(prose)
     prose = _TYPED.sub("", prose)
-    inline = Counter(terms.extract(" ".join(found[2] for found in _INLINE.finditer(prose))))
-    said = Counter(terms.extract(prose))
+    inline = Counter(terms.extract(" ".join(match[2] for match in _INLINE.finditer(prose))))
+    in_prose = Counter(terms.extract(prose))
     shown = Counter(terms.extract("\n".join(code)))
     title = set(terms.extract(first))
     weights = {
-        term: log2(1 + said[term] + _CODE_COUNTS * shown[term])
+        term: log2(1 + in_prose[term] + _CODE_COUNTS * shown[term])
         + _IN_FIRST_LINE * (term in title)
         + _IN_INLINE_CODE * (term in inline)
-        for term in dict.fromkeys((*said, *shown))
+        for term in dict.fromkeys((*in_prose, *shown))
         if len(term) >= _SHORTEST or term > "\x7f"
     }
     return {term: weight for term, weight in weights.items() if term not in _SILENT} or weights

@@ -68,15 +68,15 @@ class StaticEmbedder:
     def embed(self, texts: Sequence[str]) -> "Matrix":
         import numpy
 
-        found = numpy.zeros((len(texts), self.dimensions), numpy.float32)
-        for vector, text in zip(found, texts, strict=True):
+        vectors = numpy.zeros((len(texts), self.dimensions), numpy.float32)
+        for vector, text in zip(vectors, texts, strict=True):
             used = self._vocabulary.weights(text)
             if used:
                 rows = numpy.fromiter(used, numpy.intp, len(used))
                 weights = numpy.fromiter(used.values(), numpy.float32, len(used))
                 vector += (weights * self._scales[rows]) @ self._rows[rows].astype(numpy.float32)
                 vector /= max(float(numpy.linalg.norm(vector)), 1e-12)
-        return found
+        return vectors
 
 
 class PieceVocabulary:
@@ -98,16 +98,16 @@ class PieceVocabulary:
         """The rows of a text's pieces in reading order, with repetitions."""
         rows: list[int] = []
         for word in words(text):
-            found = self._known.get(word)
-            rows += self._of_word(word) if found is None else found
+            known = self._known.get(word)
+            rows += self._of_word(word) if known is None else known
         return rows
 
     def _of_word(self, word: str) -> tuple[int, ...]:
-        found = tuple(row for part in parts(word) for row in self._of_part(part))
+        rows = tuple(row for part in parts(word) for row in self._of_part(part))
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
-        self._known[word] = found
-        return found
+        self._known[word] = rows
+        return rows
 
     def _of_part(self, part: str) -> list[int]:
         """Split greedily into the longest known pieces; nothing if one is missing, because half a
