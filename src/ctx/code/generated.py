@@ -76,6 +76,6 @@ def by_header(content: bytes) -> bool:
     if _SAYS_SO.search(header, 0, end) or _DOCSTRING_SAYS_SO.match(header, end):
         return True
     return any(
-        b"generated" in header[max(0, found.start() - _NEAR) : min(end, found.end() + _NEAR)]
-        for found in _HANDS_OFF.finditer(header, 0, end)
+        b"generated" in header[max(0, match.start() - _NEAR) : min(end, match.end() + _NEAR)]
+        for match in _HANDS_OFF.finditer(header, 0, end)
     )

@@ -192,10 +192,10 @@ def language_of(path: str, head: bytes = b"") -> str | None:
 
 
 def _interpreted(head: bytes) -> str | None:
-    found = _SHEBANG.match(head)
-    if found is None:
+    match = _SHEBANG.match(head)
+    if match is None:
         return None
-    program, rest = (part.decode("latin-1") for part in found.groups())
+    program, rest = (part.decode("latin-1") for part in match.groups())
     # After `env`, options and variables precede the program.
     words = rest.split() if program.endswith("/env") else [program]
     for word in words:

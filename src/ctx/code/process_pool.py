@@ -277,8 +277,8 @@ def serve() -> None:
             # A pool reads the files of one project.
             limits = limits or file_reader.limits(job.root, job.max_bytes)
             for wanted in job.files:
-                found = file_reader.read(job.root, wanted, limits)
-                _send(sink, _encoder.encode(found))
+                record = file_reader.read(job.root, wanted, limits)
+                _send(sink, _encoder.encode(record))
         else:
             names = names or resolver.Resolver.at(job.database, job.root)
             for file_id in job.files:

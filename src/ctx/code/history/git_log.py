@@ -56,8 +56,8 @@ def read(
     running: deque[tuple[int, Sequence[str], git.Reading]] = deque()
 
     def start(part: Sequence[str]) -> tuple[int, Sequence[str], git.Reading]:
-        asked = "".join(f"{hash}\n" for hash in part).encode()
-        return way, part, git.Reading(checkout, *ways[way], *_TELLING, stdin=asked)
+        stdin = "".join(f"{hash}\n" for hash in part).encode()
+        return way, part, git.Reading(checkout, *ways[way], *_TELLING, stdin=stdin)
 
     try:
         while parts or running:
@@ -65,9 +65,9 @@ def read(
                 running.append(start(parts.popleft()))
             used, part, reading = running[0]
             try:
-                told = list(_commits(_fields(reading.printed()), edge))
+                commits = list(_commits(_fields(reading.printed()), edge))
                 if used == len(ways) - 1:
-                    told = [commit._replace(changes=None) for commit in told]
+                    commits = [commit._replace(changes=None) for commit in commits]
             except GitFailure:
                 way = max(way, used + 1)
                 if way == len(ways):
@@ -77,7 +77,7 @@ def read(
                 continue
             running.popleft()
             reading.close()
-            yield _fit(told)
+            yield _fit(commits)
     finally:
         for _, _, reading in running:
             reading.close()
@@ -132,9 +132,9 @@ def _commits(fields: Iterator[bytes], edge: frozenset[str]) -> Iterator[LoggedCo
                     changes.append((next(fields, b""), None))
                 case _:
                     changes.append((path, None))
-        said = message[:_LOOKED_AT].decode("utf-8", "replace")
+        text = message[:_LOOKED_AT].decode("utf-8", "replace")
         known = None if hash in edge else changes
-        yield LoggedCommit(hash, min(int(time or 0), _LATEST), said, known)
+        yield LoggedCommit(hash, min(int(time or 0), _LATEST), text, known)
 
 
 def _fit(commits: list[LoggedCommit]) -> list[LoggedCommit]:

@@ -107,7 +107,7 @@ def _lately(connection: Connection) -> bytes:
     ).fetchall()
     last = {path_id: time for time, packed in reversed(rows) for path_id in unpack(packed)}
     touched = sorted(last)
-    return pack(touched) + pack([min(rows[0][0] - last[each], _OLDEST) for each in touched])
+    return pack(touched) + pack([min(rows[0][0] - last[path_id], _OLDEST) for path_id in touched])
 
 
 def history_size(connection: Connection) -> HistorySize:
@@ -206,8 +206,8 @@ def _add(
         subject, _, body = commit.message.partition("\n") if files or not inside else ("", "", "")
         body = body.strip()
         rows.append((id, bytes.fromhex(commit.hash), commit.time, subject, shrink(body), files))
-        said = file_words.of_message(subject, body)
-        postings.put(connection, segments.COMMITS, id, min(len(files or b"") // 4, 255), said)
+        counts = file_words.of_message(subject, body)
+        postings.put(connection, segments.COMMITS, id, min(len(files or b"") // 4, 255), counts)
     connection.executemany("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?)", rows)
     connection.executemany("INSERT OR IGNORE INTO renames VALUES (?, ?, ?)", renames)
     connection.executemany(

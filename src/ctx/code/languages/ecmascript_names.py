@@ -42,6 +42,6 @@ def _exported(content: bytes) -> frozenset[bytes] | None:
     if not is_module:
         return None
     names: set[bytes] = set()
-    for found in _EXPORTED.finditer(content):
-        names.update(_NAME.findall(b" ".join(part or b"" for part in found.groups())))
+    for match in _EXPORTED.finditer(content):
+        names.update(_NAME.findall(b" ".join(part or b"" for part in match.groups())))
     return frozenset(names)

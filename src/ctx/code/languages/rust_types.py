@@ -39,21 +39,21 @@ def principal(text: str) -> str:
     """
     for _ in range(_MOST_WRAPPERS):
         text = _without_prefix(text)
-        found = _NAME.match(text)
-        if found is None:
+        match = _NAME.match(text)
+        if match is None:
             return ""
-        name = found.group(1)
+        name = match.group(1)
         last = name.rpartition("::")[2].strip()
-        rest = text[found.end() :]
-        if found.group(3) == "<" and last in _WRAPPERS:
-            arguments = [each for each in _arguments(rest) if each[:1] != "'"]
+        rest = text[match.end() :]
+        if match.group(3) == "<" and last in _WRAPPERS:
+            arguments = [argument for argument in _arguments(rest) if argument[:1] != "'"]
             if arguments:
                 text = arguments[0]
                 continue
-        if found.group(3) == "<" and last == "Future" and (output := _OUTPUT.search(rest)):
+        if match.group(3) == "<" and last == "Future" and (output := _OUTPUT.search(rest)):
             text = rest[output.end() :]
             continue
-        if found.group(3) == "(" or name in _PRIMITIVE:
+        if match.group(3) == "(" or name in _PRIMITIVE:
             return ""
         return "".join(name.split())
     return ""
@@ -61,30 +61,30 @@ def principal(text: str) -> str:
 
 def self_type(text: str) -> str:
     """The type of an implementation: like `principal`, but a `Box` stays a `Box`."""
-    found = _NAME.match(_without_prefix(text))
-    return "".join(found.group(1).split()) if found else ""
+    match = _NAME.match(_without_prefix(text))
+    return "".join(match.group(1).split()) if match else ""
 
 
 def path_of(text: str) -> str:
     """A path without generic arguments: `a::B<C>` becomes `a::B`."""
-    found = _NAME.match(_without_prefix(text))
-    return "".join(found.group(1).split()) if found else ""
+    match = _NAME.match(_without_prefix(text))
+    return "".join(match.group(1).split()) if match else ""
 
 
 def bounds(text: str) -> tuple[str, ...]:
     """The traits in `: A + b::C<D> + 'a`, without those that add no members."""
-    found = []
-    for each in split_outside(text.strip().removeprefix(":"), "+"):
-        path = principal(each)
+    paths = []
+    for bound in split_outside(text.strip().removeprefix(":"), "+"):
+        path = principal(bound)
         if path and path.rpartition("::")[2] not in _COMMON_BOUNDS:
-            found.append(path)
-    return tuple(found)
+            paths.append(path)
+    return tuple(paths)
 
 
 def _without_prefix(text: str) -> str:
     text = text.strip()
-    while found := _PREFIX.match(text):
-        text = text[found.end() :]
+    while match := _PREFIX.match(text):
+        text = text[match.end() :]
     return text
 
 

@@ -41,36 +41,38 @@ class Layout(NamedTuple):
         return ""
 
 
-def find_layout(tree: ManifestTree, folder: str, name: str, said: Table) -> Layout:
+def find_layout(tree: ManifestTree, folder: str, name: str, content: Table) -> Layout:
     """The layout of the project in a folder; its manifest may configure it."""
-    told = [
-        root for root in dict.fromkeys(_configured_folders(folder, said)) if any(_in(tree, root))
+    roots = [
+        root for root in dict.fromkeys(_configured_folders(folder, content)) if any(_in(tree, root))
     ]
-    if not told:
+    if not roots:
         inside = joined(folder, "src") or "src"
         has_source = any(_in(tree, inside)) and f"{inside}/__init__.py" not in tree
-        told = [inside if has_source else folder]
+        roots = [inside if has_source else folder]
     modules: dict[str, None] = {}
-    for root in told:
+    for root in roots:
         is_project = root == folder
-        for each in _in(tree, root, named=name):
-            if not (is_project and (each in _BESIDE or each in ("setup", "conftest"))):
-                modules[each] = None
-    return Layout(tuple(told), tuple(modules))
+        for module in _in(tree, root, named=name):
+            if not (is_project and (module in _BESIDE or module in ("setup", "conftest"))):
+                modules[module] = None
+    return Layout(tuple(roots), tuple(modules))
 
 
-def _configured_folders(folder: str, said: Table) -> Iterator[str]:
+def _configured_folders(folder: str, content: Table) -> Iterator[str]:
     """The folders that the settings of build tools name."""
-    setuptools = table_of(said, "tool", "setuptools")
+    setuptools = table_of(content, "tool", "setuptools")
     paths = [text_of(setuptools, "package-dir", "")]
     paths += texts_of(setuptools, "packages", "find", "where")
-    paths.append(text_of(said, "tool", "maturin", "python-source"))
-    paths.append(text_of(said, "tool", "pdm", "build", "package-dir"))
-    paths += [text_of(each, "from") for each in tables_of(said, "tool", "poetry", "packages")]
-    wheel = table_of(said, "tool", "hatch", "build", "targets", "wheel")
-    paths += [split(each)[0] for each in texts_of(wheel, "packages")]
+    paths.append(text_of(content, "tool", "maturin", "python-source"))
+    paths.append(text_of(content, "tool", "pdm", "build", "package-dir"))
+    paths += [
+        text_of(package, "from") for package in tables_of(content, "tool", "poetry", "packages")
+    ]
+    wheel = table_of(content, "tool", "hatch", "build", "targets", "wheel")
+    paths += [split(package)[0] for package in texts_of(wheel, "packages")]
     paths += texts_of(wheel, "sources")
-    backend = text_of(said, "tool", "uv", "build-backend", "module-root")
+    backend = text_of(content, "tool", "uv", "build-backend", "module-root")
     for path in (*paths, backend):
         if root := joined(folder, path):
             yield root

@@ -128,31 +128,31 @@ class GoRules(ResolutionRules):
             return known
         package = self._packages[key] = _Package([], {}, {})
         for number in self._go_files(key[0]):
-            each = self.world.file(number)
-            if each is None or each.facts.namespace != key[1]:
+            member_file = self.world.file(number)
+            if member_file is None or member_file.facts.namespace != key[1]:
                 continue
             package.files.append(number)
-            for name, place in each.members(0):
+            for name, place in member_file.members(0):
                 package.names.setdefault(name, (number, place))
-            for type_, place in each.outside.items():
+            for type_, place in member_file.outside.items():
                 package.methods.setdefault(type_, []).append((number, place))
         return package
 
     def _named(self, file: SourceFile, name: str) -> MaybeValue:
         number, place = self._package(file).names.get(name, (-1, 0))
-        found = self.world.file(number) if number >= 0 else None
-        return (False, found, place) if found else None
+        target = self.world.file(number) if number >= 0 else None
+        return (False, target, place) if target else None
 
     # What the evaluator asks
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:
-        found = self._named(file, name)
-        if found is not None:
-            return found
-        for each in file.facts.imports:
+        value = self._named(file, name)
+        if value is not None:
+            return value
+        for import_ in file.facts.imports:
             # The name of a package is declared in its files, not by its path.
-            if each.bound and each.module.rpartition("/")[2] != name:
-                module = self.module(file, each.module)
+            if import_.bound and import_.module.rpartition("/")[2] != name:
+                module = self.module(file, import_.module)
                 if module and module is not OUTSIDE and module[1].facts.namespace == name:
                     return module
         return super().implicit(file, name)
@@ -163,38 +163,40 @@ class GoRules(ResolutionRules):
     def containers(self, file: SourceFile, place: int) -> Iterator[tuple[SourceFile, int]]:
         if file.items[place].parent == 0:
             for number, where in self._package(file).methods.get(file.items[place].name, ()):
-                found = self.world.file(number)
-                if found:
-                    yield found, where
+                target = self.world.file(number)
+                if target:
+                    yield target, where
 
     def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
         item = file.items[place]
         element = file.binding(place, "[]")
         for base in (*item.bases, *((element,) if element else ())):
-            found = self.evaluator.expression(file, item.parent, base)
-            if found is not None and found is not OUTSIDE:
-                meant = found[1].items[found[2]]
+            value = self.evaluator.expression(file, item.parent, base)
+            if value is not None and value is not OUTSIDE:
+                meant = value[1].items[value[2]]
                 if meant.kind == "type_alias" and meant.type:
-                    found = self.evaluator.typed(found[1], meant.parent, meant.type)
-            yield found
+                    value = self.evaluator.typed(value[1], meant.parent, meant.type)
+            yield value
 
     def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
         languages = self.world.languages
         return [
-            (each.id, each.file_id)
-            for each in self.world.named(name)
-            if each.kind == "method" and languages.get(each.file_id) == "go"
+            (namesake.id, namesake.file_id)
+            for namesake in self.world.named(name)
+            if namesake.kind == "method" and languages.get(namesake.file_id) == "go"
         ]
 
-    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
+    def import_targets(
+        self, file: SourceFile, import_: SourceImport, value: Value
+    ) -> Iterable[Value]:
         """The files of a package that define what is used; the first file if nothing is."""
-        package = self._package(found[1])
+        package = self._package(value[1])
         used = self._used_names(file)
-        by_name = used.get(each.bound) or used.get(found[1].facts.namespace) or ()
-        names: Iterable[str] = used if each.item == "*" else by_name
+        by_name = used.get(import_.bound) or used.get(value[1].facts.namespace) or ()
+        names: Iterable[str] = used if import_.item == "*" else by_name
         numbers = {package.names[name][0] for name in names if name in package.names}
         files = [self.world.file(number) for number in sorted(numbers)]
-        return [(False, one, 0) for one in files if one] or [found]
+        return [(False, one, 0) for one in files if one] or [value]
 
     def _used_names(self, file: SourceFile) -> dict[str, set[str]]:
         """The names that a file uses: the first names of its expressions, and the names after
