@@ -183,8 +183,8 @@ class ItemImporter:
     def _deleted_by(self, node_id: NodeId) -> str | None:
         """The verb that deleted it. To undo an import is not to say that it is unwanted."""
         about = records.about(self._graph.connection, node_id, "node.")
-        said = [record for record in about if record.kind in ("node.delete", "node.restore")]
-        return said[-1].action if said and said[-1].kind == "node.delete" else None
+        deletions = [record for record in about if record.kind in ("node.delete", "node.restore")]
+        return deletions[-1].action if deletions and deletions[-1].kind == "node.delete" else None
 
     def _add(self, draft: Draft) -> None:
         now = clock.iso(clock.now_ms())
@@ -246,8 +246,8 @@ class ItemImporter:
 
         It is said without its secrets, which come beside it.
         """
-        said = draft.type, draft.content.strip(), draft.summary, draft.metadata
-        if before and said == (before.type, before.content, before.summary, before.metadata):
+        fields = draft.type, draft.content.strip(), draft.summary, draft.metadata
+        if before and fields == (before.type, before.content, before.summary, before.metadata):
             return {}, []
         metadata = {key: None for key in node.metadata if key not in draft.metadata}
         metadata.update(draft.metadata)
@@ -290,9 +290,9 @@ class ItemImporter:
     def _is_wanted(self, node: Node) -> bool:
         """Whether a person restored it after an import had archived it."""
         about = records.about(self._graph.connection, node.id, "tag.add")
-        given = [record for record in about if record.key in model.TIERS[1:]]
-        archived = any(r.key == model.OFF_CONTEXT and self._is_import(r) for r in given[:-1])
-        return archived and not self._is_import(given[-1])
+        tier_tags = [record for record in about if record.key in model.TIERS[1:]]
+        archived = any(r.key == model.OFF_CONTEXT and self._is_import(r) for r in tier_tags[:-1])
+        return archived and not self._is_import(tier_tags[-1])
 
     def _take_edge(self, edge: Edge) -> None:
         metadata, count = foreign_items.cleaned_value(dict(edge.metadata))
@@ -414,8 +414,10 @@ def _is_newer(draft: Draft, node: Node, before: replay.NodeState | None) -> bool
 
 def _is_archived(about: Iterable[Record], node: Node) -> bool:
     """Whether it is archived only because its page did not contain it for a while."""
-    given = [each for each in about if (each.kind, each.key) == ("tag.add", model.OFF_CONTEXT)]
-    return model.OFF_CONTEXT in node.tags and bool(given) and given[-1].action == ACTION
+    added = [
+        record for record in about if (record.kind, record.key) == ("tag.add", model.OFF_CONTEXT)
+    ]
+    return model.OFF_CONTEXT in node.tags and bool(added) and added[-1].action == ACTION
 
 
 def _removed(about: Iterable[Record], kind: str, key: str, given_at: str) -> bool:

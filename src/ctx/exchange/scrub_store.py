@@ -69,13 +69,13 @@ _DERIVED = {
 
 def find(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tick) -> Counter[str]:
     """How many rows contain it, by table."""
-    found: Counter[str] = Counter()
-    found["records"] = sum(1 for _ in _records(connection, needle, tick))
+    counts: Counter[str] = Counter()
+    counts["records"] = sum(1 for _ in _records(connection, needle, tick))
     for table, what in _tables(connection):
-        found[table] = sum(1 for _ in _rows(connection, needle, table, what))
-    found["tags"] = len(_tags(connection, needle))
-    found["contexts"] = len(_contexts(connection, needle))
-    return +found
+        counts[table] = sum(1 for _ in _rows(connection, needle, table, what))
+    counts["tags"] = len(_tags(connection, needle))
+    counts["contexts"] = len(_contexts(connection, needle))
+    return +counts
 
 
 def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tick) -> Counter[str]:
@@ -85,17 +85,17 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
     """
     connection.execute("PRAGMA secure_delete = ON")
     with transaction(connection):
-        found = find(connection, needle, tick)
-        if not found:
-            return found
+        counts = find(connection, needle, tick)
+        if not counts:
+            return counts
         changed = list(_records(connection, needle, clock.no_tick))
         connection.executemany(
             "UPDATE records SET subject = ?, key = ?, body = ?, author = ? WHERE id = ?",
             [(new.subject, new.key, as_json(new.body), new.author, new.id) for _, new in changed],
         )
-        materialise(connection, [each for pair in changed for each in pair])
+        materialise(connection, [record for pair in changed for record in pair])
         for table, what in _tables(connection):
-            if not found[table]:
+            if not counts[table]:
                 continue
             # Of what the records speak of, only what no record says is still there.
             rows = list(_rows(connection, needle, table, what))
@@ -117,7 +117,7 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
         index_words(connection)
         # Whoever has read it before, and is about to write, is to know.
         event_log.add(connection, event_log.SCRUBBED, "", {})
-    return found
+    return counts
 
 
 def wipe(connection: Connection) -> bool:
@@ -148,10 +148,10 @@ def wipe(connection: Connection) -> bool:
 
 def scrub_copy(connection: Connection, needle: Needle) -> Counter[str]:
     """Scrub a backup, which no other process has open."""
-    found = scrub(connection, needle)
+    counts = scrub(connection, needle)
     if not wipe(connection):
         raise DatabaseFailure("Another process is reading a backup.", hint="Try again.")
-    return found
+    return counts
 
 
 # Matching rows
@@ -185,7 +185,7 @@ def _records(
     for number, row in enumerate(rows):
         if not number % _PART:
             tick(number, total)
-        if not any(needle.is_in(each) for each in (*row[5:7], row[8], row[10])) and (
+        if not any(needle.is_in(value) for value in (*row[5:7], row[8], row[10])) and (
             not needle.is_rules
         ):
             continue
@@ -200,13 +200,13 @@ def _record(row: Sequence[Any]) -> Record:
 def _body(text: str, needle: Needle) -> str:
     """The scrubbed body of a record."""
     try:
-        said = json.loads(text)
+        before = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    if not isinstance(said, dict):
+    if not isinstance(before, dict):
         return text
-    after = dict(said)
-    for name, value in said.items():
+    after = dict(before)
+    for name, value in before.items():
         if name in _FIXED:
             continue
         if name == "metadata" and isinstance(value, dict):
@@ -218,7 +218,7 @@ def _body(text: str, needle: Needle) -> str:
             after[name] = needle.name(value)
         else:
             after[name] = needle.scrubbed_json(value, keys=False)
-    return as_json(after) if after != said else text
+    return as_json(after) if after != before else text
 
 
 def _tables(connection: Connection) -> Iterator[tuple[str, _Table]]:
@@ -256,11 +256,11 @@ def _json(text: str, needle: Needle, what: _Table) -> str:
     if not needle.is_rules and not needle.is_in(text):
         return text
     try:
-        said = json.loads(text)
-        after = needle.scrubbed_json(said, keys=what.inner_keys)
+        before = json.loads(text)
+        after = needle.scrubbed_json(before, keys=what.inner_keys)
     except (ValueError, RecursionError):
         return needle.scrubbed(text)
-    return text if after == said else json.dumps(after, ensure_ascii=False, separators=(",", ":"))
+    return text if after == before else json.dumps(after, ensure_ascii=False, separators=(",", ":"))
 
 
 def _update(

@@ -40,8 +40,8 @@ class ThinkFilter:
     def _think(self, piece: str) -> None:
         # Keep just enough text to recognise a tag that spans two pieces.
         thought = self._held + piece
-        _, found, rest = thought.partition(_END)
-        if not found:
+        _, end_tag, rest = thought.partition(_END)
+        if not end_tag:
             self._held = thought[-len(_END) :]
         elif rest.strip():
             self._begin(rest.lstrip())

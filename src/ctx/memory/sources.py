@@ -91,19 +91,19 @@ def of_nodes(
     connections: Sequence[Connection], nodes: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> dict[str, str]:
     """The sources of nodes, given by type and metadata. The first store that has a node counts."""
-    found = {node_id: stated_source(*each) for node_id, each in nodes.items()}
-    unstated = [node_id for node_id, source in found.items() if not source]
+    by_node = {node_id: stated_source(*node) for node_id, node in nodes.items()}
+    unstated = [node_id for node_id, source in by_node.items() if not source]
     if unstated:
         authors: dict[str, str] = {}
         for connection in reversed(connections):
             authors |= _authors_of_text(connection, unstated)
-        found |= {each: source_of_author(authors.get(each, "")) for each in unstated}
-    return found
+        by_node |= {node_id: source_of_author(authors.get(node_id, "")) for node_id in unstated}
+    return by_node
 
 
 def _authors_of_text(connection: Connection, node_ids: Sequence[str]) -> dict[str, str]:
     """The author who first wrote each node's text as it is now."""
-    found: dict[str, str] = {}
+    authors: dict[str, str] = {}
     for start in range(0, len(node_ids), _PART):
         part = node_ids[start : start + _PART]
         rows = connection.execute(
@@ -112,5 +112,5 @@ def _authors_of_text(connection: Connection, node_ids: Sequence[str]) -> dict[st
             f" AND r.subject IN ({', '.join('?' * len(part))}) ORDER BY r.stamp DESC, r.id DESC",
             part,
         )
-        found.update(rows)
-    return found
+        authors.update(rows)
+    return authors

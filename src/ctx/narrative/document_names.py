@@ -72,10 +72,10 @@ def token(name: str) -> str:
 
 def number_of(path: str) -> str | None:
     """`task_0043` for a task's file, `0007` for a decision's."""
-    found = _numbered(path)
-    if found is None:
+    name = _numbered(path)
+    if name is None:
         return None
-    return f"task_{found.number:04d}" if found.kind == "task" else f"{found.number:04d}"
+    return f"task_{name.number:04d}" if name.kind == "task" else f"{name.number:04d}"
 
 
 def next_number(folder: str, kind: Kind) -> int:
@@ -93,12 +93,12 @@ def find(folder: str, text: str) -> list[str]:
     wanted = wanted.removeprefix("narrative/")
     if path := _at(folder, wanted):
         return [path]
-    asked = _ASKED.fullmatch(wanted.removesuffix(".md"))
-    if asked is None:
+    match = _ASKED.fullmatch(wanted.removesuffix(".md"))
+    if match is None:
         return []
-    kind = (asked[1] or "decision").lower()
-    number = int(asked[2] or asked[3])
-    rest = asked[4]
+    kind = (match[1] or "decision").lower()
+    number = int(match[2] or match[3])
+    rest = match[4]
     return [
         name.path
         for name in _names(folder)
@@ -114,16 +114,16 @@ class _Name(NamedTuple):
 
 
 def _names(folder: str) -> Iterator[_Name]:
-    for seen in narrative_scan.documents(folder):
-        if name := _numbered(seen.path):
+    for file in narrative_scan.documents(folder):
+        if name := _numbered(file.path):
             yield name
 
 
 def _numbered(path: str) -> _Name | None:
     role = document_roles.place(path).role
     pattern = _TASK if role == "task" else _DECISION if role == "decision" else None
-    found = pattern.fullmatch(os.path.basename(path)) if pattern else None
-    return _Name(path, role, int(found[1]), found[2] or "") if found else None
+    match = pattern.fullmatch(os.path.basename(path)) if pattern else None
+    return _Name(path, role, int(match[1]), match[2] or "") if match else None
 
 
 def _is_part(rest: str, whole: str) -> bool:

@@ -36,23 +36,23 @@ def create(folder: str, path: str, text: str) -> None:
         disk.sync_folder(within)
 
 
-def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
+def replace(folder: str, path: str, text: str, *, expected: bytes) -> bool:
     """Overwrite a document if it is unchanged since it was read.
 
     False, and nothing is written, if its author saved it meanwhile. The last check is right before
     the new file takes the name.
     """
     data = _encoded(text)
-    if narrative_scan.read(folder, path) != seen:
+    if narrative_scan.read(folder, path) != expected:
         return False
-    if data == seen:
+    if data == expected:
         return True
     full = narrative_scan.located(folder, path)
     with disk.explained(f"writing the narrative file {path}"):
         temporary = disk.write_temporary(full, data)
         try:
             os.chmod(temporary, stat.S_IMODE(os.lstat(full).st_mode) & 0o777)
-            if narrative_scan.read(folder, path) != seen:
+            if narrative_scan.read(folder, path) != expected:
                 disk.discard(temporary)
                 return False
             interrupts.defer()

@@ -32,9 +32,9 @@ def sections(text: str) -> Iterator[Section]:
     A file that people write may contain a secret; the search index must not.
     """
     title = document_format.parse(text).title
-    found = list(blocks(text))
-    headings = [block for block in found if block.kind == HEADING]
-    hidden = [(block.start, block.end) for block in found if block.kind == COMMENT]
+    all_blocks = list(blocks(text))
+    headings = [block for block in all_blocks if block.kind == HEADING]
+    hidden = [(block.start, block.end) for block in all_blocks if block.kind == COMMENT]
     starts = [0, *(block.start for block in headings)]
     ends = [*(block.start for block in headings), len(text)]
     names = ["", *(_MARKS.sub("", text[block.start : block.end]) for block in headings)]

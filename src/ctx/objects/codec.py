@@ -82,7 +82,7 @@ def named_ids(payload: bytes) -> set[ObjectId]:
     Garbage collection uses this, so it cannot miss a field. An id that is not an object does no
     harm.
     """
-    found: set[ObjectId] = set()
+    ids: set[ObjectId] = set()
     try:
         rest = [msgspec.msgpack.decode(payload)]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -90,7 +90,7 @@ def named_ids(payload: bytes) -> set[ObjectId]:
     while rest:
         match rest.pop():
             case str(text) if is_object_id(text):
-                found.add(ObjectId(text))
+                ids.add(ObjectId(text))
             case list(items) | tuple(items):
                 rest.extend(items)
             case dict(fields):
@@ -98,4 +98,4 @@ def named_ids(payload: bytes) -> set[ObjectId]:
                 rest.extend(fields.values())
             case _:
                 pass
-    return found
+    return ids

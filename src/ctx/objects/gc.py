@@ -75,13 +75,13 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
     required = set(stack)
     contents: set[ObjectId] = set()
     parents: set[ObjectId] = set()
-    seen = set(stack)
+    visited = set(stack)
     missing: list[ObjectNotFound] = []
     has_boundary = False
     while stack:
         id = stack.pop()
         try:
-            found = reader.read(id)
+            stored = reader.read(id)
         except ObjectNotFound as error:
             if id in required:
                 raise
@@ -90,16 +90,16 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
             has_boundary |= id in parents
             continue
         yield id
-        if found.id != id:
+        if stored.id != id:
             # It was scrubbed, and this is its replacement.
-            yield found.id
-        value = decode(found)
+            yield stored.id
+        value = decode(stored)
         (contents if isinstance(value, Tree) else required).update(references.needed(value))
         if isinstance(value, Commit):
             parents.update(value.parents)
-        for named in references.named(found):
-            if named not in seen:
-                seen.add(named)
+        for named in references.named(stored):
+            if named not in visited:
+                visited.add(named)
                 stack.append(named)
     if missing and not has_boundary:
         raise missing[0]
@@ -193,11 +193,11 @@ class _Ages:
         folder = repository.refs.folder
         paths = [os.path.join(folder, name) for name in repository.refs.names()]
         paths += [*repository.objects.everything(), *repository.staged.everything()]
-        found = []
+        times = []
         for path in paths:
             with contextlib.suppress(FileNotFoundError):
-                found.append(_written_ms(os.lstat(path)))
-        return sorted(found)
+                times.append(_written_ms(os.lstat(path)))
+        return sorted(times)
 
 
 class _WithoutCommits:
@@ -210,10 +210,10 @@ class _WithoutCommits:
         self._reader = reader
 
     def read(self, id: ObjectId) -> Object:
-        found = self._reader.read(id)
-        if isinstance(decode(found), Commit):
+        stored = self._reader.read(id)
+        if isinstance(decode(stored), Commit):
             raise ObjectNotFound(f"Object {id} is a commit.")
-        return found
+        return stored
 
     def __contains__(self, id: ObjectId) -> bool:
         return id in self._reader
@@ -221,15 +221,15 @@ class _WithoutCommits:
 
 def _expired(repository: Repository, keep_days: int, ages: _Ages) -> dict[str, Garbage]:
     """The refs of aborted and damaged chains that can no longer be restored."""
-    found = {}
+    garbage = {}
     for name in repository.refs.names():
         if refs.aborted_name(name) or refs.damaged_name(name):
             path = os.path.join(repository.refs.folder, name)
             with contextlib.suppress(FileNotFoundError):
                 status = os.lstat(path)
                 if ages.is_old(status, keep_days):
-                    found[name] = Garbage(path, None, status.st_size)
-    return found
+                    garbage[name] = Garbage(path, None, status.st_size)
+    return garbage
 
 
 def _given_up(project: Project, keep_days: int, ages: _Ages) -> Iterator[Garbage]:

@@ -82,13 +82,13 @@ class LooseStore:
         """What stands in for a scrubbed object has an id of its own."""
         if self._replaced:
             *others, _ = self._replaced.standing_in(id)
-            for each in others:
+            for stand_in in others:
                 if self._limit:
                     self._limit.count_object()
                 # The replacement is not here, is in another store, or was replaced again.
                 with suppress(ObjectNotFound):
-                    if self._has(each) and not self.was_emptied(self._path(each), each):
-                        return self._read_any(each)
+                    if self._has(stand_in) and not self.was_emptied(self._path(stand_in), stand_in):
+                        return self._read_any(stand_in)
         return self._read_any(id)
 
     def was_emptied(self, path: str, id: ObjectId) -> bool:
@@ -132,10 +132,10 @@ class LooseStore:
             if error.errno in (errno.ELOOP, errno.EINVAL):
                 raise InvalidEnvelope(f"Object {id} is not a plain file.") from error
             raise disk.failure(f"reading object {id}", error) from error
-        found = parse(id, self._unsealed(id, stored))
-        if self._limit and found.kind is Kind.TYPED:
-            self._limit.check_typed(len(found.payload))
-        return found
+        parsed = parse(id, self._unsealed(id, stored))
+        if self._limit and parsed.kind is Kind.TYPED:
+            self._limit.check_typed(len(parsed.payload))
+        return parsed
 
     def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
         return unseal(id, stored, self._limit)
@@ -149,12 +149,12 @@ class LooseStore:
         return os.path.exists(self._path(id)) or bool(self._copies(id))
 
     def ids(self) -> Iterator[ObjectId]:
-        seen = None
+        last = None
         for path in self.files():
             id = ObjectId(os.path.basename(path)[:OBJECT_ID_LENGTH])
-            if id != seen:
+            if id != last:
                 yield id
-            seen = id
+            last = id
 
     def matching(self, prefix: str) -> set[ObjectId]:
         """The objects whose ids begin with at least two given characters."""
@@ -241,16 +241,16 @@ class LooseStore:
             status = os.stat(shard)
         except OSError:
             return []
-        seen = status.st_mtime_ns, status.st_ino
+        stamp = status.st_mtime_ns, status.st_ino
         known, copies = self._copies_in.get(shard, (None, {}))
-        if known != seen or clock.now_ms() * 1_000_000 - status.st_mtime_ns < _RACY_NS:
+        if known != stamp or clock.now_ms() * 1_000_000 - status.st_mtime_ns < _RACY_NS:
             copies = {}
             for name in disk.names(shard):
                 path = f"{shard}/{name}"
-                of = self.id_of_file(path) if len(name) > OBJECT_ID_LENGTH else None
-                if of is not None:
-                    copies.setdefault(of, []).append(path)
-            self._copies_in[shard] = seen, copies
+                object_id = self.id_of_file(path) if len(name) > OBJECT_ID_LENGTH else None
+                if object_id is not None:
+                    copies.setdefault(object_id, []).append(path)
+            self._copies_in[shard] = stamp, copies
         return copies.get(id, [])
 
 

@@ -31,7 +31,7 @@ class Held(NamedTuple):
 
 def find(store: LooseStore, rewritten: Rewritten, tick: clock.Tick = clock.no_tick) -> Held:
     """Find the objects of a store that must be replaced."""
-    found: dict[ObjectId, Object] = {}
+    after_scrub: dict[ObjectId, Object] = {}
     files: list[str] = []
     unreadable: list[str] = []
     every = list(store.files())
@@ -43,12 +43,12 @@ def find(store: LooseStore, rewritten: Rewritten, tick: clock.Tick = clock.no_ti
         if not inside:
             unreadable.append(path)
         for item in inside:
-            after = found.get(item.id) or rewritten(item)
+            after = after_scrub.get(item.id) or rewritten(item)
             if after is not None and after.id != item.id:
-                found[item.id] = after
+                after_scrub[item.id] = after
                 if path not in files[-1:]:
                     files.append(path)
-    return Held(found, tuple(files), tuple(unreadable))
+    return Held(after_scrub, tuple(files), tuple(unreadable))
 
 
 def scrub(repository: Repository, store: LooseStore, held: Held) -> None:

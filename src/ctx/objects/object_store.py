@@ -140,20 +140,20 @@ def read_typed(reader: Reader, id: ObjectId, expected: type[T]) -> T:
     """A typed object, which must have the given type."""
     value = decode(reader.read(id))
     if not isinstance(value, expected):
-        found = "a blob" if value is None else f"a {codec.type_name(value)}"
+        actual = "a blob" if value is None else f"a {codec.type_name(value)}"
         wanted = expected.__name__
-        raise DeserializationFailed(f"Object {id} is {found} where a {wanted} should be.")
+        raise DeserializationFailed(f"Object {id} is {actual} where a {wanted} should be.")
     return value
 
 
-def decode(found: Object) -> Typed | codec.Unknown | None:
+def decode(stored: Object) -> Typed | codec.Unknown | None:
     """The content of a typed object; None for a blob."""
-    if found.kind is Kind.BLOB:
+    if stored.kind is Kind.BLOB:
         return None
     try:
-        return codec.decode(found.payload)
+        return codec.decode(stored.payload)
     except DeserializationFailed as error:
-        raise DeserializationFailed(f"Object {found.id}: {error.message}") from error
+        raise DeserializationFailed(f"Object {stored.id}: {error.message}") from error
 
 
 def derived_id(*parts: str) -> ObjectId:

@@ -37,21 +37,24 @@ class Replaced:
     def standing_in(self, id: ObjectId) -> list[ObjectId]:
         """The candidates to read for an object, in order; the object itself last."""
         successors = self.successors()
-        found: list[ObjectId] = []
+        order: list[ObjectId] = []
         # Files from outside may form a cycle or a very long chain.
         passed = {id}
         waiting = [(id, iter(successors.get(id, ())))]
         while waiting:
             here, after = waiting[-1]
             is_enough = len(passed) >= _MOST_STAND_INS
-            following = next((each for each in after if each not in passed and not is_enough), None)
+            following = next(
+                (successor for successor in after if successor not in passed and not is_enough),
+                None,
+            )
             if following is None:
-                found.append(here)
+                order.append(here)
                 waiting.pop()
             else:
                 passed.add(following)
                 waiting.append((following, iter(successors.get(following, ()))))
-        return found
+        return order
 
     def successors(self) -> Mapping[ObjectId, Sequence[ObjectId]]:
         """Every replaced object with its replacements, in order of the names."""
@@ -60,13 +63,13 @@ class Replaced:
         except OSError:
             return {}
         # A long-running process must notice scrubs of others.
-        seen = status.st_mtime_ns, status.st_ino
-        if seen != self._seen:
-            found: dict[ObjectId, list[ObjectId]] = {}
+        stamp = status.st_mtime_ns, status.st_ino
+        if stamp != self._seen:
+            successors: dict[ObjectId, list[ObjectId]] = {}
             for old, new in filter(None, map(pair_of, self.names())):
-                found.setdefault(old, []).append(new)
-            self._successors = found
-            self._seen = seen
+                successors.setdefault(old, []).append(new)
+            self._successors = successors
+            self._seen = stamp
         return self._successors
 
     def names(self) -> list[str]:

@@ -157,7 +157,7 @@ class Repository:
             # The staging store may have more: content from behind a boundary of history.
             objects = {id for id in objects if id in self.objects}
         branch, checked_out = checkouts.standing(checkout)
-        last = max((each.number for each in known.values()), default=0)
+        last = max((entry.number for entry in known.values()), default=0)
         untracked_commits.write(
             self.project,
             entry._replace(
@@ -226,15 +226,15 @@ class Repository:
     def resolve(self, text: str) -> ObjectId:
         """The object with an id, or with the beginning of an id."""
         prefix = object_prefix(text)
-        found = sorted(self.objects.matching(prefix) | self.staged.matching(prefix))
-        if not found:
+        ids = sorted(self.objects.matching(prefix) | self.staged.matching(prefix))
+        if not ids:
             raise ObjectNotFound(
                 f"No object begins with {prefix}.",
                 hint="`ctx debug history` and `ctx debug refs` show ids.",
             )
-        if len(found) > 1:
-            listed = ", ".join(id[: len(prefix) + 8] for id in found[:8])
+        if len(ids) > 1:
+            listed = ", ".join(id[: len(prefix) + 8] for id in ids[:8])
             raise UsageError(
-                f"{len(found)} objects begin with {prefix}: {listed}.", hint="Give more of the id."
+                f"{len(ids)} objects begin with {prefix}: {listed}.", hint="Give more of the id."
             )
-        return found[0]
+        return ids[0]

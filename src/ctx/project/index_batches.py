@@ -22,24 +22,24 @@ class BatchOwner(NamedTuple):
 
 
 def put_in(
-    connection: Connection, batch_id: str, by: BatchOwner, said: Sequence[tuple[Record, str]]
+    connection: Connection, batch_id: str, by: BatchOwner, batch: Sequence[tuple[Record, str]]
 ) -> list[Record]:
     """Insert the records of a batch, with their bodies as text; returns the new ones."""
     number = add_batch(connection, batch_id, by)
-    new = records.insert_batch(connection, said, number)
-    if len(new) < len(said):
-        there = {record.id for record, _ in said} - {record.id for record in new}
+    new = records.insert_batch(connection, batch, number)
+    if len(new) < len(batch):
+        there = {record.id for record, _ in batch} - {record.id for record in new}
         connection.executemany(
             "INSERT INTO repeated VALUES (?, ?)", [(record, number) for record in sorted(there)]
         )
     return new
 
 
-def holds_exactly(connection: Connection, batch_id: str, said: Sequence[Record]) -> bool:
+def holds_exactly(connection: Connection, batch_id: str, expected: Sequence[Record]) -> bool:
     """Whether a batch has exactly these records; an empty batch need not exist."""
     row = connection.execute("SELECT number FROM batches WHERE id = ?", (batch_id,)).fetchone()
     there = records.of_batch(connection, row[0]) if row else []
-    return sorted(there, key=_id) == sorted(said, key=_id)
+    return sorted(there, key=_id) == sorted(expected, key=_id)
 
 
 def _id(record: Record) -> str:

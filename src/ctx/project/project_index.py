@@ -133,10 +133,12 @@ class Index:
         self._repository = repository
         self.path = path
 
-    def changed_documents(self, seen: Mapping[str, Fingerprint]) -> set[str]:
+    def changed_documents(self, fingerprints: Mapping[str, Fingerprint]) -> set[str]:
         """The documents that differ from the index, including deleted ones."""
         known = documents_of(self.connection)
-        return {path for path in {**known, **seen} if known.get(path) != seen.get(path)}
+        return {
+            path for path in {**known, **fingerprints} if known.get(path) != fingerprints.get(path)
+        }
 
     def bring(self, now: ProjectState) -> bool:
         """Bring it up to date, inside a transaction; whether anything changed."""
@@ -171,14 +173,17 @@ class Index:
             )
             index_batches.materialise(self.connection, [*gone, *came])
 
-    def staged(self, batch_id: ObjectId, said: Sequence[Record], session: SessionId) -> None:
+    def staged(
+        self, batch_id: ObjectId, staged_records: Sequence[Record], session: SessionId
+    ) -> None:
         """Assign records that were applied already to a batch, inside a transaction."""
         heads = heads_text(self._repository.tips())
         number = index_batches.add_batch(
             self.connection, batch_id, index_batches.BatchOwner(None, session, heads)
         )
         self.connection.executemany(
-            "UPDATE records SET batch = ? WHERE id = ?", [(number, record.id) for record in said]
+            "UPDATE records SET batch = ? WHERE id = ?",
+            [(number, record.id) for record in staged_records],
         )
 
     def settle(self, now: ProjectState) -> None:
@@ -375,15 +380,15 @@ def _create(connection: Connection) -> None:
 def _nearest(repository: "Repository", now: ProjectState) -> str | None:
     """The cached index that differs least from these heads."""
     project = repository.project
-    found: dict[str, dict[str, list[str]]] = {}
+    by_path: dict[str, dict[str, list[str]]] = {}
     for name in disk.names(project.indexes):
         path = os.path.join(project.indexes, name, FILE)
         if os.path.exists(path):
             with suppress(sqlite3.DatabaseError), closing(connect_for_reading(path)) as known:
                 if is_index(known) and replaced_in(known) == now.replaced:
-                    found[path] = parents_of(known)
-    if not found:
+                    by_path[path] = parents_of(known)
+    if not by_path:
         return None
-    every = {commit: parents for known in found.values() for commit, parents in known.items()}
+    every = {commit: parents for known in by_path.values() for commit, parents in known.items()}
     wanted = CommitHistory(repository, every).walk(now.heads)
-    return min(found, key=lambda path: len(found[path].keys() ^ wanted))
+    return min(by_path, key=lambda path: len(by_path[path].keys() ^ wanted))

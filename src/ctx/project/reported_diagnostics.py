@@ -24,12 +24,12 @@ class ReportedDiagnostics(NamedTuple):
 
 
 def last_reported(
-    reader: Reader, said: Sequence[Record], kept: Collection[ObjectId]
+    reader: Reader, records: Sequence[Record], kept: Collection[ObjectId]
 ) -> ReportedDiagnostics:
     """The stored snapshots that records, in order, refer to."""
     last: ObjectId | None = None
     texts: list[ObjectId] = []
-    for record in said:
+    for record in records:
         metadata = record.body.get("metadata") if record.kind == "node.put" else None
         name = metadata.get(NAMED_BY) if isinstance(metadata, dict) else None
         if not isinstance(name, str) or name not in kept:

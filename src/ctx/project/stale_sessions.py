@@ -34,13 +34,13 @@ def stale(project: Project, home: str, now_s: int) -> list[StaleSession]:
         entries = list(os.scandir(folder))
     except OSError:
         return []
-    found = []
+    sessions = []
     for entry in entries:
         seconds = _seconds_since(entry, now_s)
         is_ref = not entry.name.endswith(disk.TEMPORARY_SUFFIX)
         if seconds > STALE_S and is_ref and not live.is_live(home, entry.name, now_s):
-            found.append(StaleSession(SessionId(entry.name), seconds))
-    return sorted(found)
+            sessions.append(StaleSession(SessionId(entry.name), seconds))
+    return sorted(sessions)
 
 
 def _seconds_since(entry: "os.DirEntry[str]", now_s: int) -> int:

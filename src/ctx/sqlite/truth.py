@@ -181,9 +181,9 @@ def free_moment(path: str, word: str) -> int:
 def backups(path: str) -> list[str]:
     """The backups made before migrations, oldest first."""
     prefix = os.path.basename(path) + ".backup-v"
-    found = [name for name in disk.names(folder_of(path)) if name.startswith(prefix)]
-    found.sort(key=lambda name: name.rsplit("-", 1)[1])
-    return [os.path.join(folder_of(path), name) for name in found]
+    names = [name for name in disk.names(folder_of(path)) if name.startswith(prefix)]
+    names.sort(key=lambda name: name.rsplit("-", 1)[1])
+    return [os.path.join(folder_of(path), name) for name in names]
 
 
 def finish_replacing(path: str) -> None:

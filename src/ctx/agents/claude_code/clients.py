@@ -39,10 +39,10 @@ def installed(
     One that is found by several names is named once, as a shell would find it.
     """
     usual = [os.path.join(claude_folder, "local"), os.path.join(home, ".local", "bin")]
-    found: dict[str, str] = {}
+    programs: dict[str, str] = {}
     for program in program_runs.programs("claude", [*path.split(os.pathsep), *usual]):
-        found.setdefault(os.path.realpath(program), program)
-    return _query_versions(list(found.values()), path, home, tick) if found else ()
+        programs.setdefault(os.path.realpath(program), program)
+    return _query_versions(list(programs.values()), path, home, tick) if programs else ()
 
 
 def _query_versions(
@@ -68,5 +68,5 @@ def _version(program: str, path: str, home: str) -> str | None:
     except OSError:
         # It may be made for another kind of machine.
         return None
-    found = _VERSION.search(ended.out.decode("utf-8", "replace")) if ended else None
-    return found[1] if found else None
+    match = _VERSION.search(ended.out.decode("utf-8", "replace")) if ended else None
+    return match[1] if match else None

@@ -50,8 +50,8 @@ class FileChange(NamedTuple):
         name = shown(self.path)
         lines = [(text or "").splitlines(keepends=True) for text in (self.before, self.after)]
         names = [name if text is not None else os.devnull for text in (self.before, self.after)]
-        told = unified_diff(lines[0], lines[1], names[0], names[1])
-        return "".join(line if line.endswith("\n") else f"{line}\n" for line in told)
+        diff_lines = unified_diff(lines[0], lines[1], names[0], names[1])
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in diff_lines)
 
 
 def planned(path: str, edit: Edit, *, by_hand: str = "") -> FileChange:
@@ -201,15 +201,15 @@ def _new_backup(path: str) -> str:
 
 def _drop_between(path: str) -> None:
     """Make room: neither the oldest backup nor the newest ones go."""
-    for each in _backups(path)[1 : 1 - KEPT_BACKUPS]:
-        disk.discard(each)
+    for backup in _backups(path)[1 : 1 - KEPT_BACKUPS]:
+        disk.discard(backup)
 
 
 def _backups(path: str) -> list[str]:
     """The backups of one file, the oldest first."""
     folder, name = os.path.split(path)
     ours = re.compile(re.escape(name) + r"-\d{8}T\d{6}Z")
-    return [os.path.join(folder, each) for each in disk.names(folder) if ours.fullmatch(each)]
+    return [os.path.join(folder, name) for name in disk.names(folder) if ours.fullmatch(name)]
 
 
 @contextmanager
@@ -222,6 +222,6 @@ def _in_words(path: str, by_hand: str) -> Iterator[None]:
         # Temporary files beside the file are not named, and no file twice.
         if name.startswith((path, real)):
             error.filename = None if name.startswith(path) else real
-        told = disk.failure(f"changing {shown(path)}", error)
-        hints = [told.hint, f"{by_hand[:1].upper()}{by_hand[1:]}." if by_hand else None]
-        raise DiskFailure(told.message, hint=" ".join(filter(None, hints)) or None) from error
+        failure = disk.failure(f"changing {shown(path)}", error)
+        hints = [failure.hint, f"{by_hand[:1].upper()}{by_hand[1:]}." if by_hand else None]
+        raise DiskFailure(failure.message, hint=" ".join(filter(None, hints)) or None) from error

@@ -33,9 +33,9 @@ class Edit(NamedTuple):
 
 def path_of(payload: Mapping[str, Any]) -> str:
     """The file that a tool was used on."""
-    given, response = _object(payload.get("tool_input")), _object(payload.get("tool_response"))
+    tool_input, response = _object(payload.get("tool_input")), _object(payload.get("tool_response"))
     file = _object(response.get("file"))
-    named = [given.get(name) for name in ("file_path", "notebook_path", "path")]
+    named = [tool_input.get(name) for name in ("file_path", "notebook_path", "path")]
     for path in (*named, response.get("filePath"), file.get("filePath")):
         if isinstance(path, str) and path:
             return path
@@ -44,7 +44,7 @@ def path_of(payload: Mapping[str, Any]) -> str:
 
 def written(payload: Mapping[str, Any]) -> FileContents | None:
     """What became of a file; None where the client does not say it in any way that we know."""
-    given, response = _object(payload.get("tool_input")), _object(response_of(payload))
+    tool_input, response = _object(payload.get("tool_input")), _object(response_of(payload))
     if isinstance(kept := response.get(KEPT), Mapping):
         return _kept(kept)
     names = ("originalFile", "originalFileContents", "original_file")
@@ -52,10 +52,10 @@ def written(payload: Mapping[str, Any]) -> FileContents | None:
     after = response.get("updated_file")
     if isinstance(after, str):
         return _bounded(before, after, is_whole=before is not None)
-    if isinstance(after := given.get("content"), str):
+    if isinstance(after := tool_input.get("content"), str):
         is_new = before is None and response.get("type") != "update"
         return _bounded(before, after, is_whole=is_new or before is not None)
-    edits = list(_edits(given, response))[:_MOST_EDITS]
+    edits = list(_edits(tool_input, response))[:_MOST_EDITS]
     if not edits:
         return None
     if before is not None and (after := _edited(before, edits)) is not None:
@@ -68,16 +68,16 @@ def written(payload: Mapping[str, Any]) -> FileContents | None:
     return _bounded(*pieces[:2], is_whole=False)
 
 
-def as_kept(found: FileContents) -> dict[str, Any]:
-    return {"before": found.before, "after": found.after, "whole": found.is_whole}
+def as_kept(contents: FileContents) -> dict[str, Any]:
+    return {"before": contents.before, "after": contents.after, "whole": contents.is_whole}
 
 
-def _kept(told: Mapping[str, Any]) -> FileContents | None:
-    before, after = told.get("before"), told.get("after")
+def _kept(fields: Mapping[str, Any]) -> FileContents | None:
+    before, after = fields.get("before"), fields.get("after")
     if not isinstance(after, str):
         return None
     return FileContents(
-        before if isinstance(before, str) else None, after, told.get("whole") is True
+        before if isinstance(before, str) else None, after, fields.get("whole") is True
     )
 
 
@@ -88,14 +88,14 @@ def _bounded(before: str | None, after: str, *, is_whole: bool) -> FileContents:
     return FileContents(None if before is None else before[:MOST], after[:MOST], False)
 
 
-def _edits(given: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Edit]:
-    every = given.get("edits") or response.get("edits")
-    for each in every if isinstance(every, list) else (given, response):
-        told = _object(each)
-        old = told.get("old_string", told.get("oldString", told.get("old_source")))
-        new = told.get("new_string", told.get("newString", told.get("new_source")))
+def _edits(tool_input: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Edit]:
+    every = tool_input.get("edits") or response.get("edits")
+    for entry in every if isinstance(every, list) else (tool_input, response):
+        edit = _object(entry)
+        old = edit.get("old_string", edit.get("oldString", edit.get("old_source")))
+        new = edit.get("new_string", edit.get("newString", edit.get("new_source")))
         if isinstance(old, str) or isinstance(new, str):
-            is_all = told.get("replace_all", told.get("replaceAll")) is True
+            is_all = edit.get("replace_all", edit.get("replaceAll")) is True
             yield Edit(
                 old if isinstance(old, str) else "", new if isinstance(new, str) else "", is_all
             )
@@ -119,8 +119,8 @@ def _edited(text: str, edits: Sequence[Edit]) -> str | None:
 
 def response_of(payload: Mapping[str, Any]) -> Any:
     """The response of a tool; older clients use another key."""
-    found = payload.get("tool_response")
-    return payload.get("tool_output") if found is None else found
+    response = payload.get("tool_response")
+    return payload.get("tool_output") if response is None else response
 
 
 def _object(value: object) -> Mapping[str, Any]:

@@ -21,12 +21,12 @@ def readable(setup: Setup) -> Iterator[DoctorCheck]:
         if file.problem:
             yield DoctorCheck("client settings", "problem", file.problem, file.advice)
         if file.plain.get("disableAllHooks") is True:
-            seen = f"{shown(file.path)} disables all hooks."
+            finding = f"{shown(file.path)} disables all hooks."
             yield DoctorCheck(
-                "client settings", "problem", seen, "Remove `disableAllHooks` from it."
+                "client settings", "problem", finding, "Remove `disableAllHooks` from it."
             )
         for event, client in _spoiling(setup, file):
-            seen = (
+            finding = (
                 f"{shown(file.path)}, {event.place}: Claude Code {client.version} does not know"
                 f" {event.event}, and drops all hooks of the file for it."
             )
@@ -34,7 +34,7 @@ def readable(setup: Setup) -> Iterator[DoctorCheck]:
             is_ours = any(hook.event == event.event for hook in file.hooks)
             if is_ours and file in _installed(setup):
                 advice = _by_install(setup, file, "removes our hook from it")
-            yield DoctorCheck("client settings", "problem", seen, advice)
+            yield DoctorCheck("client settings", "problem", finding, advice)
 
 
 def _spoiling(setup: Setup, file: ClientSettings) -> Iterator[tuple[NamedEvent, Client]]:
@@ -52,17 +52,17 @@ def registered(setup: Setup) -> Iterator[DoctorCheck]:
         yield ok("hooks", "the plugin `ctx` is enabled")
     missing = _missing(setup)
     if missing == list(_wanted(setup)):
-        seen = "No hook of ctx is registered with Claude Code."
-        yield DoctorCheck("hooks", "problem", seen, setup.by_install("registers them"))
+        finding = "No hook of ctx is registered with Claude Code."
+        yield DoctorCheck("hooks", "problem", finding, setup.by_install("registers them"))
     elif missing:
-        seen = f"Not registered: {', '.join(missing)}."
+        finding = f"Not registered: {', '.join(missing)}."
         mine = setup.user.hooks or not (setup.is_project and setup.project.hooks)
         advice = _by_install(setup, setup.user if mine else setup.project, "registers them")
-        yield DoctorCheck("hooks", "problem", seen, advice)
+        yield DoctorCheck("hooks", "problem", finding, advice)
     for file in setup.files:
-        told = [*_in_file(setup, file)]
-        yield from told
-        if file.hooks and not missing and not told and not any(_spoiling(setup, file)):
+        checks = [*_in_file(setup, file)]
+        yield from checks
+        if file.hooks and not missing and not checks and not any(_spoiling(setup, file)):
             yield ok("hooks", f"{len(file.hooks):,} in {shown(file.path)}, up to date")
 
 
@@ -96,20 +96,20 @@ def _in_file(setup: Setup, file: ClientSettings) -> Iterator[DoctorCheck]:
     where = shown(file.path)
     entries = setup.wanted if file is setup.user else registration.project_entries()
     if file in _installed(setup) and _differs(file, entries):
-        seen = f"{where} has hooks that differ from those of this ctx."
-        yield DoctorCheck("hooks", "warning", seen, _by_install(setup, file, "updates them"))
+        finding = f"{where} has hooks that differ from those of this ctx."
+        yield DoctorCheck("hooks", "warning", finding, _by_install(setup, file, "updates them"))
     for hook in file.hooks:
         if hook.is_narrowed:
-            seen = f"{where} runs {hook.event} only for `{hook.matcher}`."
+            finding = f"{where} runs {hook.event} only for `{hook.matcher}`."
             advice = 'Set its matcher to "" unless this is intended: ctx does not see other calls.'
-            yield DoctorCheck("hooks", "warning", seen, advice)
+            yield DoctorCheck("hooks", "warning", finding, advice)
     for other in file.unmanaged:
-        seen = (
+        finding = (
             f"{where}, {other.place}: a hook of ctx that `ctx install` does not manage, for"
             f" {other.event}: {other.line[:200]}"
         )
         advice = "Remove it, then run `ctx install`; otherwise the hook runs twice."
-        yield DoctorCheck("hooks", "warning", seen, advice)
+        yield DoctorCheck("hooks", "warning", finding, advice)
 
 
 def _differs(file: ClientSettings, entries: Mapping[str, Group]) -> bool:
@@ -138,12 +138,12 @@ def tried(setup: Setup) -> Iterator[DoctorCheck]:
         outcomes.setdefault(problem, []).append(command)
     for problem, tried_ones in outcomes.items():
         words = [registration.word_of(command) or "" for command in tried_ones]
-        told = ", ".join(dict.fromkeys(words))
+        events = ", ".join(dict.fromkeys(words))
         if not problem:
-            yield ok("hooks run", f"tried {told}: fine")
+            yield ok("hooks run", f"tried {events}: fine")
         elif tried_ones[0] == registration.plain_command(words[0]):
             advice = f"`{tried_ones[0]}` needs this ctx on the PATH of the client."
-            yield DoctorCheck("hooks run", "problem", f"{told}: {problem}", advice)
+            yield DoctorCheck("hooks run", "problem", f"{events}: {problem}", advice)
         else:
             advice = f"{setup.by_install('registers it again')} Now it is: {tried_ones[0]}"
-            yield DoctorCheck("hooks run", "problem", f"{told}: {problem}", advice)
+            yield DoctorCheck("hooks run", "problem", f"{events}: {problem}", advice)

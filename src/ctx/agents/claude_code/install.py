@@ -276,13 +276,13 @@ def _trial(command: str, word: str, environment: Mapping[str, str], folder: str)
     inherited = {
         name: value for name, value in environment.items() if not name.startswith(_NOT_FOR_A_TRIAL)
     }
-    said = json.dumps(_event(word, project)).encode() + b"\n"
+    stdin = json.dumps(_event(word, project)).encode() + b"\n"
     words = ["/bin/sh", "-c", command]
     # The home is temporary: no worker should start. On a busy machine it may take longer than a
     # hook is allowed to, and still works.
     variables = {**inherited, "CTX_HOME": home, "CTX_WORKER_AUTOSTART": "0", "CTX_PATIENCE": "99"}
     seconds = _TRIAL_S * clock.patience
-    ended = program_runs.run(words, variables, project, seconds=seconds, said=said)
+    ended = program_runs.run(words, variables, project, seconds=seconds, stdin=stdin)
     if ended is None:
         return f"it takes longer than {seconds:.0f} s."
     has_run = bool(ended.out) or set(os.listdir(home)) != before

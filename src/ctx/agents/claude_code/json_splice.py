@@ -43,7 +43,7 @@ def style_of(text: str, root: Value | None) -> Style:
 
 
 def line_end_of(text: str) -> str:
-    return found[0] if (found := _LINE_END.search(text)) else "\n"
+    return match[0] if (match := _LINE_END.search(text)) else "\n"
 
 
 def indent_at(text: str, position: int) -> str:

@@ -87,8 +87,8 @@ def is_blank(text: str) -> bool:
 
 def last(holder: Value, key: str) -> Element | None:
     """The member of an object that counts: of several with one key, it is the last."""
-    found = [element for element in holder.elements if element.key == key]
-    return found[-1] if found else None
+    members = [element for element in holder.elements if element.key == key]
+    return members[-1] if members else None
 
 
 def end_of_comments(text: str, position: int) -> int:
@@ -148,7 +148,7 @@ class _Reader:
     def _object(self, depth: int) -> Value:
         start = self.position
         elements: list[Element] = []
-        said: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         while self._goes_on("}", elements):
             space, below_comment = self.space, self.below_comment
             if self.text[self.position] != '"':
@@ -158,10 +158,10 @@ class _Reader:
                 raise wrong(self.text, self.position, "expected a colon")
             self.position += 1
             value = self.value(depth + 1)
-            said[key.plain] = value.plain
+            fields[key.plain] = value.plain
             comma = self._comma("}")
             elements.append(Element(key.plain, key.start, value, space, below_comment, comma))
-        return Value(start, self.position, said, tuple(elements), self.space)
+        return Value(start, self.position, fields, tuple(elements), self.space)
 
     def _array(self, depth: int) -> Value:
         start = self.position
@@ -171,8 +171,8 @@ class _Reader:
             value = self.value(depth + 1)
             comma = self._comma("]")
             elements.append(Element("", value.start, value, space, below_comment, comma))
-        said = [element.value.plain for element in elements]
-        return Value(start, self.position, said, tuple(elements), self.space)
+        values = [element.value.plain for element in elements]
+        return Value(start, self.position, values, tuple(elements), self.space)
 
     def _goes_on(self, closing: str, elements: list[Element]) -> bool:
         """Whether another element follows; the bracket behind the last one is taken."""
@@ -194,7 +194,7 @@ class _Reader:
             case ",":
                 self.position += 1
                 return self.position - 1
-            case found if found == closing:
+            case other if other == closing:
                 # The comments before it are skipped again when the bracket is read.
                 self.position = behind
                 return None
@@ -204,18 +204,18 @@ class _Reader:
                 raise wrong(self.text, self.position, f"a comma, or {closing}, is expected here")
 
     def _read(self, form: re.Pattern[str], problem: str) -> Value:
-        found = form.match(self.text, self.position)
+        match = form.match(self.text, self.position)
         try:
-            if found is None:
+            if match is None:
                 raise ValueError
-            said = json.loads(found[0])
+            plain = json.loads(match[0])
         except ValueError:
             raise wrong(self.text, self.position, problem) from None
-        self.position = found.end()
-        return Value(found.start(), found.end(), said)
+        self.position = match.end()
+        return Value(match.start(), match.end(), plain)
 
 
 def _end(form: re.Pattern[str], text: str, position: int) -> int:
-    found = form.match(text, position)
-    assert found is not None
-    return found.end()
+    match = form.match(text, position)
+    assert match is not None
+    return match.end()

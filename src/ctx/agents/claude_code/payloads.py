@@ -111,16 +111,16 @@ def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[st
     if tool == "Read":
         response = payload.get("tool_response")
         file = response.get("file") if isinstance(response, Mapping) else None
-        told = file if isinstance(file, Mapping) else {}
-        kept = {name: told[name] for name in _READ_FIELDS if name in told}
+        fields = file if isinstance(file, Mapping) else {}
+        kept = {name: fields[name] for name in _READ_FIELDS if name in fields}
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
         return {**slim, "tool_response": {"file": kept}}
-    if tool in file_edits.TOOLS and (found := file_edits.written(payload)):
+    if tool in file_edits.TOOLS and (contents := file_edits.written(payload)):
         if secret_files.is_secret_file(path):
-            found = FileContents(None, "", False)
+            contents = FileContents(None, "", False)
         name = "notebook_path" if tool == "NotebookEdit" else "file_path"
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
-        response = {file_edits.KEPT: file_edits.as_kept(found)}
+        response = {file_edits.KEPT: file_edits.as_kept(contents)}
         return {**slim, "tool_input": {name: path}, "tool_response": response}
     return payload
 

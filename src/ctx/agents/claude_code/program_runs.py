@@ -36,7 +36,7 @@ def run(
     folder: str,
     *,
     seconds: float,
-    said: bytes = b"",
+    stdin: bytes = b"",
 ) -> ProcessResult | None:
     """Run it to its end, and whatever it has started; None: it took longer than that.
 
@@ -65,7 +65,7 @@ def run(
     try:
         with process:
             try:
-                out, err = process.communicate(said, timeout=seconds)
+                out, err = process.communicate(stdin, timeout=seconds)
                 ended = ProcessResult(process.returncode, out, err)
             except subprocess.TimeoutExpired:
                 pass

@@ -145,24 +145,24 @@ def with_block(present: bytes | None, block: str, path: str) -> bytes:
     """A file with the block, from its content; None if there is no file."""
     if present is None:
         return block.encode() + b"\n"
-    found = _find(present, path)
-    line_end = found.line_end if found else _line_end(present)
+    region = _find(present, path)
+    line_end = region.line_end if region else _line_end(present)
     ours = block.encode().replace(b"\n", line_end)
-    if found:
-        return present[: found.start] + ours + present[found.end :]
+    if region:
+        return present[: region.start] + ours + present[region.end :]
     return present + line_end + ours + line_end
 
 
 def without_block(present: bytes, path: str) -> bytes | None:
     """A file without the block; None if it was created for the block."""
-    found = _find(present, path)
-    if found is None:
+    region = _find(present, path)
+    if region is None:
         return present
-    before = present[: found.start]
-    behind = present[found.end :].removeprefix(found.line_end)
+    before = present[: region.start]
+    behind = present[region.end :].removeprefix(region.line_end)
     if not before and not behind:
         return None
-    return before.removesuffix(found.line_end) + behind
+    return before.removesuffix(region.line_end) + behind
 
 
 class _Block(NamedTuple):

@@ -161,5 +161,5 @@ def _entries(
 
 def _numbers(version: str | None) -> tuple[int, ...]:
     """`2.1.15` as comparable numbers; empty if it is unknown."""
-    found = re.match(r"\d+(?:\.\d+)*", version or "", re.ASCII)
-    return tuple(map(int, found[0].split("."))) if found else ()
+    match = re.match(r"\d+(?:\.\d+)*", version or "", re.ASCII)
+    return tuple(map(int, match[0].split("."))) if match else ()

@@ -30,16 +30,16 @@ def forked_from(event: "HookEvent", process: str, now_s: float) -> str:
     if not event.transcript or ago is None:
         return ""
     folder, own = os.path.split(event.transcript)
-    found: list[tuple[float, str]] = []
+    candidates: list[tuple[float, str]] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".jsonl") and entry.name != own:
                     age = now_s - entry.stat().st_mtime
-                    found.append((abs(age - ago), entry.name.removesuffix(".jsonl")))
+                    candidates.append((abs(age - ago), entry.name.removesuffix(".jsonl")))
     except (OSError, ValueError):
         return ""
-    return min(found)[1] if found else ""
+    return min(candidates)[1] if candidates else ""
 
 
 def _resumed(process: str) -> str:

@@ -83,20 +83,22 @@ class _HookEntry(NamedTuple):
 
 def registered(text: str, is_ours: IsOurs) -> tuple[Registered, ...]:
     """Our hooks that the client would run, in the order of the text."""
-    found = [each for each in _hooks(text) if _is_our_hook(each.hook.value.plain, is_ours)]
-    return tuple(Registered(each.event.key, each.matcher, each.hook.value.plain) for each in found)
+    ours = [entry for entry in _hooks(text) if _is_our_hook(entry.hook.value.plain, is_ours)]
+    return tuple(
+        Registered(entry.event.key, entry.matcher, entry.hook.value.plain) for entry in ours
+    )
 
 
 def unmanaged(text: str, is_ours: IsOurs, mentions: IsOurs) -> tuple[Unmanaged, ...]:
     """Hooks that run ctx, and that are not as we write them, in the order of the text."""
     others = []
-    for found in _hooks(text):
-        hook = found.hook.value.plain
+    for entry in _hooks(text):
+        hook = entry.hook.value.plain
         line = _line(hook)
         # Without a shell it is not as we write it, even if the words are the same.
         if not _is_our_hook(hook, is_ours) and (mentions(line) or is_ours(line)):
-            place = jsonc.place(text, found.hook.start)
-            others.append(Unmanaged(found.event.key, place, line))
+            place = jsonc.place(text, entry.hook.start)
+            others.append(Unmanaged(entry.event.key, place, line))
     return tuple(others)
 
 
@@ -121,8 +123,8 @@ def without_effect(text: str) -> str:
     """Why no hook of a file has any effect, whatever it says; empty where they have."""
     if reason := unreadable(text):
         return f"{reason}; Claude Code ignores a file that contains this"
-    said = {} if jsonc.is_blank(text) else jsonc.parse(text).root.plain
-    if isinstance(said, dict) and said.get("disableAllHooks") is True:
+    settings = {} if jsonc.is_blank(text) else jsonc.parse(text).root.plain
+    if isinstance(settings, dict) and settings.get("disableAllHooks") is True:
         return "`disableAllHooks` is set; Claude Code runs no hooks until it is removed"
     return ""
 
@@ -188,7 +190,7 @@ def _without_ours_in(text: str, member: Element, is_ours: IsOurs) -> str | None:
         left = _without(text, hooks, ours[-1])
         if left is None:
             root = jsonc.parse(text).root
-            [member] = [each for each in root.elements if each.start == member.start]
+            [member] = [element for element in root.elements if element.start == member.start]
             left = json_splice.taken_out(text, [(root, member)])
             return _without_root(text, root) if left is None else left
         text, hooks = left, jsonc.member_at(left, hooks.start)
@@ -205,17 +207,17 @@ def _step(
     """The text with the first thing changed that is not as wanted; itself, where all is."""
     ours = list(_ours(hooks, is_ours))
     for event, group in entries.items():
-        present = [found for found in ours if found.event.key == event]
+        present = [entry for entry in ours if entry.event.key == event]
         if not present:
             return _with_group(text, hooks, style, event, group)
         # Hooks that the user put under a matcher stay under it.
-        for matcher in dict.fromkeys(found.matcher for found in present):
-            beside = [found for found in present if found.matcher == matcher]
+        for matcher in dict.fromkeys(entry.matcher for entry in present):
+            beside = [entry for entry in present if entry.matcher == matcher]
             changed = _with_these(text, hooks, style, beside, list(group["hooks"]))
             if changed != text:
                 return changed
     # Last, so that there is always something left to hold on to.
-    unwanted = [found for found in ours if found.event.key not in entries]
+    unwanted = [entry for entry in ours if entry.event.key not in entries]
     return _without_one_of_several(text, hooks, unwanted[-1]) if unwanted else text
 
 
@@ -227,11 +229,11 @@ def _with_these(
     wanted: list[Mapping[str, Any]],
 ) -> str:
     """The text with one of an event's hooks changed, put in or taken out, if that is needed."""
-    standing = [found.hook.value.plain for found in present]
+    standing = [entry.hook.value.plain for entry in present]
     missing = [hook for hook in wanted if hook not in standing]
     surplus = [
-        found
-        for number, found in enumerate(present)
+        entry
+        for number, entry in enumerate(present)
         # The same hook twice is once too many.
         if standing[number] not in wanted or standing[number] in standing[:number]
     ]
@@ -267,9 +269,9 @@ def _hooks(text: str) -> Iterator[_HookEntry]:
 
 def _ours(hooks: Value, is_ours: IsOurs, *, everywhere: bool = False) -> Iterator[_HookEntry]:
     """Our hooks in the order of the text."""
-    for found in _in(hooks, everywhere=everywhere):
-        if _is_our_hook(found.hook.value.plain, is_ours):
-            yield found
+    for entry in _in(hooks, everywhere=everywhere):
+        if _is_our_hook(entry.hook.value.plain, is_ours):
+            yield entry
 
 
 def _in(hooks: Value, *, everywhere: bool) -> Iterator[_HookEntry]:
@@ -303,25 +305,29 @@ def _line(hook: Any) -> str:
 def _members(holder: Value, *, everywhere: bool) -> Iterable[Element]:
     if not isinstance(holder.plain, dict):
         return ()
-    return holder.elements if everywhere else {each.key: each for each in holder.elements}.values()
+    return (
+        holder.elements
+        if everywhere
+        else {element.key: element for element in holder.elements}.values()
+    )
 
 
 def _items(holder: Value) -> tuple[Element, ...]:
     return holder.elements if isinstance(holder.plain, list) else ()
 
 
-def _without_one_of_several(text: str, hooks: Value, found: _HookEntry) -> str:
-    left = _without(text, hooks, found)
+def _without_one_of_several(text: str, hooks: Value, entry: _HookEntry) -> str:
+    left = _without(text, hooks, entry)
     assert left is not None
     return left
 
 
-def _without(text: str, hooks: Value, found: _HookEntry) -> str | None:
+def _without(text: str, hooks: Value, entry: _HookEntry) -> str | None:
     """The text without one of our hooks, and without what only held it. None: all of `hooks`."""
     holders = [
-        (_list_of(found), found.hook),
-        (found.event.value, found.group),
-        (hooks, found.event),
+        (_list_of(entry), entry.hook),
+        (entry.event.value, entry.group),
+        (hooks, entry.event),
     ]
     # A group that holds nothing but this hook goes as a whole.
     if len(holders[0][0].elements) == 1:
@@ -329,10 +335,10 @@ def _without(text: str, hooks: Value, found: _HookEntry) -> str | None:
     return json_splice.taken_out(text, holders)
 
 
-def _list_of(found: _HookEntry) -> Value:
+def _list_of(entry: _HookEntry) -> Value:
     """The list that contains a hook, beside others of its group."""
-    lists = (member.value for member in found.group.value.elements)
-    return next(each for each in lists if found.hook in each.elements)
+    lists = (member.value for member in entry.group.value.elements)
+    return next(value for value in lists if entry.hook in value.elements)
 
 
 def _without_root(text: str, root: Value) -> str | None:

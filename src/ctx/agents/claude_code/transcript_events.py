@@ -128,14 +128,14 @@ class _Reading:
             self._note(f"The transcript cannot be opened: {_reason(error)}.")
             return
         try:
-            found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
                 self.seen = start
                 self._note("The transcript is not a plain file.")
                 return
-            self._at_ms = clock.possible_ms(found.st_mtime_ns // 1_000_000)
-            self.seen = start if _goes_on(fd, start, found.st_size) else 0
-            limit = found.st_size if end is None else min(end, found.st_size)
+            self._at_ms = clock.possible_ms(status.st_mtime_ns // 1_000_000)
+            self.seen = start if _goes_on(fd, start, status.st_size) else 0
+            limit = status.st_size if end is None else min(end, status.st_size)
             self._read(fd, self.seen, limit)
         except OSError as error:
             self._note(f"The transcript cannot be read: {_reason(error)}.")
@@ -155,7 +155,11 @@ class _Reading:
                 break
         calls = (call.offset for call in self._calls.values())
         # A prompt that is queued for longer is not waited for: the client may never say more of it.
-        queued = (each.offset for each in self._queue if behind - each.offset < _CHUNK)
+        queued = (
+            queued_line.offset
+            for queued_line in self._queue
+            if behind - queued_line.offset < _CHUNK
+        )
         waiting = min((*calls, *queued), default=behind)
         # A call whose result is further away than is read at once is not waited for.
         self.seen = behind if is_cut and waiting == start else waiting
@@ -216,9 +220,9 @@ class _Reading:
                     queued.entry, session_state.PROMPT, queued.entry.name, {"prompt": queued.prompt}
                 )
 
-    def _recap(self, said: dict[str, Any], line: bytes) -> None:
+    def _recap(self, entry_fields: dict[str, Any], line: bytes) -> None:
         """What the client wrote for a user who comes back to a session."""
-        entry, text = self._entry(said, line), _text(said, "content").strip()
+        entry, text = self._entry(entry_fields, line), _text(entry_fields, "content").strip()
         if entry is not None and not entry.agent and text:
             self._give(entry, RECAP, entry.name, {"text": text})
 
@@ -242,7 +246,7 @@ class _Reading:
             "agent_id": agent,
         }
         name = _text(payload, "uuid") or _hash(line)
-        return _Entry(name, agent, at_ms, {key: each for key, each in common.items() if each})
+        return _Entry(name, agent, at_ms, {key: value for key, value in common.items() if value})
 
     def _take_answer(
         self, entry: _Entry, offset: int, payload: dict[str, Any], blocks: list[dict[str, Any]]
@@ -261,8 +265,10 @@ class _Reading:
         for block in blocks:
             tool_use = _text(block, "id")
             if block.get("type") == "tool_use" and tool_use:
-                name, given = _text(block, "name"), block.get("input")
-                self._calls[tool_use] = _Call(offset, f"{entry.agent}\0{message_id}", name, given)
+                name, tool_input = _text(block, "name"), block.get("input")
+                self._calls[tool_use] = _Call(
+                    offset, f"{entry.agent}\0{message_id}", name, tool_input
+                )
 
     def _give_up_calls(self, agent: str, message_id: str) -> None:
         kept = f"{agent}\0{message_id}"
@@ -382,9 +388,9 @@ def _prompt(text: str) -> str:
 
 
 def _between(text: str, opening: str, closing: str) -> str:
-    _, found, rest = text.partition(opening)
+    _, separator, rest = text.partition(opening)
     inner, closed, _ = rest.partition(closing)
-    return inner.strip() if found and closed else ""
+    return inner.strip() if separator and closed else ""
 
 
 def _text_of(block: Any) -> str:

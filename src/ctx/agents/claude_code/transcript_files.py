@@ -41,10 +41,10 @@ def beginning(start: bytes) -> Beginning:
 
 def _json_text(data: bytes) -> str:
     try:
-        found = json.loads(data)
+        parsed = json.loads(data)
     except (ValueError, RecursionError):
         return ""
-    return found if isinstance(found, str) else ""
+    return parsed if isinstance(parsed, str) else ""
 
 
 def _copied(start: bytes) -> int:
@@ -54,7 +54,11 @@ def _copied(start: bytes) -> int:
     has from there that it belongs to its own first prompt.
     """
     first = _PROMPT_ID.search(start)
-    return len([each for each in _PROMPT_ID.findall(start) if each == first[1]]) if first else 0
+    return (
+        len([prompt_id for prompt_id in _PROMPT_ID.findall(start) if prompt_id == first[1]])
+        if first
+        else 0
+    )
 
 
 def session_of(path: str) -> str:
@@ -70,18 +74,18 @@ def of_subagents(path: str, since_ms: int) -> list[str]:
     folder, session = os.path.dirname(path), session_of(path)
     # Older clients leave all of them in one folder, beside those of the sessions.
     marked = json.dumps(session).encode()
-    beside = [each for each in _agents_in(folder, since_ms) if marked in _beginning(each)]
+    beside = [agent for agent in _agents_in(folder, since_ms) if marked in _beginning(agent)]
     return [*_agents_in(os.path.join(folder, session, _SUBAGENTS), since_ms), *beside]
 
 
 def _agents_in(folder: str, since_ms: int) -> list[str]:
     try:
-        with os.scandir(folder) as found:
+        with os.scandir(folder) as scanned:
             return sorted(
-                each.path
-                for each in found
-                if _is_subagent(each.name)
-                and clock.possible_ms(each.stat().st_mtime_ns // 1_000_000) >= since_ms
+                entry.path
+                for entry in scanned
+                if _is_subagent(entry.name)
+                and clock.possible_ms(entry.stat().st_mtime_ns // 1_000_000) >= since_ms
             )
     except OSError:
         return []

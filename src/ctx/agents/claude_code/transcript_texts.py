@@ -70,5 +70,5 @@ def _strings(value: Any, depth: int) -> Iterator[str]:
         if "ctx" in value.casefold():
             yield value
     elif depth and isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _strings(each, depth - 1)
+        for nested in value.values() if isinstance(value, dict) else value:
+            yield from _strings(nested, depth - 1)

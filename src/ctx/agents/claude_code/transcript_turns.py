@@ -105,7 +105,7 @@ class _Reading:
             # may be missing, the positions are unknown.
             first = newest_first[-1].message_id
             if first is not None:
-                newest_first = [each for each in newest_first if each.message_id != first]
+                newest_first = [entry for entry in newest_first if entry.message_id != first]
         return Turn(_messages(reversed(newest_first)), self._problem, tuple(self._errors))
 
     def entries(self) -> Generator[_Entry, None, None]:
@@ -129,9 +129,9 @@ class _Reading:
             if is_error(entry):
                 self._errors += _texts(entry)
                 continue
-            found = _read(entry, offset)
-            if found is not None:
-                yield found
+            parsed = _read(entry, offset)
+            if parsed is not None:
+                yield parsed
 
     def _lines(self) -> Iterator[tuple[int, _Line]]:
         """The lines that are not empty and where they begin, last first."""
@@ -267,20 +267,20 @@ def _is_said(entry: _Entry) -> bool:
 
 def _messages(entries: Iterable[_Entry]) -> tuple[Message, ...]:
     """Entries that belong together made one message, in order."""
-    found: list[tuple[str, list[str]]] = []
+    messages: list[tuple[str, list[str]]] = []
     places: dict[str, list[str]] = {}
-    seen: set[str] = set()
+    names: set[str] = set()
     for entry in entries:
         if entry.message_id is None:
             # A message does not go on behind a prompt, whatever its id.
             places = {}
-        elif entry.name not in seen:
+        elif entry.name not in names:
             if entry.message_id not in places:
                 places[entry.message_id] = []
-                found.append((entry.message_id, places[entry.message_id]))
+                messages.append((entry.message_id, places[entry.message_id]))
             places[entry.message_id].extend(entry.texts)
-            seen.add(entry.name)
-    return tuple(Message(name, "\n\n".join(texts)) for name, texts in found if texts)
+            names.add(entry.name)
+    return tuple(Message(name, "\n\n".join(texts)) for name, texts in messages if texts)
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -94,11 +94,11 @@ class Hook:
         """Whether a file was named: then nothing else is read, and no worker knows of it."""
         return self.database != f"{self.home}/store.db"
 
-    def put(self, event_id: str, kind: str, said: bytes, *, durable: bool = False) -> None:
+    def put(self, event_id: str, kind: str, data: bytes, *, durable: bool = False) -> None:
         """Leave an event for whoever looks after the store."""
         name = spool.kind_for(self.host.spool_name, kind)
         mark = spool.mark_of(self.home, self.database)
-        spool.put(self.home, event_id, f"{name}{mark}", said, durable=durable)
+        spool.put(self.home, event_id, f"{name}{mark}", data, durable=durable)
 
     def waiting(self) -> "list[str]":
         return spool.waiting(self.home, spool.mark_of(self.home, self.database))
@@ -122,10 +122,10 @@ class Hook:
 
     def flag(self, name: str, *, default: bool) -> bool:
         """A setting that hardly anybody sets: settings are read only where it may be set."""
-        told = self.environment.get(f"CTX_{name.replace('.', '_').upper()}", "")
-        if told in ("0", "false"):
+        value = self.environment.get(f"CTX_{name.replace('.', '_').upper()}", "")
+        if value in ("0", "false"):
             return False
-        if not told and not _mentions(self.home, name.partition(".")[0].encode()):
+        if not value and not _mentions(self.home, name.partition(".")[0].encode()):
             return default
         return self.config().flag(name)
 
@@ -135,13 +135,13 @@ class Hook:
 
         return survey(f"{self.home}/config.toml", None, self.environment, ())
 
-    def is_paused(self, said: bytes) -> bool:
+    def is_paused(self, data: bytes) -> bool:
         """Whether nothing is to be taken in here, because a person said so."""
         if not os.path.lexists(f"{self.home}/paused"):
             return False
         from ctx.capture import capture_pauses
 
-        return capture_pauses.is_paused(self.home, self.host.folder(said), self.now_ms())
+        return capture_pauses.is_paused(self.home, self.host.folder(data), self.now_ms())
 
     @property
     def left(self) -> float:
@@ -236,77 +236,77 @@ def _stay_off(hook: Hook, read: "Callable[[], bytes]") -> None:
             hook.log(f"{type(error).__name__}: {error}")
 
 
-def _go_on(hook: Hook, said: bytes) -> None:
+def _go_on(hook: Hook, data: bytes) -> None:
     """What a session does counts again. What its agent asked for before then is not done late."""
-    session = hook.host.session(said)
+    session = hook.host.session(data)
     if not live.is_session(session) or not os.path.lexists(f"{hook.home}/off/{session}"):
         return
     from ctx.capture import capture_off
 
     try:
         if capture_off.on(hook.home, session, hook.now_ms()) and hook.word != "stop":
-            size = _size(hook.host.transcript(said))
+            size = _size(hook.host.transcript(data))
             live.write(hook.home, f"{session}.stop", str(size))
     except OSError as error:
         hook.log(f"{type(error).__name__}: {error}")
 
 
-def _answer(hook: Hook, said: bytes) -> bytes:
+def _answer(hook: Hook, data: bytes) -> bytes:
     if hook.word not in spool.EVENTS:
         hook.log(f"there is no hook {hook.word[:40]!r}")
         return hook.host.nothing
     if hook.has_response:
         from ctx.agents.runtime import hook_answers
 
-        return hook_answers.respond(hook, said, " ".join(hook.options[1:2]))
-    if not (said.startswith(b"{") and said.rstrip().endswith(b"}")):
-        reason = "is too large" if len(said) > _LARGEST_INPUT else "is not a JSON object"
-        hook.log(f"the input of the hook {reason} ({len(said):,} bytes)")
+        return hook_answers.respond(hook, data, " ".join(hook.options[1:2]))
+    if not (data.startswith(b"{") and data.rstrip().endswith(b"}")):
+        reason = "is too large" if len(data) > _LARGEST_INPUT else "is not a JSON object"
+        hook.log(f"the input of the hook {reason} ({len(data):,} bytes)")
         return hook.host.nothing
     if not hook.host.process(hook.environment):
-        live.touch(hook.home, hook.host.session(said))
-    _go_on(hook, said)
+        live.touch(hook.home, hook.host.session(data))
+    _go_on(hook, data)
     if hook.word in ANSWERED:
         from ctx.agents.runtime import hook_answers
 
-        return hook_answers.answer(hook, said)
-    is_paused = hook.is_paused(said)
+        return hook_answers.answer(hook, data)
+    is_paused = hook.is_paused(data)
     event_id = spool.new_id(hook.now_ms())
     if hook.word == "stop":
-        return _stop(hook, said, event_id, is_paused=is_paused)
+        return _stop(hook, data, event_id, is_paused=is_paused)
     if not is_paused:
-        hook.put(event_id, hook.word, said)
+        hook.put(event_id, hook.word, data)
     if hook.word == "session-end":
         from ctx.agents.runtime import hook_answers
 
-        hook_answers.end(hook, said)
+        hook_answers.end(hook, data)
     elif not is_paused:
         hook.look_after()
     return b""
 
 
-def _stop(hook: Hook, said: bytes, event_id: str, *, is_paused: bool) -> bytes:
+def _stop(hook: Hook, data: bytes, event_id: str, *, is_paused: bool) -> bytes:
     """Look for commands: in what the client says, and in its transcript since the last Stop.
 
     Also while ctx is paused: what an agent is told to remember is not what is observed.
     """
-    session = hook.host.session(said)
-    seen = f"{session}.stop" if live.is_session(session) else ""
-    path = hook.host.transcript(said)
+    session = hook.host.session(data)
+    stop_file = f"{session}.stop" if live.is_session(session) else ""
+    path = hook.host.transcript(data)
     size = _size(path)
-    start = _offset_of_last_stop(hook.home, seen, size)
+    start = _offset_of_last_stop(hook.home, stop_file, size)
     # Where nothing was seen yet, the last megabytes hold the last turn.
     tail = _tail(path, start or 0, size)
     kind = spool.STOP
-    if any(mark in said for mark in _COMMAND) or _has_command(hook, tail):
+    if any(mark in data for mark in _COMMAND) or _has_command(hook, tail):
         hook.limit = WORK_S
         kind = f"{spool.STOP}.{'' if start is None else start}-{size or ''}"
     if kind != spool.STOP or not is_paused:
-        hook.put(event_id, kind, said, durable=kind != spool.STOP)
-    if seen and size:
+        hook.put(event_id, kind, data, durable=kind != spool.STOP)
+    if stop_file and size:
         # A line that is half written is looked at again.
         whole = tail.rfind(b"\n") + 1
-        live.write(hook.home, seen, str(size - len(tail) + whole if whole else start or size))
+        live.write(hook.home, stop_file, str(size - len(tail) + whole if whole else start or size))
     if kind != spool.STOP:
         from ctx.agents.runtime import hook_answers
 
@@ -338,14 +338,14 @@ def _has_command(hook: Hook, tail: bytes) -> bool:
     return False
 
 
-def field(said: bytes, name: bytes) -> str:
+def field(data: bytes, name: bytes) -> str:
     """A text of the outermost object, found without parsing all of it.
 
     Inside of texts, quotes have a backslash before them: what is found stands for itself. The
     client names what is common to all events first.
     """
-    at = said.find(b'"%s"' % name)
-    rest = said[at + len(name) + 2 : at + len(name) + 4200].lstrip() if at >= 0 else b""
+    at = data.find(b'"%s"' % name)
+    rest = data[at + len(name) + 2 : at + len(name) + 4200].lstrip() if at >= 0 else b""
     rest = rest[1:].lstrip() if rest.startswith(b":") else b""
     end = rest.find(b'"', 1)
     if not rest.startswith(b'"') or end < 0:
@@ -355,11 +355,11 @@ def field(said: bytes, name: bytes) -> str:
         import json
 
         try:
-            found = json.loads(said)
+            payload = json.loads(data)
         except (ValueError, RecursionError):
             return ""
-        told = found.get(name.decode()) if isinstance(found, dict) else None
-        return told if isinstance(told, str) else ""
+        field_value = payload.get(name.decode()) if isinstance(payload, dict) else None
+        return field_value if isinstance(field_value, str) else ""
     return value.decode("utf-8", "replace")
 
 

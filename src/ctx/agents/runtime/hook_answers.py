@@ -61,8 +61,8 @@ def session_start(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
         from ctx.agents.runtime import notices
 
         hook.log(f"{type(error).__name__}: {error}")
-        told = notices.unreadable(hook, error) if part == 1 else ""
-        return HookAnswer(message=told)
+        message = notices.unreadable(hook, error) if part == 1 else ""
+        return HookAnswer(message=message)
     finally:
         # Last: it takes up the processor that the answer needs.
         if part == 1 and hook.look_after() and spool.waits_long(waiting, hook.now_ms()):
@@ -82,8 +82,8 @@ def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> Hook
     began = clock.monotonic()
     try:
         with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
-            found = session_context.starting(hook, connection, own, place, event)
-            text, tokens, items = found[:3]
+            context = session_context.starting(hook, connection, own, place, event)
+            text, tokens, items = context[:3]
             took_ms = round((clock.monotonic() - began) * 1000)
             if part == 1 and hook_queries.are_nodes_expanded(connection):
                 from ctx.agents.runtime import pending_results
@@ -91,7 +91,7 @@ def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> Hook
                 stores = session_context.stores_of(own, connection)
                 more, nodes = pending_results.take_expanded(hook, stores, event.session, text)
                 text, items = text + more, (*items, *nodes)
-                tokens += sum(each.tokens for each in nodes)
+                tokens += sum(node.tokens for node in nodes)
     except sqlite3.OperationalError:
         # It may be a store of an older ctx, which is brought up to date for the next time.
         run_apply.start(hook)
@@ -100,14 +100,14 @@ def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> Hook
         return NO_ANSWER
     with _unharmed(hook):
         hook_receipts.receipt(
-            hook, event, place, items, tokens, hook_receipts.build_report(found, took_ms)
+            hook, event, place, items, tokens, hook_receipts.build_report(context, took_ms)
         )
     if part > 1:
         return HookAnswer(text)
     from ctx.agents.runtime import notices
 
-    told = notices.notice(hook, text, items, tokens, is_paused=is_paused)
-    return HookAnswer(text, told)
+    message = notices.notice(hook, text, items, tokens, is_paused=is_paused)
+    return HookAnswer(text, message)
 
 
 def _is_first(hook: "Hook", event: "HookEvent", part: int) -> bool:
@@ -141,7 +141,7 @@ def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
     if any(map(spool.has_commands, hook.waiting())):
         hook.limit = hook.WORK_S
         done = run_apply.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
-        failed = _failures(each for each in done if each["session"] == event.session)
+        failed = _failures(result for result in done if result["session"] == event.session)
     # Between the taking and the giving nothing may take time: what is taken is gone.
     more = _first_prompt(hook, event)
     if more is None:
@@ -207,12 +207,12 @@ def _relevant(hook: "Hook", event: "HookEvent") -> Context:
         "session": event.session,
         "prompt": event.prompt[:_LONGEST_PROMPT],
     }
-    told = worker_request.ask(hook, "/api/prompt", question, _RELEVANT_S * clock.patience)
+    reply = worker_request.ask(hook, "/api/prompt", question, _RELEVANT_S * clock.patience)
     try:
-        if told is None or not told["text"]:
+        if reply is None or not reply["text"]:
             return contexts.NOTHING
-        items = tuple(ContextItem(**each) for each in told["items"])
-        return Context(str(told["text"]), int(told["tokens"]), items)
+        items = tuple(ContextItem(**item) for item in reply["items"])
+        return Context(str(reply["text"]), int(reply["tokens"]), items)
     except (KeyError, TypeError, ValueError):
         # A worker of another version says it otherwise.
         return contexts.NOTHING
@@ -237,9 +237,9 @@ ANSWERS: "dict[str, Callable[[Hook, HookEvent], HookAnswer | None]]" = {
 }
 
 
-def end(hook: "Hook", said: bytes) -> None:
+def end(hook: "Hook", data: bytes) -> None:
     """A session is over. One that was cleared goes on under another name."""
-    event = _event(hook, said)
+    event = _event(hook, data)
     if event is not None:
         if event.is_cleared:
             live.write(hook.home, _cleared(hook, event), event.session)
@@ -247,11 +247,11 @@ def end(hook: "Hook", said: bytes) -> None:
         run_apply.start(hook)
 
 
-def respond(hook: "Hook", said: bytes, response: str) -> bytes:
+def respond(hook: "Hook", data: bytes, response: str) -> bytes:
     """A Stop whose response is given on the command line rather than in a transcript."""
     default = hook.environment.get("CTX_SESSION") or "cli"
-    folder = hook.host.folder(said) or _folder(hook)
-    session, payload = hook.host.with_response(said, default, folder, response)
+    folder = hook.host.folder(data) or _folder(hook)
+    session, payload = hook.host.with_response(data, default, folder, response)
     event_id = spool.new_id(hook.now_ms())
     hook.put(event_id, f"{spool.STOP}.-", payload, durable=True)
     return work(hook, event_id, session)
@@ -262,7 +262,7 @@ def work(hook: "Hook", event_id: str, session: str) -> bytes:
     hook.limit = hook.WORK_S
     began_ms = hook.now_ms()
     done = run_apply.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
-    mine = [each for each in done if each["event"] == event_id]
+    mine = [result for result in done if result["event"] == event_id]
     failed = _failures(mine) if mine else _failures_since(hook, session, began_ms)
     return _written(hook, HookAnswer(message=failed))
 
@@ -281,9 +281,9 @@ def _failures_since(hook: "Hook", session: str, began_ms: int) -> str:
 
 def _failures(stops: "Iterable[dict[str, Any]]") -> str:
     """What the user is told of commands: which failed, and what they have to decide."""
-    told = [(each["done"], each["failed"], each.get("proposed", 0)) for each in stops]
-    failed, proposed = sum(each[1] for each in told), sum(each[2] for each in told)
-    count = failed + sum(each[0] for each in told)
+    counts = [(stop["done"], stop["failed"], stop.get("proposed", 0)) for stop in stops]
+    failed, proposed = sum(count[1] for count in counts), sum(count[2] for count in counts)
+    count = failed + sum(count[0] for count in counts)
     lines = []
     if failed:
         commands = "1 command" if count == 1 else f"{failed:,} of {count:,} commands"

@@ -51,8 +51,8 @@ def take_pending(
 
 
 def _lacks_shared_memory(error: sqlite3.OperationalError) -> bool:
-    told = error.sqlite_errorname
-    return told.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM"))
+    error_name = error.sqlite_errorname
+    return error_name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM"))
 
 
 def _size(path: str) -> int:

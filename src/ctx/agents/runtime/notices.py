@@ -32,17 +32,17 @@ def notice(
     hook: "Hook", text: str, items: "Sequence[ContextItem]", tokens: int, *, is_paused: bool
 ) -> str:
     """One line for each thing that there is to say."""
-    found = [_summary(text, items, tokens)]
+    lines = [_summary(text, items, tokens)]
     if is_paused:
-        found.append(PAUSED)
+        lines.append(PAUSED)
     elif hook.refused:
-        found.append(f"ctx: this session cannot be recorded: {hook.refused}; {_MORE}")
+        lines.append(f"ctx: this session cannot be recorded: {hook.refused}; {_MORE}")
     elif _is_first_run(hook):
-        found.append(f"ctx: from now on, {CAPTURED}")
+        lines.append(f"ctx: from now on, {CAPTURED}")
     elif spool.waits_long(hook.waiting(), hook.now_ms() - _HOUR_MS):
         # An hour: what a machine left that was switched off is taken in by now.
-        found.append(f"ctx: events have been waiting for more than an hour; {_MORE}")
-    return "\n".join(filter(None, found))
+        lines.append(f"ctx: events have been waiting for more than an hour; {_MORE}")
+    return "\n".join(filter(None, lines))
 
 
 def unreadable(hook: "Hook", error: sqlite3.Error) -> str:
@@ -60,15 +60,15 @@ def _of_another_version(hook: "Hook") -> str:
 
     try:
         with closing(for_reading(hook)) as connection:
-            found = hook_queries.schema_version(connection)
+            version = hook_queries.schema_version(connection)
     except sqlite3.Error:
-        found = None
-    if found is None and not os.path.getsize(hook.database):
+        version = None
+    if version is None and not os.path.getsize(hook.database):
         # It is made now.
         return ""
-    if found is None:
+    if version is None:
         return f"ctx: the store belongs to another program, so agents get no memory; {_MORE}"
-    if found <= len(MIGRATIONS):
+    if version <= len(MIGRATIONS):
         return ""
     return f"ctx: the store was written by a newer ctx, so agents get no memory; {_MORE}"
 
@@ -76,7 +76,7 @@ def _of_another_version(hook: "Hook") -> str:
 def _summary(text: str, items: "Sequence[ContextItem]", tokens: int) -> str:
     if items:
         # A file in which code has changed is no node.
-        word = "node" if all(each.id for each in items) else "item"
+        word = "node" if all(item.id for item in items) else "item"
         what = f"1 {word}" if len(items) == 1 else f"{len(items):,} {word}s"
         return f"ctx: {what}, {tokens:,} tokens; `ctx why` lists them"
     return "ctx: memory is empty here" if contexts.NOTHING_YET in text else ""

@@ -63,13 +63,13 @@ def _as_text(
 def _take(
     hook: "Hook", connection: Connection, session: str, kinds: "tuple[str, ...]"
 ) -> "list[tuple[str, str]]":
-    found: list[tuple[str, str]] = []
+    taken: list[tuple[str, str]] = []
     oldest = clock.iso(hook.now_ms() - _KEPT_MS)
-    for each, until in _chain(hook, session):
-        keys = [f"{kind}:{each}" for kind in kinds]
+    for ancestor, until in _chain(hook, session):
+        keys = [f"{kind}:{ancestor}" for kind in kinds]
         rows = hook_store.take_pending(hook, connection, keys, oldest, until)
-        found += [(key.partition(":")[0], value) for key, value in rows]
-    return sorted(found, key=lambda row: kinds.index(row[0]))
+        taken += [(key.partition(":")[0], value) for key, value in rows]
+    return sorted(taken, key=lambda row: kinds.index(row[0]))
 
 
 def _chain(hook: "Hook", session: str) -> "list[tuple[str, str]]":
@@ -93,18 +93,18 @@ def _blocks(
     """What may be left out at its end, piece by piece."""
     if kind == "status_output":
         return [(f"## Memory status\n\n```\n{value.rstrip()}\n```\n\n", [])]
-    told: list[Any] = json.loads(value)
+    parsed: list[Any] = json.loads(value)
     blocks: list[tuple[str, list[ContextItem]]] = []
     if kind == "command_problems":
-        blocks = [(text, []) for text in told]
+        blocks = [(text, []) for text in parsed]
     elif kind == "recall_results":
-        for each in told:
-            blocks.append((each["head"], []))
-            blocks += [(text, [ContextItem(*item)]) for item, text in each["items"]]
-            blocks.append((each["tail"], []))
-    elif found := layers.items_of(stores, told):
+        for group in parsed:
+            blocks.append((group["head"], []))
+            blocks += [(text, [ContextItem(*item)]) for item, text in group["items"]]
+            blocks.append((group["tail"], []))
+    elif items := layers.items_of(stores, parsed):
         blocks.append((_EXPANDED, []))
-        blocks += [(f"{text}\n\n", [item]) for item, text in found]
+        blocks += [(f"{text}\n\n", [item]) for item, text in items]
     return blocks
 
 

@@ -43,19 +43,19 @@ def _applied_by_another(hook: "Hook", deadline: float) -> "dict[str, Any]":
     read, write = os.pipe()
     _spawn(hook, write)
     os.close(write)
-    told = b""
+    output = b""
     while (left := deadline - time.monotonic()) > 0 and select.select([read], [], [], left)[0]:
         part = os.read(read, 65536)
-        told += part
+        output += part
         # It goes on after it has told, so the end of what it tells is not the end of it.
-        if not part or told.endswith(b"\n}\n"):
+        if not part or output.endswith(b"\n}\n"):
             break
     os.close(read)
-    if time.monotonic() >= deadline and not told.endswith(b"\n}\n"):
+    if time.monotonic() >= deadline and not output.endswith(b"\n}\n"):
         hook.log(f"the commands of an agent did not finish within {seconds:.1f} s; they run later")
         return {}
     try:
-        done: dict[str, Any] = json.loads(told)
+        done: dict[str, Any] = json.loads(output)
     except ValueError:
         # It has written down itself why.
         hook.log("the commands of an agent could not run; they run later")

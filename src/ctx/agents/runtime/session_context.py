@@ -66,13 +66,13 @@ def starting(
         if not own.is_current:
             # What an index lacks that is behind may be there all the same.
             return layers.changed(stores, wanted, still)
-        found = layers.changed(stores, wanted, before)
+        context = layers.changed(stores, wanted, before)
         # What is gone is said once.
         try:
             start_receipts.note(hook.home, session, still)
         except OSError as error:
             hook.log(f"{type(error).__name__}: {error}")
-        return found
+        return context
     if source == "compact" and hook.part == 1:
         now = _where(stores, place, wanted.task, session)
         return layers.context(stores, wanted, _with_saved(hook, session, now))
@@ -109,9 +109,11 @@ def _with_saved(hook: "Hook", session: str, now: "CompactionState") -> "Compacti
         saved = []
     live.remove(hook.home, f"{session}.state")
     nodes, lines = saved if isinstance(saved, list) and len(saved) == 2 else ([], [])
-    told = [each for each in nodes if isinstance(each, str)] if isinstance(nodes, list) else []
-    known = [each for each in lines if isinstance(each, str)] if isinstance(lines, list) else []
-    every: dict[Any, None] = dict.fromkeys([*told, *now.nodes])
+    saved_nodes = (
+        [node for node in nodes if isinstance(node, str)] if isinstance(nodes, list) else []
+    )
+    known = [line for line in lines if isinstance(line, str)] if isinstance(lines, list) else []
+    every: dict[Any, None] = dict.fromkeys([*saved_nodes, *now.nodes])
     return now._replace(
         nodes=list(every),
         # What was seen last is right, unless nothing is known of the session any more.

@@ -73,10 +73,10 @@ Tables = Mapping[str, list[str]]
 
 
 def has_tables(connection: Connection) -> bool:
-    found = foreign_database.columns(connection)
-    sessions = any(name in found for name in ("sdk_sessions", "sessions"))
+    tables = foreign_database.columns(connection)
+    sessions = any(name in tables for name in ("sdk_sessions", "sessions"))
     return sessions and any(
-        "project" in found.get(table, ()) for table in (*_OBSERVATIONS, *_SUMMARIES)
+        "project" in tables.get(table, ()) for table in (*_OBSERVATIONS, *_SUMMARIES)
     )
 
 
@@ -150,8 +150,8 @@ def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | SkippedIt
     facts = foreign_items.words(row["facts"])
     listed = "\n".join(f"- {fact}" for fact in facts)
     heading = "\n".join(filter(None, (_text(row, "title"), _text(row, "subtitle"))))
-    told = _text(row, "narrative") or _text(row, "text")
-    content = "\n\n".join(filter(None, (heading, told, listed)))
+    narrative = _text(row, "narrative") or _text(row, "text")
+    content = "\n\n".join(filter(None, (heading, narrative, listed)))
     if not content:
         return SkippedItem(f"{table} {_text(row, 'id')}", "it has no text")
     kind = _text(row, "type") or "memory"
@@ -179,8 +179,8 @@ def _summary(
     table: str, row: Row, sessions: _Sessions, observed: Sequence[NodeId]
 ) -> Draft | SkippedItem:
     sections = {name: text for name in SECTIONS if (text := _text(row, name))}
-    told = [f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in sections.items()]
-    content = "\n\n".join(told) or _text(row, "content")
+    lines = [f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in sections.items()]
+    content = "\n\n".join(lines) or _text(row, "content")
     if not content:
         return SkippedItem(f"{table} {_text(row, 'id')}", "it has no text")
     metadata: dict[str, Any] = {
@@ -256,19 +256,21 @@ def _with_observations(
         foreign_database.rows(connection, table, tables.get(table, ()), _SUMMARY, order)
     )
     wanted = {name: _COMMON[name] for name in ("id", "session", "epoch", "created_at")}
-    seen = _by_session(
+    by_session = _by_session(
         foreign_database.rows(connection, about, tables.get(about, ()), wanted, order)
     )
-    session, observations = next(seen, (b"", []))
+    session, observations = next(by_session, (b"", []))
     for name, rows in summaries:
         while observations and session < name:
-            session, observations = next(seen, (b"", []))
+            session, observations = next(by_session, (b"", []))
         parts: list[list[NodeId]] = [[] for _ in rows]
         number = 0
-        for each in observations if session == name else ():
-            while number < len(rows) - 1 and (_created(rows[number]) or 0) < (_created(each) or 0):
+        for observation in observations if session == name else ():
+            while number < len(rows) - 1 and (_created(rows[number]) or 0) < (
+                _created(observation) or 0
+            ):
                 number += 1
-            parts[number].append(_node_id(about, each))
+            parts[number].append(_node_id(about, observation))
         yield from zip(rows, parts, strict=True)
 
 

@@ -165,16 +165,16 @@ def rows(
         name: next((known for known in known_as if known in present), None)
         for name, known_as in wanted.items()
     }
-    selected = ", ".join(_quoted(found) if found else "NULL" for found in chosen.values())
-    sorted_by = [_quoted(found) for name in order if (found := chosen[name])]
+    selected = ", ".join(_quoted(column) if column else "NULL" for column in chosen.values())
+    sorted_by = [_quoted(column) for name in order if (column := chosen[name])]
     clause = f" ORDER BY {', '.join(sorted_by)}" if sorted_by else ""
     for row in connection.execute(f"SELECT {selected} FROM {_quoted(table)}{clause}"):
         yield dict(zip(chosen, row, strict=True))
 
 
 def count(connection: Connection, table: str) -> int:
-    found: int = connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()[0]
-    return found
+    total: int = connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()[0]
+    return total
 
 
 def _quoted(name: str) -> str:

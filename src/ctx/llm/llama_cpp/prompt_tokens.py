@@ -85,8 +85,8 @@ class Prompts:
         text = self._apply_template(("system", system), ("user", user))
         if text.count(system) == text.count(user) == 1:
             before, _, rest = text.partition(system)
-            between, found, after = rest.partition(user)
-            if found:
+            between, separator, after = rest.partition(user)
+            if separator:
                 return _Frame(before, between, after)
         # The template has no system message, so the user message holds both.
         alone = self._frame(has_system=False)
@@ -129,8 +129,8 @@ class Prompts:
         body = {"content": frame, "parse_special": True, "with_pieces": True, **self._model_fields}
         answer = self._http.post("/tokenize", body)
         listed = answer.get("tokens") if isinstance(answer, dict) else None
-        pieces = [each for each in listed if isinstance(each, dict)] if listed else ()
-        pairs = ((each.get("id"), each.get("piece")) for each in pieces)
+        pieces = [entry for entry in listed if isinstance(entry, dict)] if listed else ()
+        pairs = ((entry.get("id"), entry.get("piece")) for entry in pieces)
         return {
             number: piece
             for number, piece in pairs
@@ -143,15 +143,15 @@ class Prompts:
         tokens = self._tokens(text, **options)
         if self._known_marks is None:
             self._known_marks = self._turn_marks()
-        found = {self._known_marks[each] for each in tokens if each in self._known_marks}
-        return self._tokens(_split_marks(text, found), **options) if found else tokens
+        marks = {self._known_marks[token] for token in tokens if token in self._known_marks}
+        return self._tokens(_split_marks(text, marks), **options) if marks else tokens
 
     def _tokens(self, content: str | list[str], **options: bool) -> list[int]:
         """Tokens of a text, or of several texts that are tokenized separately."""
         answer = self._http.post("/tokenize", {"content": content, **options, **self._model_fields})
         tokens = answer.get("tokens") if isinstance(answer, dict) else None
         if not isinstance(tokens, list) or not all(
-            isinstance(each, int) and 0 <= each < 2**31 for each in tokens
+            isinstance(token, int) and 0 <= token < 2**31 for token in tokens
         ):
             raise ModelFailure(
                 f"The llama.cpp server at {self._http.display_url} sent"

@@ -174,17 +174,17 @@ def compile_count(
         where = joined([matches, condition(simple, now_ms)], " AND ")
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
         return SqlStatement(f"SELECT count(*) FROM {source} WHERE {where.sql}", where.parameters)
-    found = _filter_statement(simple, now_ms, counted=True)
-    return SqlStatement(f"SELECT count(*) FROM ({found.sql})", found.parameters)
+    statement = _filter_statement(simple, now_ms, counted=True)
+    return SqlStatement(f"SELECT count(*) FROM ({statement.sql})", statement.parameters)
 
 
 def compile_among(query: Query, scope: Scope, now_ms: int, node_ids: Sequence[str]) -> SqlStatement:
     """Which of these nodes are visible and match the filters; the words are ignored."""
-    seen = condition(_simplified(_visible(query, scope)), now_ms)
+    visible = condition(_simplified(_visible(query, scope)), now_ms)
     places = ", ".join("?" * len(node_ids))
     return SqlStatement(
-        f"SELECT n.id FROM nodes AS n WHERE n.id IN ({places}) AND {seen.sql}",
-        (*node_ids, *seen.parameters),
+        f"SELECT n.id FROM nodes AS n WHERE n.id IN ({places}) AND {visible.sql}",
+        (*node_ids, *visible.parameters),
     )
 
 
@@ -237,16 +237,16 @@ def _simplified(
         case And(parts) | Or(parts):
             is_and = isinstance(expression, And) != negated
             kind: type[And] | type[Or] = And if is_and else Or
-            found: list[Expression] = []
+            simplified: list[Expression] = []
             for part in parts:
                 simple = _simplified(part, known, negated)
                 if isinstance(simple, kind):
-                    found += simple.parts
+                    simplified += simple.parts
                 elif isinstance(simple, And | Or) and not simple.parts:
                     return simple
                 else:
-                    found.append(simple)
-            return found[0] if len(found) == 1 else kind(tuple(found))
+                    simplified.append(simple)
+            return simplified[0] if len(simplified) == 1 else kind(tuple(simplified))
         case _:
             return Not(expression) if negated else expression
 
@@ -266,8 +266,8 @@ def _filter_statement(
     ordered = SqlFragment(f"{candidates.sql} ORDER BY 1 DESC LIMIT -1", candidates.parameters)
     if not rest:
         return SqlStatement(*ordered)
-    found = _filtered(ordered, rest, now_ms)
-    return SqlStatement(f"{found.sql} LIMIT -1", found.parameters)
+    statement = _filtered(ordered, rest, now_ms)
+    return SqlStatement(f"{statement.sql} LIMIT -1", statement.parameters)
 
 
 def _filtered(candidates: SqlFragment, rest: Sequence[Expression], now_ms: int) -> SqlFragment:
@@ -348,11 +348,14 @@ def _ids(expression: Expression, now_ms: int) -> SqlFragment:
     """A list of ids for an expression that has a size."""
     match expression:
         case Or(parts):
-            found = [_ids(part, now_ms) for part in parts]
-            if len(found) <= _MOST_MERGED:
-                return joined(found, " UNION ")
+            pieces = [_ids(part, now_ms) for part in parts]
+            if len(pieces) <= _MOST_MERGED:
+                return joined(pieces, " UNION ")
             every = joined(
-                (SqlFragment(f"SELECT id FROM ({piece.sql})", piece.parameters) for piece in found),
+                (
+                    SqlFragment(f"SELECT id FROM ({piece.sql})", piece.parameters)
+                    for piece in pieces
+                ),
                 " UNION ALL ",
             )
             return SqlFragment(f"SELECT DISTINCT id FROM ({every.sql})", every.parameters)
@@ -387,13 +390,13 @@ def _ranked(query: Query, scope: Scope, now_ms: int, words: SearchWords) -> SqlS
     if query.tree is not None:
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
         matches = joined([matches, condition(_simplified(query.tree), now_ms)], " AND ")
-    seen = condition(_simplified(And(tuple(_limits(query, scope)))), now_ms)
+    visible = condition(_simplified(And(tuple(_limits(query, scope)))), now_ms)
     return SqlStatement(
         "SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,"
         f" bm25(nodes_fts, 0.0, 1.0) AS rank FROM {source} WHERE {matches.sql}"
         " ORDER BY 2 LIMIT -1) AS f CROSS JOIN nodes AS n ON n.rowid = f.rowid"
-        f" WHERE {seen.sql} LIMIT -1",
-        matches.parameters + seen.parameters,
+        f" WHERE {visible.sql} LIMIT -1",
+        matches.parameters + visible.parameters,
     )
 
 

@@ -41,10 +41,10 @@ class SqlFragment(NamedTuple):
 
 
 def joined(pieces: Iterable[SqlFragment], separator: str) -> SqlFragment:
-    found = list(pieces)
+    fragments = list(pieces)
     return SqlFragment(
-        separator.join(piece.sql for piece in found),
-        tuple(value for piece in found for value in piece.parameters),
+        separator.join(piece.sql for piece in fragments),
+        tuple(value for piece in fragments for value in piece.parameters),
     )
 
 
@@ -76,8 +76,8 @@ def condition(expression: Expression, now_ms: int, row: str = "n") -> SqlFragmen
             return _filter_condition(expression, now_ms, row)
 
 
-def _filter_condition(given: Filter, now_ms: int, row: str) -> SqlFragment:
-    match given:
+def _filter_condition(filter_: Filter, now_ms: int, row: str) -> SqlFragment:
+    match filter_:
         case TagFilter(tag):
             return _has_tag((tag,))
         case TagPrefixFilter(prefix):
@@ -88,7 +88,7 @@ def _filter_condition(given: Filter, now_ms: int, row: str) -> SqlFragment:
         case TypeFilter(name):
             return SqlFragment(f"+{row}.type = ?", (name,))
         case TimeFilter():
-            return _between(f"+{row}.{given.column}", given, now_ms)
+            return _between(f"+{row}.{filter_.column}", filter_, now_ms)
         case TokensFilter(comparison, number):
             return SqlFragment(f"+{row}.token_estimate {comparison} ?", (number,))
         case HasFilter(what):
@@ -104,8 +104,8 @@ def _filter_condition(given: Filter, now_ms: int, row: str) -> SqlFragment:
                 (namespace + name,),
             )
         case LinkedFrom() | LinkedTo() | SessionFilter() | PathFilter():
-            found = ids(given, now_ms)
-            return SqlFragment(f"+n.id IN ({found.sql})", found.parameters)
+            fragment = ids(filter_, now_ms)
+            return SqlFragment(f"+n.id IN ({fragment.sql})", fragment.parameters)
 
 
 def _has_tag(tags: tuple[str, ...]) -> SqlFragment:
@@ -121,8 +121,8 @@ def _between(column: str, time: TimeFilter, now_ms: int) -> SqlFragment:
     start, end = time.bounds(now_ms)
     bounds = [SqlFragment(f"{column} >= ?", (start,))] if start is not None else []
     bounds += [SqlFragment(f"{column} < ?", (end,))] if end is not None else []
-    found = joined(bounds, " AND ")
-    return SqlFragment(f"({found.sql})", found.parameters)
+    fragment = joined(bounds, " AND ")
+    return SqlFragment(f"({fragment.sql})", fragment.parameters)
 
 
 def reads_row(expression: Expression) -> bool:
@@ -138,12 +138,12 @@ def reads_row(expression: Expression) -> bool:
             return isinstance(expression, TypeFilter | TimeFilter | TokensFilter)
 
 
-def ids(given: Filter, now_ms: int) -> SqlFragment:
+def ids(filter_: Filter, now_ms: int) -> SqlFragment:
     """The ids of the nodes that a filter finds, each once. Tags and types give them in order.
 
     The indexes are named, because SQLite might take one that has the order and not the filter.
     """
-    match given:
+    match filter_:
         case TagFilter(tag):
             return SqlFragment(
                 "SELECT node_id AS id FROM tags INDEXED BY idx_tags_tag WHERE tag = ?", (tag,)
@@ -160,7 +160,7 @@ def ids(given: Filter, now_ms: int) -> SqlFragment:
             )
         case TimeFilter(column):
             index = "idx_nodes_created" if column == "created_at" else "idx_nodes_updated"
-            bounds = _between(column, given, now_ms)
+            bounds = _between(column, filter_, now_ms)
             return SqlFragment(
                 f"SELECT id FROM nodes INDEXED BY {index} WHERE {bounds.sql}", bounds.parameters
             )
@@ -198,7 +198,7 @@ def ids(given: Filter, now_ms: int) -> SqlFragment:
         case PathFilter(pattern):
             return _at_path(pattern)
         case _:
-            raise AssertionError(f"{given} is looked up for each node")
+            raise AssertionError(f"{filter_} is looked up for each node")
 
 
 def _at_path(pattern: str) -> SqlFragment:
@@ -214,7 +214,7 @@ def _at_path(pattern: str) -> SqlFragment:
     else:
         # Folders between may be none at all. A name may have brackets that are no pattern.
         patterns = {wanted, wanted.replace("**/", "").replace("**", "*")}
-        globs = [SqlFragment(f"{path} GLOB ?", (each,)) for each in sorted(patterns)]
+        globs = [SqlFragment(f"{path} GLOB ?", (glob,)) for glob in sorted(patterns)]
         matches = joined([SqlFragment(f"{path} = ?", (wanted,)), *globs], " OR ")
     return SqlFragment(
         "SELECT id FROM (WITH found AS MATERIALIZED (SELECT id FROM nodes"

@@ -43,15 +43,15 @@ class Token(NamedTuple):
 
 def tokens(text: str) -> list[Token]:
     """The tokens of a text, in order."""
-    found: list[Token] = []
+    result: list[Token] = []
     start = 0
     while start < len(text):
         if text[start].isspace():
             start += 1
             continue
-        found.append(_token(text, start))
-        start = found[-1].end
-    return found
+        result.append(_token(text, start))
+        start = result[-1].end
+    return result
 
 
 def _token(text: str, start: int) -> Token:
