@@ -66,7 +66,7 @@ class Extraction:
         self._reader = semantics.SemanticsReader(code, workspace.project.root) if code else None
         self._committed = committed
         self._staged = staging.files(workspace.repository, steps)
-        self._seen = {
+        self._known_versions = {
             (span.file_id, span.blob_id)
             for batch in commit_edges.batches_of_files(workspace.repository, steps)
             for edge in batch.edges
@@ -80,7 +80,7 @@ class Extraction:
     def is_missing(self, path: str, blob_id: ObjectId) -> bool:
         """Whether a file that was staged earlier still has to be read."""
         is_new = self._committed.blob_at(path) != blob_id
-        return is_new and (self._file_id(path), blob_id) not in self._seen
+        return is_new and (self._file_id(path), blob_id) not in self._known_versions
 
     def take(self, path: str, content: bytes, blob_id: ObjectId) -> None:
         if self._reader is None:

@@ -27,7 +27,7 @@ _MOST_STAND_INS = 50
 class Replaced:
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._seen: object = None
+        self._stamp: object = None
         self._successors: Mapping[ObjectId, Sequence[ObjectId]] = {}
 
     def current(self, id: ObjectId) -> ObjectId:
@@ -64,12 +64,12 @@ class Replaced:
             return {}
         # A long-running process must notice scrubs of others.
         stamp = status.st_mtime_ns, status.st_ino
-        if stamp != self._seen:
+        if stamp != self._stamp:
             successors: dict[ObjectId, list[ObjectId]] = {}
             for old, new in filter(None, map(pair_of, self.names())):
                 successors.setdefault(old, []).append(new)
             self._successors = successors
-            self._seen = stamp
+            self._stamp = stamp
         return self._successors
 
     def names(self) -> list[str]:

@@ -83,11 +83,11 @@ class CodeCandidates:
         self._code = sources.code
         self._sources = sources
         self._config = config
-        self._asked = question
+        self._question = question
         self._texts = FileTexts(sources.code.connection, sources.root)
         self._named = seeds.in_code(sources.code, entities)
         part = min(max(room // _PARTS, _SMALLEST_PART), _LARGEST_PART)
-        self._sought = ItemQuery(question.weights, self._named.items, entities.quoted, part)
+        self._query = ItemQuery(question.weights, self._named.items, entities.quoted, part)
         self._most = min(_MOST, _FEWEST + max(room, 0) // _TOKENS_A_FILE)
         self._most_parts = min(_MOST_PARTS, _FEWEST + max(room, 0) // _TOKENS_A_PART)
         ranked = file_ranking.rank(sources.code.connection, question, self._named.files, _RANKED)
@@ -110,7 +110,7 @@ class CodeCandidates:
             **{item: pointer.score for item, pointer in by_memory.items()},
             **self._named.items,
         }
-        self._sought = self._sought._replace(named=wanted)
+        self._query = self._query._replace(named=wanted)
         for located in self._code.located(wanted):
             if located.path not in known and self._allows(located.path):
                 known.add(located.path)
@@ -122,7 +122,7 @@ class CodeCandidates:
         self._learn_names(self._scored)
         offers = [
             chunks.part_offer(
-                item_ranking.candidate_part(scored.candidate, self._sought),
+                item_ranking.candidate_part(scored.candidate, self._query),
                 self._name(item),
                 (scored.score, scored.signals, scored.via),
             )
@@ -167,7 +167,7 @@ class CodeCandidates:
     def _score(
         self, looked_at: Sequence[RankedFile], pointers: Mapping[int, MemoryPointer]
     ) -> None:
-        candidates = item_ranking.candidates(self._code, self._texts, looked_at, self._sought)
+        candidates = item_ranking.candidates(self._code, self._texts, looked_at, self._query)
         shares = self._held_together(looked_at)
         best = max((self._worth(file) * shares[file.id] for file in looked_at), default=0.0) or 1.0
         scale = self._scale(candidates) / best
@@ -212,7 +212,7 @@ class CodeCandidates:
         """The wanted items that a candidate shows: all of them if it is a whole file."""
         if candidate.row is not None:
             return [candidate.id]
-        wanted = self._sought.named
+        wanted = self._query.named
         file_id = candidate.searched.file.id
         return [candidate.id, *(item for item in wanted if file_of(item) == file_id)]
 
@@ -220,7 +220,7 @@ class CodeCandidates:
         """The weight of a file by its role in the project."""
         if file_roles.role_of(file.path) != file_roles.BESIDE:
             return file.score
-        is_wanted = self._asked.is_about_tests and file_roles.is_test(file.path)
+        is_wanted = self._question.is_about_tests and file_roles.is_test(file.path)
         # A test repeats the words of the code it tests and may contain more of them.
         return file.score if is_wanted else _BESIDE * min(file.score, 1.0)
 
@@ -243,7 +243,7 @@ class CodeCandidates:
 
     def _scale(self, candidates: Sequence[ItemCandidate]) -> float:
         """How much of the task the best file covers."""
-        weights = self._asked.weights
+        weights = self._question.weights
         every = sum(weights.values())
         covered: dict[str, set[str]] = {}
         best = {file.path for file in self.files[:3]}
@@ -323,7 +323,7 @@ class CodeCandidates:
                 rows = item_ranking.rows_of(self._code, file_id, item.line, item.end_line)
                 row = rows.get(item.id)
                 if row is not None:
-                    most = min(_SOME if is_test else _LITTLE, self._sought.most_tokens)
+                    most = min(_SOME if is_test else _LITTLE, self._query.most_tokens)
                     return chunks.part_offer(
                         item_ranking.item_part(text, rows, row, {}, most), item.name, why
                     )

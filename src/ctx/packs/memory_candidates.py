@@ -58,7 +58,7 @@ class MemoryCandidates:
         room: int,
     ) -> None:
         self._sources = sources
-        self._asked = question
+        self._question = question
         self._limits = expand.ExpansionLimits(
             config.depth, config.labels, config.max_expanded_nodes, config.min_confidence
         )
@@ -68,8 +68,8 @@ class MemoryCandidates:
         self._reached: dict[NodeId, Node] = {}
         self._seeds: dict[NodeId, Node] = {}
         ranked = list(sources.remembered(question.cleaned or question.text, _NODES))
-        self._found = [node for node in ranked if _is_about_it(node)]
-        for ranked_node in self._found:
+        self._ranked = [node for node in ranked if _is_about_it(node)]
+        for ranked_node in self._ranked:
             scale = chunks.by_coverage(_answered(ranked_node))
             signals = tuple(Signal(one.name, one.value * scale) for one in ranked_node.signals)
             self._know(_Known(ranked_node.node, ranked_node.score * scale, signals))
@@ -87,9 +87,9 @@ class MemoryCandidates:
     def sureness(self) -> tuple[float, float] | None:
         """The lead of the first node over the second, as a share of its score, and how much of the
         question it covers; None without nodes."""
-        if not self._found or not self._found[0].score:
+        if not self._ranked or not self._ranked[0].score:
             return None
-        first, second = self._found[0], self._found[1].score if len(self._found) > 1 else 0.0
+        first, second = self._ranked[0], self._ranked[1].score if len(self._ranked) > 1 else 0.0
         return (first.score - second) / first.score, _answered(first)
 
     @property
@@ -155,7 +155,7 @@ class MemoryCandidates:
         return [*nodes, *self._of_sections()]
 
     def _of_sections(self) -> Iterator[ChunkOffer]:
-        weights = self._asked.weights
+        weights = self._question.weights
         every = sum(weights.values()) or 1.0
         of_document: dict[str, int] = {}
         for section in self._sections:

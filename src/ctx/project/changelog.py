@@ -84,7 +84,7 @@ class _Subject:
     ) -> None:
         self._graph = graph
         self._subject = subject
-        self._said = own_records
+        self._records = own_records
         # Later records belong to another commit; records from documents have no time.
         about = [
             record
@@ -115,8 +115,8 @@ class _Subject:
     def lines(self) -> list[str]:
         name = f"{self.type} {short(self._subject)}"
         lines: list[str] = []
-        puts = [r for r in self._said if r.kind == "node.put"]
-        added = [r.key for r in self._said if r.kind == "tag.add"]
+        puts = [r for r in self._records if r.kind == "node.put"]
+        added = [r.key for r in self._records if r.kind == "tag.add"]
         if self.is_deleted:
             # A node that no record creates is not reported.
             return [f"- {name}: {self.title}"] if self.type else []
@@ -125,16 +125,16 @@ class _Subject:
             if self.type not in ANCHOR_TYPES:
                 lines.append(f"+ {name}: {self.title}{tags_added}")
         else:
-            if "node.restore" in {r.kind for r in self._said}:
+            if "node.restore" in {r.kind for r in self._records}:
                 lines.append(f"+ {name}: {self.title} (restored)")
             fields = dict.fromkeys(field for put in puts for field in _fields(put))
             if fields:
                 lines.append(f"~ {name}: {', '.join(fields)}: {self.title}")
-            removed = [r.key for r in self._said if r.kind == "tag.remove"]
+            removed = [r.key for r in self._records if r.kind == "tag.remove"]
             tags = [f"+{tag}" for tag in added] + [f"-{tag}" for tag in removed]
             if tags:
                 lines.append(f"# {name}: {' '.join(tags)}")
-        lines += [line for r in self._said if (line := self._other(r, name))]
+        lines += [line for r in self._records if (line := self._other(r, name))]
         return lines
 
     def _other(self, record: Record, name: str) -> str:

@@ -29,7 +29,7 @@ class Needle:
 
     def __init__(self, pattern: re.Pattern[str] | None, description: str) -> None:
         self._pattern = pattern
-        self.told = description
+        self.description = description
 
     @property
     def is_rules(self) -> bool:

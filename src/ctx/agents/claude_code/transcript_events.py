@@ -74,7 +74,7 @@ def read(
     """
     reading = _Reading(path, most, deadline)
     reading.read(start, end)
-    return TranscriptPart(tuple(reading.events), reading.seen, reading.problem)
+    return TranscriptPart(tuple(reading.events), reading.position, reading.problem)
 
 
 class _Call(NamedTuple):
@@ -110,7 +110,7 @@ class _Reading:
 
     def __init__(self, path: str, most: int, deadline: float) -> None:
         self.events: list[Event] = []
-        self.seen = 0
+        self.position = 0
         self.problem = ""
         self._path = path
         self._most = most
@@ -124,19 +124,19 @@ class _Reading:
             # Opening a pipe without a writer would block.
             fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except (OSError, ValueError) as error:
-            self.seen = start
+            self.position = start
             self._note(f"The transcript cannot be opened: {_reason(error)}.")
             return
         try:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
-                self.seen = start
+                self.position = start
                 self._note("The transcript is not a plain file.")
                 return
             self._at_ms = clock.possible_ms(status.st_mtime_ns // 1_000_000)
-            self.seen = start if _goes_on(fd, start, status.st_size) else 0
+            self.position = start if _goes_on(fd, start, status.st_size) else 0
             limit = status.st_size if end is None else min(end, status.st_size)
-            self._read(fd, self.seen, limit)
+            self._read(fd, self.position, limit)
         except OSError as error:
             self._note(f"The transcript cannot be read: {_reason(error)}.")
         finally:
@@ -162,7 +162,7 @@ class _Reading:
         )
         waiting = min((*calls, *queued), default=behind)
         # A call whose result is further away than is read at once is not waited for.
-        self.seen = behind if is_cut and waiting == start else waiting
+        self.position = behind if is_cut and waiting == start else waiting
 
     def _take(self, offset: int, line: bytes) -> None:
         try:

@@ -45,7 +45,7 @@ class CargoReader:
         self._is_cargo = not {"cargo", "rustc", "clippy"}.isdisjoint(findings.words)
         self._failed: dict[str, None] = {}
         """Failed tests without details so far."""
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def read(self, lines: Sequence[str], at: int) -> int:
         line = lines[at]
@@ -130,7 +130,7 @@ class CargoReader:
         if doc := _DOC_TEST.fullmatch(name):
             # A panic there counts lines from the beginning of the example.
             spans = (ToolSpan(doc[1], number(doc[2]), None, number(doc[2])),)
-        self._told.add(name)
+        self._reported.add(name)
         self._findings.add(ToolDiagnostic(TESTS, "error", message or "failed", "", spans, name))
         return end
 
@@ -141,7 +141,7 @@ class CargoReader:
         message, spans, after = panic(lines, at)
         name = match[1]
         if name in self._failed or "::" in name:
-            self._told.add(name)
+            self._reported.add(name)
             self._findings.add(ToolDiagnostic(TESTS, "error", message, "", spans, name))
         else:
             self._findings.add(ToolDiagnostic("rust", "error", message, "panic", spans))
@@ -151,7 +151,7 @@ class CargoReader:
 
     def _tell_rest(self) -> None:
         for name in self._failed:
-            if name not in self._told:
+            if name not in self._reported:
                 self._findings.add(ToolDiagnostic(TESTS, "error", "failed", test=name))
         self._failed.clear()
 

@@ -43,14 +43,14 @@ class _Edges:
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
-        self.found: dict[tuple[int, int, int], list[int]] = {}
+        self.by_ends: dict[tuple[int, int, int], list[int]] = {}
 
     def add(self, place: int, label: int, target: int, sure: int, line: int, times: int) -> None:
         source = self._file.item_id(place)
-        known = self.found.get((source, label, target))
+        known = self.by_ends.get((source, label, target))
         if known is None:
             if source != target:
-                self.found[source, label, target] = [sure, line, times]
+                self.by_ends[source, label, target] = [sure, line, times]
         else:
             known[0] = max(known[0], sure)
             known[1] = min(known[1], line)
@@ -98,7 +98,7 @@ class Evaluator:
                 target = value[1].item_id(value[2])
                 label = _LABELS[kind]
                 edges.add(mention.scope, label, target, HIGH, mention.line, mention.times)
-        return ResolvedNames(edges.found, targets)
+        return ResolvedNames(edges.by_ends, targets)
 
     def _imports(self, file: SourceFile, edges: "_Edges") -> list[int]:
         targets = []

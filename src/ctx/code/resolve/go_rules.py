@@ -51,7 +51,7 @@ class GoRules(ResolutionRules):
     def __init__(self, world: World, evaluator: Evaluator) -> None:
         super().__init__(world, evaluator)
         self._packages: dict[tuple[str, str], _Package] = {}
-        self._found: dict[tuple[str, str], MaybeValue] = {}
+        self._imported: dict[tuple[str, str], MaybeValue] = {}
         self._used: tuple[int, dict[str, set[str]]] = (-1, {})
         self._modules: dict[str, str] = {}
         """The folders of the modules in the repository, by module path."""
@@ -73,9 +73,9 @@ class GoRules(ResolutionRules):
 
     def module(self, file: SourceFile, module: str) -> MaybeValue:
         key = (self._home(file.path), module)
-        if key not in self._found:
-            self._found[key] = self._module(*key)
-        return self._found[key]
+        if key not in self._imported:
+            self._imported[key] = self._module(*key)
+        return self._imported[key]
 
     def _home(self, path: str) -> str:
         """The folder of the module that a file belongs to."""
