@@ -1,4 +1,5 @@
-"""What sessions were given: a receipt for the store, and a small file for whoever resumes one."""
+"""Receipts of what sessions were given: one for the store, and a small file for resumed
+sessions."""
 
 import json
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def build_report(context: Context, took_ms: int) -> "dict[str, Any]":
-    """How a context came about, for whoever wants to know how well that works."""
+    """Statistics about how a context was composed."""
     included = dict.fromkeys(item.layer for item in context.items)
     return {
         "layers_included": [*included],
@@ -34,7 +35,8 @@ def receipt(
     tokens: int,
     made: "dict[str, Any] | None" = None,
 ) -> None:
-    """Note which nodes an agent was given, in which state, and of a context how it was made."""
+    """Record which nodes an agent was given, and in which version; for a context, also how it was
+    composed."""
     shown = list(items)
     fields = {
         "session": event.session,
