@@ -1,14 +1,14 @@
-"""Which events a client knows, by its version.
+"""Which hook events a client supports, by its version.
 
-It matters for names in its settings: a client before 2.1.101 drops every hook of a file for one
-name that it does not know. Later ones only pass over that name.
+Clients before 2.1.101 ignore all hooks of a settings file that names an unknown event. Later
+clients ignore only that event.
 """
 
 import re
 
 TOLERANT_SINCE = (2, 1, 101)
 
-# Up to there. What came later is as good as any word to a client that minds.
+# Complete up to that version. For an older client, a newer event is an unknown event.
 _SINCE = {
     "PreToolUse": (),
     "PostToolUse": (),
@@ -41,7 +41,7 @@ _SINCE = {
 
 
 def spoils_hooks(event: str, version: str) -> bool:
-    """Whether a client of this version drops all hooks of a file that has this event."""
+    """Whether a client of this version ignores all hooks of a file that contains this event."""
     numbers = tuple(map(int, re.findall(r"\d+", version, re.ASCII)[:3]))
     if numbers >= TOLERANT_SINCE:
         return False

@@ -95,9 +95,9 @@ def _pages(folder: str, command: str) -> DoctorCheck:
 
 
 def _is_of_another_version(path: str) -> bool:
-    """Whether a page that its user has changed was ours, and ours is not that any more.
+    """Whether a page that the user changed is based on another version of our page.
 
-    Its last line names the text that it was, whatever has become of it.
+    The last line of a page identifies the original text, even if the rest was changed.
     """
     now = skill.files()[os.path.basename(path)].split()[-2]
     text = disk.read_or_none(path) or b""

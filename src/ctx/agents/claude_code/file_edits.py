@@ -2,14 +2,13 @@
 
 Its versions report it in several shapes:
 
-    Write          the new content; `originalFile` where there was one
+    Write          the new content; `originalFile` if the file existed
     Edit           `old_string` and `new_string`; `originalFile`
     MultiEdit      a list of such edits; `originalFileContents`
     NotebookEdit   the new source of a cell; `original_file` and `updated_file`
 
-All of them become one shape, in which an event is also kept until a step is made of it. That way
-what is written down is no longer than it must be, and secrets are found in whole files rather than
-in pieces of them.
+All of them are converted to one shape, which is also stored until the event becomes a step. So no
+more than necessary is stored, and redaction sees whole files instead of pieces.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from ctx.hosts.tool_calls import FileContents
 
 TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 KEPT = "written"
-"""The field of a response in which the one shape is kept."""
+"""The field of a response that contains the common shape."""
 
 _MOST_EDITS = 1_000
 
@@ -43,7 +42,7 @@ def path_of(payload: Mapping[str, Any]) -> str:
 
 
 def written(payload: Mapping[str, Any]) -> FileContents | None:
-    """What became of a file; None where the client does not say it in any way that we know."""
+    """The content of a file before and after a write; None if the payload has no known shape."""
     tool_input, response = _object(payload.get("tool_input")), _object(response_of(payload))
     if isinstance(kept := response.get(KEPT), Mapping):
         return _kept(kept)
@@ -82,7 +81,7 @@ def _kept(fields: Mapping[str, Any]) -> FileContents | None:
 
 
 def _bounded(before: str | None, after: str, *, is_whole: bool) -> FileContents:
-    """A file that is too large is treated as parts without their ends."""
+    """The contents; those of a file that is too large are cut, and marked as incomplete."""
     if max(len(before or ""), len(after)) <= MOST:
         return FileContents(before, after, is_whole)
     return FileContents(None if before is None else before[:MOST], after[:MOST], False)
@@ -104,7 +103,7 @@ def _edits(tool_input: Mapping[str, Any], response: Mapping[str, Any]) -> Iterat
 
 
 def _edited(text: str, edits: Sequence[Edit]) -> str | None:
-    """A text after some edits; None where one of them does not fit."""
+    """A text after some edits; None if one of them does not apply."""
     for old, new, is_all in edits:
         if not old and not text:
             text = new

@@ -38,7 +38,7 @@ def readable(setup: Setup) -> Iterator[DoctorCheck]:
 
 
 def _spoiling(setup: Setup, file: ClientSettings) -> Iterator[tuple[NamedEvent, Client]]:
-    """Events that make a client ignore all hooks of a file."""
+    """Events that make a client ignore all hooks of the file."""
     for event in file.events:
         for client in setup.clients:
             if client.version and client_events.spoils_hooks(event.event, client.version):
@@ -47,7 +47,7 @@ def _spoiling(setup: Setup, file: ClientSettings) -> Iterator[tuple[NamedEvent, 
 
 
 def registered(setup: Setup) -> Iterator[DoctorCheck]:
-    """Whether all hooks are registered, and as this ctx would register them now."""
+    """Whether all hooks are registered, in the form that this ctx would register."""
     if setup.has_plugin:
         yield ok("hooks", "the plugin `ctx` is enabled")
     missing = _missing(setup)
@@ -67,7 +67,7 @@ def registered(setup: Setup) -> Iterator[DoctorCheck]:
 
 
 def _missing(setup: Setup) -> list[str]:
-    """The events for which nothing here runs ctx, in whichever form."""
+    """The events without a hook of ctx in any form."""
     there = {hook.event for file in setup.files for hook in file.hooks}
     there.update(hook.event for file in setup.files for hook in file.unmanaged)
     there.update(registration.project_entries() if setup.has_plugin else ())
@@ -75,7 +75,8 @@ def _missing(setup: Setup) -> list[str]:
 
 
 def _wanted(setup: Setup) -> Mapping[str, Group]:
-    """What there should be: for the user, unless only a project or the plugin has our hooks."""
+    """The hooks that should exist: those for the user, unless only a project or the plugin has
+    hooks."""
     shared = setup.has_plugin or any(file.hooks for file in setup.files[1:])
     return registration.project_entries() if shared and not setup.user.hooks else setup.wanted
 
@@ -92,7 +93,7 @@ def _by_install(setup: Setup, file: ClientSettings, does: str) -> str:
 
 
 def _in_file(setup: Setup, file: ClientSettings) -> Iterator[DoctorCheck]:
-    """What differs from what this ctx would write."""
+    """The hooks of a file that differ from what this ctx would write."""
     where = shown(file.path)
     entries = setup.wanted if file is setup.user else registration.project_entries()
     if file in _installed(setup) and _differs(file, entries):
@@ -113,7 +114,7 @@ def _in_file(setup: Setup, file: ClientSettings) -> Iterator[DoctorCheck]:
 
 
 def _differs(file: ClientSettings, entries: Mapping[str, Group]) -> bool:
-    """Whether a hook is not as it should be, is there twice, or only a part of it is there."""
+    """Whether a hook differs from what it should be, is registered twice, or is incomplete."""
     standing = [(hook.event, hook.hook) for hook in file.hooks]
     events_there = {hook.event for hook in file.hooks}
     wanted = [
@@ -126,7 +127,7 @@ def _differs(file: ClientSettings, entries: Mapping[str, Group]) -> bool:
 
 
 def tried(setup: Setup) -> Iterator[DoctorCheck]:
-    """Run each command that is registered somewhere, once."""
+    """Run each registered command once."""
     commands = [hook.command for file in setup.files for hook in file.hooks]
     if setup.has_plugin:
         groups = registration.project_entries().values()

@@ -1,6 +1,6 @@
 """Parses JSON, also with comments and trailing commas, and keeps the position of every part.
 
-The standard library parses JSON and drops the text. To change a file without touching the rest, one
+The standard library parses JSON and drops the text. To change a file without touching the rest, it
 must know where each value begins and ends, where the commas are, and where the white space before a
 value begins: after the last comment, so that a comment is never cut.
 """
@@ -29,7 +29,7 @@ class Value(NamedTuple):
     start: int
     end: int
     plain: Any
-    """What it says, as Python has it."""
+    """The value in Python."""
     elements: "tuple[Element, ...]" = ()
     """The content of an object or an array, in the order of the text."""
     space: int = 0
@@ -42,12 +42,13 @@ class Element(NamedTuple):
     key: str
     """Empty in an array."""
     start: int
-    """Of the key, or of the item."""
+    """The position of the key, or of the item."""
     value: Value
     space: int
     """Where the white space before it begins."""
     below_comment: bool
-    """Whether a `//` comment ends there: it would hide text that is moved up to it."""
+    """Whether a `//` comment precedes it on the same line: text that moves there would become part
+    of it."""
     comma: int | None
     """The position of the comma after it."""
 
@@ -59,10 +60,10 @@ class Element(NamedTuple):
 class JsoncDocument(NamedTuple):
     root: Value
     not_json: int | None
-    """Where the first comment or trailing comma stands: plain JSON has none."""
+    """The position of the first comment or trailing comma, neither of which plain JSON allows."""
 
 
-# Who changes a file asks several things about the same text, which may be long.
+# Cached, because callers parse the same text several times, and it may be long.
 @lru_cache(maxsize=2)
 def parse(text: str) -> JsoncDocument:
     """Parse a document. SettingsUnreadable names the line and column of an error."""
@@ -74,25 +75,25 @@ def parse(text: str) -> JsoncDocument:
 
 
 def member_at(text: str, start: int) -> Value:
-    """Parse the value of a member of the root again, without the text around it."""
+    """Parse the value of a member of the root again, without the rest of the text."""
     reader = _Reader(text)
     reader.position = start
     return reader.value(1)
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing but white space and comments."""
+    """Whether the text contains only white space and comments."""
     return _Reader(text).skip() == len(text)
 
 
 def last(holder: Value, key: str) -> Element | None:
-    """The member of an object that counts: of several with one key, it is the last."""
+    """The member with this key. If there are several, the last one counts."""
     members = [element for element in holder.elements if element.key == key]
     return members[-1] if members else None
 
 
 def end_of_comments(text: str, position: int) -> int:
-    """Behind the comments that stand on the line of a position; itself, where none do."""
+    """The end of the comments on the line of a position; the position itself if there are none."""
     while comment := _COMMENT.match(text, _end(_BLANKS, text, position)):
         position = comment.end()
     return position
@@ -113,12 +114,12 @@ class _Reader:
         self.text = text
         self.position = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
         self.not_json: list[int] = []
-        # Of the white space that was skipped last.
+        # The position of the white space that was skipped last.
         self.space = self.position
         self.below_comment = False
 
     def skip(self) -> int:
-        """Go on to the next thing that is neither white space nor a comment."""
+        """Skip white space and comments."""
         self.space, self.below_comment = self.position, False
         while True:
             self.position = _end(_SPACE, self.text, self.position)
@@ -175,7 +176,7 @@ class _Reader:
         return Value(start, self.position, values, tuple(elements), self.space)
 
     def _goes_on(self, closing: str, elements: list[Element]) -> bool:
-        """Whether another element follows; the bracket behind the last one is taken."""
+        """Whether another element follows. If not, the closing bracket is consumed."""
         if not elements:
             self.position += 1
         if self.text[self.skip() : self.position + 1] != closing:
@@ -188,7 +189,7 @@ class _Reader:
         return False
 
     def _comma(self, closing: str) -> int | None:
-        """Where the comma behind an element stands; only the last one has none."""
+        """The position of the comma after an element; None after the last element."""
         behind = self.position
         match self.text[self.skip() : self.position + 1]:
             case ",":

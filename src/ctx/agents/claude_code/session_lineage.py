@@ -61,7 +61,8 @@ def _resumed(process: str) -> str:
 
 
 def remembers(path: str) -> bool:
-    """Whether a resumed conversation still has what hooks gave it: its transcript has it then."""
+    """Whether a resumed conversation still contains the context from hooks, according to its
+    transcript."""
     if not os.path.isfile(path):
         return False
     try:

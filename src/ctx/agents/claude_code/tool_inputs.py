@@ -51,7 +51,7 @@ def input_of(payload: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _text(payload: Mapping[str, Any], *names: str) -> str:
-    """The first of these that a tool was asked."""
+    """The first of these fields that contains text."""
     values = map(input_of(payload).get, names)
     return next((value for value in values if isinstance(value, str) and value.strip()), "")
 
@@ -65,7 +65,8 @@ def _outcome(name: str, payload: Mapping[str, Any]) -> Outcome:
 
 
 def _ended(name: str, payload: Mapping[str, Any]) -> Outcome:
-    """A command that failed is another event, with its exit code in words."""
+    """The outcome of a command. A failed command is a separate event, with the exit code in its
+    text."""
     error = payload.get("error")
     if isinstance(error, str):
         code = _EXIT.match(error)

@@ -1,17 +1,17 @@
-"""What happened in a session, read from the file in which Claude Code writes a conversation down.
+"""The events of a session, read from its transcript.
 
-A hook that was off, or killed, has reported nothing; the transcript knows all the same, and knows
-what the agent said, which no hook reports. Out of its lines come events of the shapes that hooks
-give: prompts, what was said, and tool calls, each with its result, which stands in a later line.
+The transcript contains events that no hook reported, because hooks were off or killed, and the
+messages of the agent, which no hook reports. Its lines become events in the format of hooks:
+prompts, messages, and tool calls with their results, which follow in later lines.
 
     {"type": "user", "message": {"content": "Do it"}, …}                          UserPromptSubmit
     {"type": "assistant", "message": {"content": [{"type": "text", …}]}, …}       AssistantMessage
     {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "t1", …}]}, …}
     {"type": "user", "message": {"content": [{"type": "tool_result", …}]}, …}     PostToolUse
 
-The file is read forward from where the last reading ended, and a line is read when it is whole. The
-same line always gives the same event, with the same id, so that to read it twice is harmless.
-Nothing here fails: what can be read is given, with a sentence about what cannot.
+The file is read from where the last reading ended, and only complete lines are read. The same line
+always gives the same event with the same id, so reading it twice is harmless. Nothing here fails:
+the result contains what could be read, and a message about the rest.
 """
 
 import json
@@ -33,16 +33,16 @@ from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
 _CHUNK = 1024 * 1024
-# Most bytes are something else: attachments, and copies of requests.
+# Most lines are attachments and copies of requests.
 _MATTERS = re.compile(rb'"type"\s{0,4}:\s{0,4}"(?:user|assistant|queue-operation|system)"')
 _LATEST_MS = 9_999_999_999_999
 
 _INTERRUPTED = "[Request interrupted by user"
 _REJECTED = ("The user doesn't want to ", "User rejected tool use")
-# The user's reason for rejecting a call follows these words.
+# The user's reason for rejecting a call follows this text.
 _BECAUSE = "the user said:"
 _ERROR = re.compile(r"\s*<tool_use_error>(.*?)(?:</tool_use_error>\s*)?", re.DOTALL)
-# Commands that the client runs itself, without asking the model.
+# Commands that the client runs itself, without the model.
 _OWN_COMMANDS = frozenset(
     f"/{name}"
     for name in (
@@ -98,15 +98,15 @@ class _Entry(NamedTuple):
     """What every line contains."""
 
     name: str
-    """Its own, which no other line has."""
+    """The unique id of the line."""
     agent: str
     at_ms: int
     payload: dict[str, Any]
-    """The keys that a hook gets for every event."""
+    """The fields that every hook payload has."""
 
 
 class _Reading:
-    """One reading of a file, forward."""
+    """Reads a file forward, once."""
 
     def __init__(self, path: str, most: int, deadline: float) -> None:
         self.events: list[Event] = []
@@ -154,14 +154,14 @@ class _Reading:
             if is_cut:
                 break
         calls = (call.offset for call in self._calls.values())
-        # A prompt that is queued for longer is not waited for: the client may never say more of it.
+        # Do not wait longer for a queued prompt: the client may never mention it again.
         queued = (
             queued_line.offset
             for queued_line in self._queue
             if behind - queued_line.offset < _CHUNK
         )
         waiting = min((*calls, *queued), default=behind)
-        # A call whose result is further away than is read at once is not waited for.
+        # Do not wait for the result of a call if it is further away than one reading.
         self.position = behind if is_cut and waiting == start else waiting
 
     def _take(self, offset: int, line: bytes) -> None:
@@ -197,10 +197,10 @@ class _Reading:
                 self._typed(entry, payload, blocks)
 
     def _queued(self, offset: int, payload: dict[str, Any], line: bytes) -> None:
-        """A prompt that was typed while the agent worked.
+        """A prompt that was typed while the agent was working.
 
-        A dequeued one begins a turn, and is in the transcript again. A removed one was given to the
-        agent in the middle of a turn, and is nowhere else.
+        A dequeued prompt begins a turn and is in the transcript again. A removed one was given to
+        the agent in the middle of a turn, and is in no other line.
         """
         entry = self._entry(payload, line)
         operation = payload.get("operation")
@@ -211,7 +211,7 @@ class _Reading:
             # The client queues its own notices as JSON.
             self._queue.append(_Queued(offset, entry, "" if text[:1] == "{" else _prompt(text)))
         elif operation == "popAll":
-            # The user took all of them back to edit them.
+            # The user took all queued prompts back to edit them.
             self._queue.clear()
         elif operation in ("dequeue", "remove") and self._queue:
             queued = self._queue.pop(0)
@@ -221,7 +221,7 @@ class _Reading:
                 )
 
     def _recap(self, entry_fields: dict[str, Any], line: bytes) -> None:
-        """What the client wrote for a user who comes back to a session."""
+        """The client's recap for a user who returns to a session."""
         entry, text = self._entry(entry_fields, line), _text(entry_fields, "content").strip()
         if entry is not None and not entry.agent and text:
             self._give(entry, RECAP, entry.name, {"text": text})
@@ -277,7 +277,7 @@ class _Reading:
                 del self._calls[tool_use]
 
     def _result(self, entry: _Entry, block: dict[str, Any], whole: Any) -> None:
-        """A call has ended. One without a known beginning is skipped."""
+        """Handle the end of a call. If its beginning is unknown, it is skipped."""
         tool_use = _text(block, "tool_use_id")
         call = self._calls.pop(tool_use, None)
         content = block.get("content")
@@ -315,7 +315,7 @@ class _Reading:
         # The prompt of a subagent is in the call that started it.
         if entry.agent or any(payload.get(mark) for mark in marks):
             return
-        # The user may type while a tool runs: its result can still come.
+        # The user may type while a tool runs, so its result can still follow.
         if prompt := _prompt(text):
             self._give(entry, session_state.PROMPT, entry.name, {"prompt": prompt})
 
@@ -338,15 +338,15 @@ class _Reading:
 
 
 def _goes_on(fd: int, start: int, size: int) -> bool:
-    """Whether a line begins at a position: otherwise the file was rewritten."""
+    """Whether a line begins at this position. If not, the file was rewritten."""
     return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
 
 
 def lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, int]]:
-    """Complete lines: where each begins, its content, and where it ends.
+    """Complete lines: the start, the content and the end of each.
 
-    A line that is too long is skipped. The last one may have no line end yet, and is complete if it
-    can be parsed.
+    A line that is too long is skipped. The last line may lack a line end; it is complete if it can
+    be parsed.
     """
     offset, pieces, length = start, [b""], 0
     position = start
@@ -369,7 +369,7 @@ def lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, 
 
 
 def _is_whole(line: bytes) -> bool:
-    """Whether a line can be all that was to be written: it reads as an object."""
+    """Whether a line without a line end is complete: it is if it can be parsed as an object."""
     if not line.endswith(b"}"):
         return False
     try:

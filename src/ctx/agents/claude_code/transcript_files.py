@@ -1,4 +1,4 @@
-"""Where Claude Code keeps its transcripts, and whose each of them is.
+"""Where Claude Code stores transcripts, and which session each one belongs to.
 
 projects/-home-dev-shop/<session>.jsonl                         of a session
 projects/-home-dev-shop/<session>/subagents/agent-<id>.jsonl    of an agent that works for it
@@ -25,7 +25,7 @@ _GLANCE = 8192
 
 
 def folder(host_folder: str) -> str:
-    """Where transcripts lie, in one folder for each project."""
+    """The folder with the transcripts, which has one subfolder per project."""
     return os.path.join(host_folder, _PROJECTS)
 
 
@@ -48,10 +48,10 @@ def _json_text(data: bytes) -> str:
 
 
 def _copied(start: bytes) -> int:
-    """How often the first prompt of a transcript is named in its beginning.
+    """How often the beginning of a transcript contains the id of its first prompt.
 
-    A fork begins as the session that it was forked from, to the second, and says of all that it
-    has from there that it belongs to its own first prompt.
+    A fork begins with a copy of the original session, with the same times, in which all entries
+    have the id of the fork's own first prompt.
     """
     first = _PROMPT_ID.search(start)
     return (
@@ -70,9 +70,9 @@ def session_of(path: str) -> str:
 
 
 def of_subagents(path: str, since_ms: int) -> list[str]:
-    """The transcripts of the agents that a session let work for it, as far as they are so new."""
+    """The transcripts of a session's subagents that are newer than `since_ms`."""
     folder, session = os.path.dirname(path), session_of(path)
-    # Older clients leave all of them in one folder, beside those of the sessions.
+    # Older clients store all of them in one folder, beside those of the sessions.
     marked = json.dumps(session).encode()
     beside = [agent for agent in _agents_in(folder, since_ms) if marked in _beginning(agent)]
     return [*_agents_in(os.path.join(folder, session, _SUBAGENTS), since_ms), *beside]
@@ -103,7 +103,7 @@ def _beginning(path: str) -> bytes:
 
 
 def main_of(path: str, session: str) -> str:
-    """The transcript of the session itself, for its own or that of one of its agents."""
+    """The transcript of the session itself, given its path or that of a subagent."""
     folder, name = os.path.split(path)
     if not _is_subagent(name):
         return path
