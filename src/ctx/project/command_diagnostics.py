@@ -25,7 +25,8 @@ from ctx.project import anchors
 
 MOST_ANCHORS = 10
 MOST_KEPT = 50
-"""In a snapshot: each has texts that are objects of their own. The whole output is kept beside."""
+"""The limit per snapshot, because each diagnostic has texts that are separate objects. The whole
+output is stored too."""
 
 _MOST_FILES = 3
 _MOST_LOOKED_AT = 200
@@ -34,8 +35,8 @@ _LONGEST_NAME = 240
 _SOURCES = ("", "src/main/java/", "src/test/java/", "src/main/kotlin/", "src/")
 _LIBRARIES = ("site-packages", "dist-packages", "node_modules")
 _ELSEWHERE = "…/"
-# Behind the first `/` of a path: no longer one goes on there. Options (`-I/usr`), line ends in
-# JSON and colours end in a letter, too.
+# After the first `/` of a path, unless a longer path continues there. Options (`-I/usr`), line ends
+# in JSON and colours also end in a letter.
 _BEGINS = r"(?:(?<![\w.~-]/)|(?<=-[A-Za-z]/)|(?<=\\[nrt]/)|(?<=\dm/))"
 _ENDS = r"(?![\w-]|\.\w)"
 

@@ -145,7 +145,7 @@ class _Ends:
 
 
 def _may_have_error(text: bytes) -> bool:
-    """Whether a text may contain an error line; a fast check that most output fails."""
+    """Whether a text may contain an error line. Most output fails this fast check."""
     lower = text.lower()
     return any(word in lower for word in _HINTS)
 

@@ -252,7 +252,7 @@ def _logged(
     path = next(candidate for candidate in paths if not os.path.lexists(f"{folder}/{candidate}"))
     body = log_files.render(entry._replace(at_ms=0)).partition("\n-->")[2]
     for left in set(log_files.paths(folder)) - set(known) if known is not None else ():
-        # An interrupted compaction left the same entry.
+        # An interrupted compaction has written the same entry.
         text = narrative_scan.read(folder, left) or b""
         if text.decode("utf-8", "replace").endswith(body):
             disk.discard(f"{folder}/{left}")
@@ -391,7 +391,7 @@ def _keep(repository: Repository, objects: Sequence[Object], heads: Sequence[Obj
     checkout = repository.project.checkout
     if checkout is None or not at_risk:
         return
-    # Where something is missing or damaged, what is behind it counts as out of reach.
+    # If an object is missing or damaged, everything behind it counts as unreachable.
     with contextlib.suppress(ObjectNotFound, *DAMAGE):
         for id in gc.reachable(repository.objects, heads):
             at_risk.discard(id)

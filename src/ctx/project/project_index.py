@@ -4,9 +4,9 @@ It is derived. It has the tables of the user store's graph and a few more: every
 batch, and every batch its commit or session. So batches can be added and removed, and the cost of
 moving an index to other heads is proportional to the difference.
 
-There is one index for each set of heads, cached under a key of them. The same file holds staged
-records, which come with a step and go with a commit, an abort or a checkout, and the records of
-documents, whose stamps are later than those of any clock.
+There is one index for each set of heads, cached under a key of them. The same file contains staged
+records, from a step until a commit, an abort or a checkout, and the records of documents, whose
+stamps are later than those of any clock.
 
 File names alone show whether an index is up to date, so a command that only reads does not load
 the object store.
@@ -256,28 +256,28 @@ def discard(path: str) -> None:
 
 
 def rename(project: Project, before: Sequence[ObjectId], after: Sequence[ObjectId]) -> None:
-    """Let the index of some heads be that of others; it is brought to them when it is opened."""
+    """Reuse the index of some heads for others. It is brought up to date when it is opened."""
     from ctx.objects.object_index import path_for as history_of
 
     old, new = project.index_of(before), project.index_of(after)
     if old != new:
         with suppress(OSError):
-            # What lies beside it is for those heads alone.
+            # The history file beside it is only valid for the old heads.
             disk.discard(history_of(project, before))
-            # Whoever has it open goes on with it: a folder's name is not in its files.
+            # A process that has it open is not disturbed by the rename.
             os.rename(old, new)
 
 
 def rebuild(repository: "Repository", now: ProjectState, tick: clock.Tick) -> str:
-    """Make the index of some heads anew, from the objects alone, and nothing else; its file.
+    """Build the index of some heads from the objects alone, and return its path.
 
-    The same heads give the same bytes. What documents say comes in when it is opened next.
+    The same heads give the same bytes. Documents are added when the index is opened next.
     """
     path = path_for(repository.project, now)
     with disk.explained("rebuilding the index"):
         indexes = repository.project.indexes
         for name in disk.names(indexes):
-            # Beside them lies the index of the code, which somebody may be writing.
+            # Beside them is the code index, which another process may be writing.
             if len(name) == INDEX_KEY:
                 shutil.rmtree(os.path.join(indexes, name), ignore_errors=True)
         _make(repository, now, path, tick)
@@ -287,7 +287,7 @@ def rebuild(repository: "Repository", now: ProjectState, tick: clock.Tick) -> st
 def _make(
     repository: "Repository", now: ProjectState, path: str, tick: clock.Tick = clock.no_tick
 ) -> None:
-    """Build an index under another name, and put it in place whole."""
+    """Build an index under a temporary name, and rename it when it is complete."""
     from ctx.objects.object_index import make_room
 
     folder = os.path.dirname(path)

@@ -79,7 +79,7 @@ class ProjectMemory:
 
     @property
     def graph(self) -> Graph:
-        """The current graph. Reading it writes nothing to the working tree."""
+        """The current graph. Reading it does not change the working tree."""
         if self._connection is None and not self.withheld and self._keeps_index:
             if untracked_commits.are_places_stale(self.project):
                 untracked_survey.refresh(self.repository)

@@ -66,7 +66,7 @@ def comparable(url: str) -> str:
         host, slash, path = rest.partition("/")
         host = host.rpartition("@")[2].lower()
         host = host.removesuffix(f":{_DEFAULT_PORTS.get(scheme, '')}")
-        # A file's URL has no host.
+        # A `file:` URL has no host.
         place = f"{host}{slash}{path.lstrip('/')}" if host else f"/{path.lstrip('/')}"
     elif match := _SCP.fullmatch(url):
         place = f"{match[1].lower()}/{match[2].lstrip('/')}"

@@ -73,14 +73,14 @@ def survey(repository: Repository, home: str) -> list[Chain]:
 
 
 def names(repository: Repository) -> list[str]:
-    """The refs that lead to chains."""
+    """The refs of chains."""
     return [
         name for name in repository.refs.names() if refs.session_of(name) or refs.aborted_name(name)
     ]
 
 
 def has_work(repository: Repository, session: SessionId) -> bool:
-    """Whether a session has staged more than that it began, in the history that is here."""
+    """Whether a session has staged more than its start, in the history that is checked out."""
     steps = work_chain.chain(repository.everything, repository.refs.read(refs.work(session)))
     if all(step.work.step_kind is StepKind.SESSION_START for step in steps):
         return False

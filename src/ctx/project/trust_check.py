@@ -139,10 +139,10 @@ def trusted_project(home: str, folder: str) -> Project | None:
 
 
 def trust_project(home: str, project: Project, who: str, at: str) -> bool:
-    """Trust a project from now on. False: it is trusted already, and nothing was changed.
+    """Trust a project from now on. False if it is trusted already; nothing is changed then.
 
-    A list that cannot be read is put aside first, under the name of `BROKEN`. Indexes that lie
-    there already are removed: whoever made them may have put anything in.
+    A list that cannot be read is renamed to `BROKEN` first. Existing indexes are removed, because
+    anybody may have written them.
     """
     if verify(home, project).is_trusted:
         return False

@@ -36,8 +36,8 @@ class EmbeddingServer:
     def __init__(
         self, url: str, model: str, api_key: str = "", patience_s: float | None = None
     ) -> None:
-        """With `patience_s`, requests are made for so long in total, and a running request gets as
-        long again."""
+        """`patience_s` limits the total time in which requests are sent. The last request gets the
+        same time again."""
         self._url = _endpoint(url)
         self._model = model
         self._api_key = api_key
@@ -83,7 +83,7 @@ class EmbeddingServer:
         self._client = None
 
     def _shortened(self, texts: list[str]) -> list[list[float]]:
-        """The vectors of texts, which are cut until the server accepts them."""
+        """The vectors of texts, which are shortened until the server accepts them."""
         longest = _LONGEST_TEXT
         while True:
             try:
@@ -165,7 +165,7 @@ class EmbeddingServer:
             self._client = httpx.Client(
                 headers=headers,
                 timeout=httpx.Timeout(self._answer_s, connect=min(self._answer_s, _CONNECT_S)),
-                # A proxy from the environment cannot reach the servers of this machine.
+                # A proxy from the environment cannot reach servers on this machine.
                 trust_env=urlsplit(self._url).hostname not in ("127.0.0.1", "localhost", "::1"),
             )
         return self._client

@@ -19,7 +19,7 @@ _MOST_LINES = 3_000
 _LONGEST_NAME = 160
 _MOST_FRAMES = 1_000
 
-# Quoted text by its quotation marks. A quotation ends with its line.
+# The quotation marks of quoted text. A quotation ends with its line.
 _QUOTED = re.compile(
     r"`([^`\n]{1,200})`|\"([^\"\n]{3,200})\"|(?<!\w)'([^'\n]{3,200})'(?!\w)"
     r"|“([^”\n]{2,200})”|「([^」\n]{2,200})」|«([^»\n]{2,200})»"
@@ -42,8 +42,8 @@ _IN_WORDS = re.compile(
 )
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "vs", "etc", "U.S"})
 
-# One frame per line. Each pattern is tried only on lines that contain its marker, and compiled for
-# the first such line.
+# One frame per line. Each pattern is tried only on lines that contain its marker, and is compiled
+# for the first such line.
 _PYTHON = r'\s*File "([^"]{1,400})", line (\d{1,9})(?:, in (.{1,160}))?'
 _JAVASCRIPT = r"\s*at (?:(?:async |new )?([^()]{1,160}?) )?\(?((?:file://)?[^()\s]{1,400}?):(\d{1,9}):\d{1,9}\)?\s*$"
 _JAVA = r"\s*at ([\w.$/<>@-]{1,300})\(([\w.$-]{1,160}):(\d{1,9})\)"
@@ -68,7 +68,7 @@ class CodeFrame(NamedTuple):
     """A place in the code: a frame of a pasted stack trace, or a line that is named."""
 
     path: str
-    """As in the trace: often from another machine."""
+    """As in the trace, which is often from another machine."""
     line: int
     name: str
     """The function; empty if the trace does not name it."""
@@ -101,7 +101,7 @@ class _EntityCollector:
 
 def find(text: str) -> Entities:
     if len(text) > _LONGEST_TEXT:
-        # The question is at one of the ends.
+        # The question is at the beginning or at the end.
         text = f"{text[: _LONGEST_TEXT // 2]}\n{text[-_LONGEST_TEXT // 2 :]}"
     entities = _EntityCollector()
     lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
@@ -185,7 +185,7 @@ def _looks_like_name(word: str) -> bool:
         return False
     parts = _QUALIFIED.split(word)
     if len(parts) > 1:
-        # The end of a sentence without a space after it is not a qualified name.
+        # A missing space after a sentence does not make a qualified name.
         return "::" in word or all(len(part) > 1 for part in parts)
     if "_" in word.strip("_") or word.startswith("__"):
         return True
@@ -196,14 +196,15 @@ def _looks_like_name(word: str) -> bool:
 
 
 def _frames(lines: list[str]) -> dict[int, CodeFrame | None]:
-    """The frames by a number that sorts them innermost first; None for further lines of a frame."""
+    """The frames by a number that sorts them innermost first. None for the other lines of a
+    frame."""
     frames: dict[int, CodeFrame | None] = {}
     deepest_last: list[int] = []
     for number, line in enumerate(lines):
         if not line or len(frames) > _MOST_FRAMES:
             continue
         if number - 1 in deepest_last and line.startswith("    "):
-            # The source line repeats what the trace says.
+            # The source line repeats the frame.
             frames[number] = None
             continue
         frame = _frame(lines, number, line)

@@ -1,7 +1,7 @@
 """A task as a person wrote it, and the words in it that count.
 
-People paste: an issue with its template, a traceback, the output of a command. The words that they
-wrote themselves say most, above all the first line. So boilerplate is removed, and a word counts
+People paste issues with their template, tracebacks, and the output of commands. The words that they
+wrote themselves matter most, above all the first line. So boilerplate is removed, and a word counts
 more the more often it occurs, in prose more than in code.
 """
 
@@ -15,14 +15,14 @@ from typing import NamedTuple
 from ctx import terms
 
 LONGEST = 200_000
-"""So many characters of a task are read."""
+"""The number of characters that are read."""
 
 _IN_FIRST_LINE = 2.0
 _IN_INLINE_CODE = 1.0
 _CODE_COUNTS = 0.5
 _SHORTEST = 2
 _BOLD = 5
-"""The level of a heading that is only bold or ends with a colon."""
+"""The heading level of a line that is bold or ends with a colon."""
 
 _COMMENT, _COMMENT_ENDS = "<!--", "-->"
 _LINK = re.compile(r"\b(?:https?|ftp)://[^\s<>()\"'`\]]+|\bwww\.[^\s<>()\"'`\]]+", re.IGNORECASE)
@@ -43,7 +43,7 @@ _TYPED = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d{1,4}\]:|\$) [^\n]*$", re.MULT
 
 @cache
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    # Compiled for the first heading: most tasks have none.
+    # Compiled when the first heading is found: most tasks have none.
     return re.compile(rf"\W*(?:{'|'.join(patterns)})\W*", re.IGNORECASE)
 
 
@@ -75,7 +75,7 @@ _TESTS = re.compile(
 )
 
 
-# Words that occur in every kind of task.
+# Words that occur in all kinds of tasks.
 _SAID_OF_ANYTHING = frozenset(
     terms.query(
         "cannot doing etc get got however instead like made make makes new now off once one only"
@@ -86,7 +86,7 @@ _SILENT = terms.STOP_WORDS | _SAID_OF_ANYTHING
 
 
 class SearchQuestion(NamedTuple):
-    """A task, and what to search for."""
+    """A task, and the words to search for."""
 
     text: str
     """As it was asked."""
@@ -98,7 +98,7 @@ class SearchQuestion(NamedTuple):
 
     @property
     def is_telling(self) -> bool:
-        """Whether it contains any specific word."""
+        """Whether it contains a specific word."""
         return not self.weights.keys() <= _SILENT
 
 

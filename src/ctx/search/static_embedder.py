@@ -30,7 +30,7 @@ CONTINUES = "##"
 _OPENING = 30
 """In pieces. A text states its topic first: at this position a word counts a quarter."""
 _LONGEST_TEXT = 16_384
-"""So many characters of a text are read: the rest would hardly change its vector."""
+"""The number of characters that are read. The rest would hardly change the vector."""
 _LONGEST_WORD = 64
 _REMEMBERED = 1 << 16
 _WORD = re.compile(r"\w+")
@@ -88,7 +88,8 @@ class PieceVocabulary:
         self._known: dict[str, tuple[int, ...]] = {}
 
     def weights(self, text: str) -> dict[int, float]:
-        """The distinct rows of a text, each with the square root of the use of its piece."""
+        """The distinct rows of a text, each with the square root of the number of uses of its
+        piece."""
         used: dict[int, float] = {}
         for place, row in enumerate(self.rows(text[:_LONGEST_TEXT])):
             used[row] = used.get(row, 0.0) + (1 + place / _OPENING) ** -2
@@ -110,8 +111,8 @@ class PieceVocabulary:
         return rows
 
     def _of_part(self, part: str) -> list[int]:
-        """Split greedily into the longest known pieces; nothing if one is missing, because half a
-        word means something else."""
+        """The rows of the longest known pieces, from left to right; empty if one is missing,
+        because half a word means something else."""
         rows: list[int] = []
         begin, prefix = 0, ""
         while begin < len(part):

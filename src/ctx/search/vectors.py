@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 APPLICATION_ID = 0x63747876  # "ctxv"
 VERSION = 2
-"""Raised when the tables, or the meaning of what is in them, change."""
+"""Increased when the tables or their meaning change."""
 
 _SCHEMA = """
 CREATE TABLE models (
@@ -67,7 +67,7 @@ _BATCH = 32
 _MANY = 20_000
 _CLOSELY = 4_000
 _SCANNED = 8_192
-"""Rows that are converted at once; they fit into a processor cache."""
+"""Rows that are converted at once, so that they fit into a processor cache."""
 
 
 class _Loaded(NamedTuple):
@@ -105,11 +105,11 @@ class Vectors:
         limit: int = 10_000,
         go_on: Callable[[], bool] = lambda: True,
     ) -> int:
-        """Embed the texts that are missing or changed, and return their number.
+        """Embed the texts that are missing or have changed, and return their number.
 
-        `stamps` name the version of each text by key. They are stored for callers that have too
-        many texts to compare them all. It ends after `limit` texts or when `go_on` returns false,
-        and the next call continues: written batches stay.
+        `stamps` has the version of each text by key. It is stored for callers that have too many
+        texts to compare all of them. The call ends after `limit` texts or when `go_on` returns
+        false. The next call continues, because written batches are kept.
         """
         waiting = iter(texts)
         done = 0
@@ -160,7 +160,7 @@ class Vectors:
             )
             forgotten = connection.total_changes - before
         with suppress(OperationalError):
-            # There is a reader: the rest is checkpointed when it is done.
+            # There is a reader. The rest is checkpointed when it has finished.
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return forgotten
 
