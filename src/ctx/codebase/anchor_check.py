@@ -1,9 +1,9 @@
 """Checks the code that nodes are about: unchanged, moved, changed since, or gone.
 
-A file that was not written after the node is unchanged, and nothing else is asked. For the others,
-git tells whether the file differs from its commit and when it was last committed, and the index
-tells where a file or an item went. A checkout writes files without changing them, so the time of a
-file alone proves no change.
+A file that was not written after the node is unchanged. For the others, git shows whether the file
+differs from its commit and when it was last committed, and the index shows where a file or an item
+has moved. A checkout writes files without changing them, so the time of a file alone does not prove
+a change.
 """
 
 import os
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from ctx.codebase.freshness import AvailableCode
 
 _GRACE_S = 3_600
-"""Work is committed after it was observed: such a commit is no change."""
+"""Work is often committed after it was observed. A commit within this time is not a change."""
 _MOST_MENTIONED = 20
 _ORDINARY = frozenset(
     "__init__.py __main__.py conftest.py index.js index.ts index.tsx main.py main.rs mod.rs lib.rs"
     " README.md package.json Makefile setup.py".split()
 )
-"""Names that many files have, which show nothing about where one went."""
+"""Names that many files have, which do not show where a file has moved."""
 
 Mentions = Mapping[NodeId, Sequence[tuple[str, str]]]
 """The types and names of the anchors that nodes mention."""
@@ -43,9 +43,9 @@ Mentions = Mapping[NodeId, Sequence[tuple[str, str]]]
 def check(
     memory: Memory, nodes: Iterable[Node], opened: "AvailableCode | None" = None
 ) -> dict[NodeId, tuple[AnchorState, ...]]:
-    """The states of the anchors of those nodes that belong to the project here and have some.
+    """The states of the anchors of those nodes that belong to this project and have anchors.
 
-    The index is opened if it is needed and not `opened` yet.
+    The index is opened if it is needed and not passed as `opened`.
     """
     own = [node for node in nodes if _is_here(memory, node)]
     named = mentions(memory, own)
@@ -71,14 +71,15 @@ def check(
 
 
 def _is_unclear(states: Sequence[AnchorState]) -> bool:
-    """Whether the index is needed: something is not as it was, or only items are named."""
+    """Whether the index is needed: because an anchor may have changed, or because only items are
+    named."""
     has_file = any(state.type == "file" for state in states)
     return not has_file or any(state.state != UNCHANGED for state in states)
 
 
 def _written_s(memory: Memory, node: Node) -> float:
-    """When a node was written. What its own session did afterwards follows from it, so for an
-    observation it is the end of the session."""
+    """When a node was written. For an observation, it is the end of the session, because later work
+    of the same session follows from it."""
     times = [node.updated_at]
     session = node.metadata.get("session")
     if isinstance(session, str) and session:
@@ -147,7 +148,7 @@ class AnchorCheck:
         return AnchorState("file", path, MOVED if where else GONE, where)
 
     def _is_changed(self, root: str, path: str, written_s: float) -> bool:
-        """Whether a file that was written after the node also has another content."""
+        """Whether a file that was written after the node also has different content."""
         inside = self._inside(root, path)
         if inside in self._uncommitted or self._code is None:
             return True
@@ -176,7 +177,7 @@ class AnchorCheck:
         return frozenset()
 
     def _moved_to(self, path: str, written_s: float, items: Sequence[str]) -> str | None:
-        """Where a file went: as git has it, else where its items are, else by its name."""
+        """Where a file has moved: according to git, else where its items are, else by its name."""
         if self._code is None:
             return None
         from ctx.code.history import commit_queries
@@ -207,7 +208,7 @@ class AnchorCheck:
         if not places:
             here = [file.where or file.name for file in files if file.state != GONE]
             read = [self._code.file(path) for path in here]
-            # In a file that was not parsed, it may still be.
+            # If the file was not parsed, the item may still exist.
             is_known = all(file is not None and file.skipped is None for file in read)
             return AnchorState("item", name, GONE if is_known else CHANGED)
         own = [file for file in files if file.name in places]

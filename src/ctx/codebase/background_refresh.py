@@ -79,7 +79,7 @@ def run(encoded: str) -> None:
     """The main function of the background process."""
     os.nice(_NICE)
     codebase = _decode(encoded)
-    # Whoever holds the lock does the same work. A failure shows when somebody asks for the index.
+    # The process that holds the lock does the same work. A failure shows when the index is used.
     with suppress(CtxError):
         code_index.index(codebase, clock.no_tick, wait_seconds=0)
 

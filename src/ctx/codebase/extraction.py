@@ -53,7 +53,7 @@ def _is_current(code: Code, codebase: Codebase, path: str) -> bool:
 
 
 class Extraction:
-    """What is read from the files of one step."""
+    """Reads the files of one step."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Extraction:
         try:
             return self._workspace.repository.everything.read(blob_id).payload
         except CtxError:
-            # The blob is damaged or not here: everything counts as new.
+            # The blob is damaged or missing: everything counts as new.
             return None
 
     def done(self) -> tuple[ExtractionResult, Object | None]:

@@ -58,7 +58,7 @@ _Answer = TypeVar("_Answer")
 
 
 class _TimeIsUp(Exception):
-    """More has changed than can be read in time. What was read stays in the index."""
+    """More has changed than can be read in time. The files that were read stay in the index."""
 
 
 def codebase_here(memory: Memory) -> Codebase | None:
@@ -174,7 +174,7 @@ def _open_first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
         results = unindexed_search.search(
             codebase.files, questions.read(question).weights, left, files
         )
-    # Only now: the two would slow each other down.
+    # Only now, because the two would slow each other down.
     _refresh_behind(codebase)
     if results is None:
         return None, "none"

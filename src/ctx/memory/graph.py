@@ -183,7 +183,7 @@ class Graph:
         return [row[0] for row in rows], total
 
     def _count(self, where: list[str], values: list[str]) -> int:
-        """How many nodes there are. Those that are superseded are few, so they are taken off."""
+        """The number of nodes. Few are superseded, so these are counted and subtracted."""
         others = [part for part in where if part != "superseded_by IS NULL"]
         condition = " AND ".join(others) or "1"
         count = f"SELECT count(*) FROM nodes WHERE {condition}"

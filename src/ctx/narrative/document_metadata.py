@@ -7,9 +7,9 @@
       - core::net::Client
     -->
 
-A line that begins with a key and a colon begins an entry; whatever follows up to the next one
-belongs to it. So one broken entry spoils no other. Lists are read in brackets, one item a line
-behind dashes, or bare with commas. What has no meaning here is kept when the rest is rewritten.
+A line that begins with a key and a colon begins an entry, which extends to the next one. So a
+broken entry does not affect the others. A list can be in brackets, one item per line after dashes,
+or separated by commas. Unknown entries are kept when the rest is rewritten.
 """
 
 import re
@@ -40,7 +40,7 @@ def is_metadata(text: str, start: int, end: int) -> bool:
 
 
 def parse(comment: str) -> dict[str, str]:
-    """The entries: key to value. The first of a name counts."""
+    """The entries: key to value. If a key occurs twice, the first one counts."""
     entries: dict[str, str] = {}
     for key, start, end in _entries(comment):
         entries.setdefault(key, comment[start:end].partition(":")[2].strip())
@@ -146,7 +146,7 @@ def _written(item: str) -> str:
     except UnicodeEncodeError:
         raise ContentRefused("A tag or a mention is not text.") from None
     escaped = _TO_ESCAPE.sub(_escaped, item)
-    # Nothing in it may end the comment.
+    # Its text must not end the comment.
     return '"' + (escaped.replace(">", "\\u003e") if "--" in escaped else escaped) + '"'
 
 

@@ -68,7 +68,8 @@ def replace(folder: str, path: str, text: str, *, expected: bytes) -> bool:
 
 
 def _name(temporary: str, full: str) -> None:
-    """Give a written file its name, if the name is free: a link cannot replace, a rename would."""
+    """Rename a new file if the name is free. A hard link cannot overwrite a file, but a rename
+    could."""
     try:
         os.link(temporary, full)
     except OSError as error:
@@ -83,7 +84,7 @@ def _name(temporary: str, full: str) -> None:
 
 
 def _encoded(text: str) -> bytes:
-    """Bytes that are not text are written back as they were."""
+    """The text as bytes. Bytes that were not text are restored."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

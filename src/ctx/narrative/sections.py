@@ -9,7 +9,7 @@ from ctx.narrative.markdown_blocks import COMMENT, HEADING, blocks
 from ctx.redaction import redact
 
 LONGEST = 20_000
-"""The most characters of a section that are kept."""
+"""The maximum number of characters of a section."""
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKS = re.compile(r"\A#{1,6}[ \t]*|[ \t]+#*[ \t]*\Z")

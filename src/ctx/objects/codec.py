@@ -1,9 +1,8 @@
-"""Typed objects to bytes and back.
+"""Encodes typed objects as bytes, and decodes them.
 
-The payload is the msgpack array `[type, version, fields]`, the fields as a map in the order of
-the struct. The same value gives the same bytes in every process: there are no sets, no floats,
-and maps are sorted. A type that this version does not know decodes to `Unknown`, and fields
-that it does not know are skipped.
+The payload is the msgpack array `[type, version, fields]`, with the fields as a map in the order of
+the struct. The same value gives the same bytes in every process: there are no sets and no floats,
+and maps are sorted. An unknown type decodes to `Unknown`, and unknown fields are skipped.
 """
 
 import msgspec

@@ -28,12 +28,13 @@ _STALE_TEMPORARY_MS = 3_600_000
 
 
 class Limits(NamedTuple):
-    """How long what nothing refers to is kept."""
+    """How long unreachable objects are kept."""
 
     keep_days: int
     tracked_keep_days: int
     tracked: bool = False
-    """Also delete what git tracks, if it has been out of reach for `tracked_keep_days`."""
+    """Also delete objects that git tracks, if they have been unreachable for
+    `tracked_keep_days`."""
     aggressive: bool = False
     """Delete unreachable staging objects whatever their age."""
 
@@ -106,15 +107,16 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
 
 
 def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_tick) -> Collection:
-    """Find what may be deleted. To delete it too, hold the lock over this and `delete`."""
+    """Find what can be deleted. To delete it as well, hold the lock for this call and for
+    `delete`."""
     ages = _Ages(repository)
     expired = _expired(repository, limits.keep_days, ages)
     names = [name for name in repository.refs.names() if not refs.damaged_name(name)]
     pointers = {name: repository.refs.require(name) for name in names if name not in expired}
     chains = [id for name, id in pointers.items() if name != refs.MAIN]
-    # What is committed lies in the project's objects; staging serves only the open chains.
+    # Committed objects are in the project's objects. Staging is only needed for open chains.
     staged = set(reachable(_WithoutCommits(repository.everything), chains))
-    # Until git has a commit, its files in the working tree may go at any time.
+    # Until git has a commit, its files in the working tree can be lost at any time.
     staged |= untracked_survey.kept(repository)
     here = Layered(repository.objects, _WithoutCommits(repository.staged))
     # The commit made here last may be on another branch by now.
@@ -164,7 +166,7 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
 
 
 class _Ages:
-    """How old files are, by the wall clock as far as it can be believed."""
+    """The age of files by the wall clock, as far as the clock can be trusted."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -178,8 +180,8 @@ class _Ages:
         limit_ms = self._now_ms - days * _DAY_MS
         if _written_ms(status) > limit_ms:
             return False
-        # If nothing was written in a year around the limit, the clock may have leapt ahead over it:
-        # what lies before such a gap may be from yesterday.
+        # If nothing was written in a year around the limit, the clock may have leapt ahead: files
+        # from before such a gap may be from yesterday.
         place = bisect_right(self._times, limit_ms)
         after = self._times[place] if place < len(self._times) else self._now_ms
         has_leapt = place > 0 and after - self._times[place - 1] > clock.YEAR_MS

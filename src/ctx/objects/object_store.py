@@ -1,8 +1,8 @@
-"""What an object is, and what a store of objects can do.
+"""Objects, and the protocol of object stores.
 
-An object's canonical bytes are the magic `CTXO1`, one byte of kind, the payload's length as 64
-bits little-endian, and the payload. Its id is the BLAKE3 hash of those bytes. How a store keeps
-them is its own business; what it gives back has been checked against the id.
+An object's canonical bytes are the magic `CTXO1`, one byte of kind, the payload's length as 64 bits
+little-endian, and the payload. Its id is the BLAKE3 hash of those bytes. How a store keeps them is
+up to the store. Every object that it returns has been checked against its id.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ MAGIC = b"CTXO1"
 HEADER_LENGTH = len(MAGIC) + 1 + 8
 
 DAMAGE = (HashMismatch, InvalidEnvelope, DeserializationFailed)
-"""What reading an object that is there but damaged may raise."""
+"""Errors for an object that exists but is damaged."""
 
 # No object that ctx writes is nearly as large; a small file in an untrusted repository could
 # decompress to more.

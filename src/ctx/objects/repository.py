@@ -65,7 +65,7 @@ class Repository:
     ) -> None:
         self.project = project
         self.limit = limit
-        """How much of it may be read; None if it is trusted."""
+        """How much may be read from it; None if it is trusted."""
         self.replaced = Replaced(project.replaced)
         self.staged = StagedStore(project.staged_objects, compression_level, self.replaced, limit)
         self.objects = CommittedStore(project, compression_level, self.replaced, self.staged, limit)
@@ -128,7 +128,7 @@ class Repository:
                 os.close(fd)
 
     def is_as_made_here(self, id: ObjectId, commit: Commit, own: set[str]) -> bool:
-        """Whether a commit was made here and nobody else has replaced its content."""
+        """Whether a commit was made here and its content was not replaced by somebody else."""
         if id not in own:
             return False
         after = {each: self.replaced.current(each) for each in (id, *commit.record_batches)}

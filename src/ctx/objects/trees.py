@@ -98,10 +98,9 @@ class Present:
 def updated(
     reader: Reader, root: ObjectId | None, changes: Mapping[str, ObjectId]
 ) -> tuple[ObjectId, list[Object]]:
-    """A tree with some paths changed: its root, and the objects that are new.
+    """A tree with some paths changed: its root, and the new objects.
 
-    `None` stands for the tree that has nothing in it yet. Only the folders on the way to a
-    changed path are read and written.
+    `None` stands for an empty tree. Only the folders above a changed path are read and written.
     """
     made: list[Object] = []
 

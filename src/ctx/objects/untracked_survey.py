@@ -133,8 +133,8 @@ def _look(repository: "Repository", checkout: Checkout) -> _Look:
         before = [parent for parent in entry.parents if places.get(parent) != HERE]
         belongs = not before or commits.contain(reader, base, before)
         if not belongs:
-            # Its parent may have been a head of this branch once: git has the head file no more
-            # if somebody committed after `git clean` had taken the head that followed it.
+            # Its parent may once have been a head of this branch. git no longer has that head file
+            # if `git clean` removed the head after it and somebody committed then.
             if earlier is None:
                 added = git.branch_adders(checkout, project.heads) if last else {}
                 earlier = {ObjectId(os.path.basename(path)) for path in added}

@@ -19,7 +19,7 @@ THRESHOLD = 0.12
 """Chunks below this share of the best score do not help, however much room there is."""
 
 _PRICE = 0.25
-"""How much the length of a chunk counts: of two chunks with equal scores, the shorter one wins."""
+"""How much the length of a chunk counts. Of two chunks with equal scores, the shorter one wins."""
 _CHEAP = 20
 _FADES = 0.75
 """The factor for each further chunk of the same file."""
@@ -96,7 +96,7 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
         first = _first(offer, room)
         taken.add(first)
         room -= first.tokens
-    # The value of an offer never rises, so the first one whose value is unchanged is the best of
+    # The value of an offer never rises, so the first one with an unchanged value is the best of
     # all.
     heap = [(-taken.worth(offer.chunk), place, offer) for place, offer in enumerate(waiting)]
     heapify(heap)
@@ -153,7 +153,8 @@ def _fitting(offer: ChunkOffer, room: int) -> Chunk | None:
 
 
 def _without_secrets(chunk: Chunk) -> Chunk:
-    """Memory contains no secrets. Code may, and nobody checks a pack before a model reads it."""
+    """Memory contains no secrets, but code may, and nobody checks a pack before a model reads
+    it."""
     redacted = redact(chunk.snippet)
     if not redacted.findings:
         return chunk

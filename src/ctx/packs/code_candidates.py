@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 _RANKED = 50
 _FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 1_200
-"""How many files are searched: more if the budget is larger."""
+"""The number of files to search. It grows with the budget."""
 _MOST_PARTS, _TOKENS_A_PART = 60, 220
-"""How many parts are offered, likewise."""
+"""The number of parts to offer. It grows with the budget."""
 _SMALLEST_PART, _LARGEST_PART, _PARTS = 100, 1_200, 6
 """Tokens of one part, chosen so that at least a few fit."""
 
 # The components of a part's score.
 _FILE_ALONE = 0.6
-"""What a part gets for its file, whatever it contains."""
+"""The score that a part gets for its file, whatever it contains."""
 _APART = 0.7
 """The factor for a file that is connected to none of the others. Connected files rank higher."""
 _SHARPENED = 3
@@ -44,7 +44,7 @@ _ANCHORED = 12
 _LONGEST_WAY = 20
 _LITTLE, _SOME = 120, 200
 _SHOWN = frozenset({"struct", "enum", "class", "trait", "interface", "type_alias", "const"})
-"""For these kinds a signature says too little."""
+"""Kinds of items whose signature alone says too little."""
 
 
 class MemoryPointer(NamedTuple):
@@ -132,7 +132,7 @@ class CodeCandidates:
         return [offer for offer in (*offers, *self._reached) if offer.chunk.snippet.strip()]
 
     def ranked(self) -> Iterator[PackFile]:
-        """The files in order, with the scores behind it."""
+        """The files in order, with their scores."""
         least = inf
         for file in self.files:
             # A test ranks below everything that it may test, whatever words it contains.
@@ -153,7 +153,7 @@ class CodeCandidates:
     def anchors(self) -> dict[tuple[str, str], float]:
         """What memory may refer to: the best items and files, with their scores."""
         anchors: dict[tuple[str, str], float] = {}
-        # If memory led to an item, it would only return what memory says about it.
+        # Items that memory pointed to are excluded: they would only lead back to the same nodes.
         own = [(item, scored) for item, scored in self._scored.items() if not scored.via]
         for item, scored in own[:_ANCHORED]:
             anchors.setdefault(("file", scored.candidate.searched.file.path), scored.score)
@@ -234,7 +234,7 @@ class CodeCandidates:
         least = CONFIDENCES.index(self._config.min_confidence)
         joined = self._code.joined_files(every, labels, least)
         if not any(joined.values()):
-            # Nothing is resolved yet, or no file is connected to another.
+            # Nothing is resolved yet, or no files are connected.
             return every
         fits = {file.id: self._worth(file) ** _SHARPENED for file in looked_at}
         around = {id: fsum((fits[id], *map(fits.__getitem__, joined[id]))) for id in every}
@@ -261,7 +261,7 @@ class CodeCandidates:
         return chunks.by_coverage(most / every if every else 0.0)
 
     def _referenced_items(self, pointers: Sequence[MemoryPointer]) -> dict[int, MemoryPointer]:
-        """The items that memory refers to; for a file, the item of the file itself."""
+        """The items that memory refers to. For a file, it is the item of the file itself."""
         by_item: dict[int, MemoryPointer] = {}
         for pointer in pointers:
             if pointer.kind == "file":

@@ -69,7 +69,7 @@ class _Hop(NamedTuple):
 
 
 def in_code(code: Code, starts: Mapping[int, float], limits: ExpansionLimits) -> Expansion:
-    """What the edges of the code reach from some items, with scores."""
+    """The items that the edges of the code reach from some items, with scores."""
     labels = [label for label in LABELS if label in limits.labels]
     if not labels or not limits.depth or not limits.most or not starts:
         return Expansion((), False)
@@ -248,7 +248,7 @@ def in_memory(
     limits: ExpansionLimits,
     in_sight: InSight | None = None,
 ) -> list[ExpandedNode]:
-    """What the edges of memory reach in both directions, the best first.
+    """The nodes that the edges of memory reach in both directions, the best first.
 
     Hidden nodes are neither reached nor passed through: a connection would reveal them too.
     """

@@ -25,14 +25,14 @@ _FEW_BEGUN = 32
 _NO_WORD = "".join(
     chr(code) if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128)
 )
-"""Maps each ASCII character so that words are separated by spaces."""
+"""Maps ASCII characters so that spaces separate the words."""
 _MOST_ITEMS = 2_000
 _NO_LINE = 1 << 40
-"""Beyond the last line of any file."""
+"""Greater than any line number."""
 _MOST_OF_A_FILE = 8
-"""Parts of one file that are worth offering."""
+"""The maximum number of parts of one file."""
 
-# The optimum of these values is flat; only their order matters.
+# The results hardly depend on these values; only their order matters.
 _IN_NAME = 3.0
 _IN_SIGNATURE = 1.0
 _SATURATION = 1.2
@@ -41,7 +41,7 @@ _UNKNOWN = 0.35
 """The score of the first lines of a file without any word of the task. It was ranked for its path
 or its history."""
 SHORT = 350
-"""A file of at most so many tokens is given whole."""
+"""A file of at most this many tokens is included whole."""
 
 
 class RankedRow(NamedTuple):
@@ -100,7 +100,7 @@ class SearchedFile(NamedTuple):
 
 
 class ItemCandidate(NamedTuple):
-    """A part of a file that may be shown. Its text is not made yet."""
+    """A part of a file that may be shown. Its text is not built yet."""
 
     searched: SearchedFile
     row: RankedRow | None
@@ -116,11 +116,11 @@ class ItemCandidate(NamedTuple):
 
 
 class _Words(dict[str, tuple[str, ...]]):
-    """The terms of the task that each word stands for; most words have none."""
+    """Maps each word to the terms of the task that it stands for; most words have none."""
 
     def __init__(self, weights: Mapping[str, float]) -> None:
         self._weights = weights
-        # For most words a look at the first letters is enough.
+        # For most words, checking the first letters is enough.
         self.begun = sorted(set(map(terms.beginning, weights)))
         few = "|".join(map(re.escape, self.begun)) if len(self.begun) <= _MOST_BEGUN else ""
         self._begins = re.compile(few)
@@ -216,8 +216,8 @@ def _counted(every: Iterable[str], words: _Words) -> dict[str, int]:
 
 
 def _words_in(text: str, words: _Words) -> list[tuple[int, tuple[str, ...]]]:
-    """Where the words of an ASCII text that stand for terms of the task begin, in order, with these
-    terms."""
+    """The positions of the words in an ASCII text that stand for terms of the task, in order, with
+    these terms."""
     if len(words.begun) > _FEW_BEGUN:
         telling = {
             word: matching

@@ -31,7 +31,7 @@ _AT_HAND = 0.3
 _ALSO = 0.05
 """If a node was found in two ways, the share of the weaker score. It breaks ties."""
 _SECTION = 0.7
-"""The weight of a section beside a node: it says the same less precisely."""
+"""The weight of a section compared with a node: it says the same less precisely."""
 _OF_A_DOCUMENT = 2
 _ANCHORED = 0.8
 _LEAST_COVERAGE, _LEAST_NEARNESS = 0.1, 0.5
@@ -98,7 +98,8 @@ class MemoryCandidates:
 
     @property
     def reached_names(self) -> list[str]:
-        """Without the starting nodes, to which edges may lead back."""
+        """The names of the reached nodes, without the starting nodes, to which edges may lead
+        back."""
         return self._names(
             {id: node for id, node in self._reached.items() if id not in self._seeds}
         )
@@ -108,7 +109,7 @@ class MemoryCandidates:
         return list(self._replaced.values())
 
     def led_to_code(self) -> list[MemoryPointer]:
-        """What the best nodes refer to in the code: files and items that they mention."""
+        """The files and items that the best nodes mention."""
         # Anchors that were found by name are skipped: the code search finds these better.
         nodes = [known for known in self._known.values() if known.node.type not in _PLACES]
         best = sorted(nodes, key=lambda known: -known.score)[:_FROM]
@@ -175,7 +176,7 @@ class MemoryCandidates:
             if node.superseded_by is None or node.id in self._known:
                 self._know(_Known(node, _NAMED, (Signal("named", _NAMED),)))
             else:
-                # A superseded node that is named means its replacement, which an edge leads to.
+                # If a superseded node is named, its replacement is meant, which an edge leads to.
                 self._leave_out(node, _NAMED)
 
     def _take_at_hand(self, task: Node | None) -> None:
@@ -200,7 +201,8 @@ class MemoryCandidates:
         ]
 
     def _know(self, known: _Known) -> None:
-        """A node that was found in two ways has two reasons. The weaker score counts in part."""
+        """Add a node. If it was found in two ways, it has two reasons, and the weaker score counts
+        in part."""
         before = self._known.get(known.node.id)
         if before is None:
             self._known[known.node.id] = known
@@ -246,8 +248,8 @@ class MemoryCandidates:
 
 
 def _is_about_it(ranked: RankedNode) -> bool:
-    """Scores are relative to the best node, which may not match the question at all. A node that
-    has neither words nor vectors to compare was selected by filters."""
+    """Whether a node matches the question. Scores are relative to the best node, which may not
+    match at all. A node without words or vectors to compare was selected by filters."""
     is_weak = ranked.coverage < _LEAST_COVERAGE and ranked.nearness < _LEAST_NEARNESS
     return not (is_weak and (ranked.coverage or ranked.nearness))
 

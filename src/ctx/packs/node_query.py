@@ -37,7 +37,7 @@ NOTHING = NodeQuery({}, {}, {}, 0.0, ())
 
 
 def parse_telling(words: str, connections: Sequence[Connection]) -> NodeQuery:
-    """The same as `parse`, but nothing if the words only ask what happened."""
+    """Like `parse`, but nothing if the words only ask what happened."""
     question = questions.read(words)
     is_telling = question.is_telling and not question.weights.keys() <= _ASKS_WHAT_HAPPENED
     return parse(words, connections) if is_telling else NOTHING
@@ -90,5 +90,5 @@ def _rarest(telling: Iterable[str], counts: Mapping[str, int]) -> tuple[str, ...
 
 
 def is_lone(term: str) -> bool:
-    """A single character of a script that is indexed in pairs."""
+    """Whether a term is a single character of a script that is indexed in pairs."""
     return len(term) == 1 and not term.isascii()

@@ -47,26 +47,26 @@ _BEGINNING = 60
 _STEPS = {1: 0.4, 2: 0.2}
 """What a neighbour's score adds, by distance in steps."""
 _SHORT = 100
-"""For a node of so many words, neighbours count half."""
+"""For a node with this many words, neighbours count half."""
 _ENOUGH = 8
-"""So many nodes are enough to estimate the usual similarity."""
+"""This many nodes are enough to estimate the usual similarity."""
 _ALMOST_ALL = 0.95
 """The share of the nodes found by words that must have a vector for vectors to count."""
 _CANDIDATES = 200
 _WITH_NEIGHBOURS = 100
-"""So many of the best nodes are scored together with their neighbours."""
+"""The number of best nodes that are scored together with their neighbours."""
 _SUPERSEDED_LOSES = 0.5
 _SAME_TIME, _SAME_TIME_SHARE = 1.0, 0.5
-"""What the right time adds, and which share of the rest of the score."""
+"""What the right time adds to a score, and which share of the rest."""
 _LONG, _LONG_ADDS = 60, 0.5
-"""The number of words of a node that says much, and what that adds at the right time."""
+"""The number of words of a long node, and what that adds at the right time."""
 _RELEVANT, _VERY_NEAR = 0.35, 0.5
 _ANSWERED = 0.56
-"""The least coverage and nearness of an answer, added up: half of the questions about something
-else stay below, and hardly any with an answer."""
+"""The minimum of coverage plus nearness for an answer. Half of the questions about something else
+stay below it, and hardly any with an answer."""
 _FEW_NODES = 80
 _USUALLY_NEAR = 0.35
-"""Without vectors."""
+"""The nearness to assume without vectors."""
 
 
 class RankedNode(NamedTuple):
@@ -146,7 +146,7 @@ def rank(
     near: dict[NodeId, float] = {}
     if nearness is not None and VECTORS not in without:
         having = nearness(candidates)
-        # While vectors are being computed, they would favour the nodes that have one already.
+        # While vectors are being computed, they would favour the nodes that already have one.
         if len(having) >= _ALMOST_ALL * len(candidates):
             nearest = nearness(None)
             others = nearest.keys() - set(candidates)
@@ -227,7 +227,7 @@ def _parts(
     compared: Mapping[NodeId, _NodeScores], near: Mapping[NodeId, float], without: Collection[str]
 ) -> dict[NodeId, dict[str, float]]:
     """What each signal adds to the score of each node, relative to the best."""
-    # Everything is somewhat similar to everything: only what exceeds the usual similarity counts.
+    # All texts are somewhat similar, so only what exceeds the usual similarity counts.
     usual = max(0.0, _median(near.values())) if len(near) >= _ENOUGH else 0.0
     values: dict[str, Mapping[NodeId, float]] = {
         TEXT: {node_id: scores.text for node_id, scores in compared.items()},
@@ -281,7 +281,7 @@ def _add_time(
     fits: Mapping[NodeId, float],
     words_count: float,
 ) -> None:
-    """Add what the right time is worth, and reduce the rest if it has only common words."""
+    """Add the score for the right time, and reduce the rest if it has only common words."""
     for node_id, signals in parts.items():
         for name in signals:
             signals[name] *= words_count
@@ -299,7 +299,7 @@ def _best(
     limit: int,
 ) -> list[RankedNode]:
     scores = {node_id: sum(values.values()) for node_id, values in parts.items()}
-    # Among equal scores the newest first: ids rise with time.
+    # For equal scores the newest first: ids increase with time.
     ordered = sorted(
         (node_id for node_id, score in scores.items() if score > 0),
         key=lambda node_id: (scores[node_id], node_id),

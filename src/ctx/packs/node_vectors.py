@@ -34,8 +34,8 @@ _LONGEST_TEXT = 400
 its topic."""
 _NEAREST = 200
 _NEWEST = 100
-"""The number of most recently changed nodes, and of documents, whose text is compared with what was
-embedded."""
+"""The number of most recently changed nodes, and of documents, whose text is compared with the
+embedded text."""
 _PART = 400
 
 

@@ -148,7 +148,7 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
         None,
     )
     titles = [offer.chunk.title for offer in offers]
-    # Chunks that are left out are listed below the others, and it is not known yet which.
+    # Chunks that are left out are listed below the others, and it is not known yet which ones.
     taken = pack_text.most_for_frame(empty, titles)
     if taken + budget.smallest(offers) > room and lately.text:
         # If space is short, recent work is dropped first.

@@ -1,4 +1,4 @@
-"""A pack as an agent reads it: markdown, and beside each piece why it is there.
+"""A pack as markdown for an agent, with the reason for each chunk.
 
     # Context for `Fix the timeout in Client.connect`
 
@@ -13,8 +13,8 @@
         def connect(self): …
     ```
 
-Code stands in a fence that is longer than any in it, and everything else of other people's in
-inline code or as one line: nothing in it can end its place.
+Code is in a fence that is longer than any fence in it. Other text that ctx did not write is inline
+code or a single line. So quoted text cannot end its block.
 """
 
 import re
@@ -36,7 +36,7 @@ _LONGEST_FIGURES = TokenBudget(9_999_999, 9_999_999, 0)
 _TELLING = 0.15
 """A signal below this share of the strongest one is not listed as a reason."""
 _ROOMY = 1_500
-"""Smaller packs do not list what was left out."""
+"""Smaller packs do not list the chunks that were left out."""
 _ENDING = re.compile(r"\.([A-Za-z0-9+]{1,10})$")
 _LABELS = {
     "CALLS": "called by",
@@ -101,7 +101,8 @@ def cost_of_frame(pack: PromptPack) -> int:
 
 
 def most_for_frame(pack: PromptPack, titles: Iterable[str]) -> int:
-    """The maximum of this for chunks with these titles, some of which may be left out."""
+    """The maximum of `cost_of_frame` for chunks with these titles, some of which may be left
+    out."""
     longest = sorted(titles, key=lambda title: -tokens.estimate(_short(title)))[: _MOST_NAMED + 1]
     left_out = tuple(LeftOutChunk(title, 0, 0, "budget") for title in longest)
     named = _left_out(pack._replace(left_out=left_out))
@@ -170,8 +171,8 @@ def _why(chunk: Chunk) -> str:
 
 
 def _source(chunk: Chunk) -> str:
-    """Who said it, if that is neither the user nor a file that the heading names, and what has
-    become of the code that it is about."""
+    """The author, unless it is the user or a file that the heading names, and what has become of
+    the code that the text is about."""
     is_plain = chunk.path is not None or chunk.source in ("", sources.USER)
     source = "" if is_plain else f" Source: {chunk.source}."
     changed = code_anchors.describe(chunk.anchors)

@@ -17,9 +17,9 @@
     ## Recent Notes
     …
 
-Before it the model is told who it is to be, and behind it what is wanted. What others wrote stands
-in fences that are longer than any in it, below a title that says whose it is where it was not
-written here: nothing in it can end its place.
+A system prompt precedes it, and instructions follow it. Quoted text is in fences that are longer
+than any fence in it, so it cannot end its block. If it was not written here, the title names the
+author.
 """
 
 import json
@@ -57,7 +57,7 @@ class PromptFrame(NamedTuple):
 
 
 def compose(pack: PromptPack, frame: PromptFrame) -> Request:
-    """The request in four parts, the most stable first: a server can reuse the unchanged
+    """The request in four parts, the most stable first, so that a server can reuse the unchanged
     beginning."""
     parts = [f"## Task\n\n{pack.task.strip()}\n\n", _retrieved(pack.retrieved)]
     if pack.recent_narrative.strip():
@@ -87,7 +87,7 @@ def _heading(chunk: Chunk) -> str:
     return f"### {title} ({f'line {first}' if last in (None, first) else f'lines {first}-{last}'})"
 
 
-# A pack that comes from elsewhere
+# A pack from a file
 
 
 def parse_pack(data: bytes) -> PromptPack:
@@ -172,7 +172,8 @@ def _chunk(fields: Any, number: int) -> Chunk:
 
 
 def _text(value: Any) -> str:
-    """JSON text may contain half of a surrogate pair, which no request can contain."""
+    """A text field. JSON text may contain half of a surrogate pair, which no request can
+    contain."""
     return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""
 
 

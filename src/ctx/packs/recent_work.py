@@ -18,7 +18,7 @@ _ENTRY = re.compile(r"(?=^## )", re.MULTILINE)
 """Where an entry of the log or a day begins."""
 _EMPTY_DAY = re.compile(r"^## \d{4}-\d\d-\d\d\n*(?=^## \d{4}-|\Z)", re.MULTILINE)
 _EMPTY = re.compile(r"^### .*\n\s*(?=^#|\Z)", re.MULTILINE)
-"""A part of an entry that has only a heading left."""
+"""A part of an entry of which only the heading is left."""
 
 
 class RecentWork(NamedTuple):
@@ -56,7 +56,7 @@ def recent_work(
 
 
 def without_chunks(lately: RecentWork, task: Node | None, chunks: Iterable[Chunk]) -> str:
-    """The recent work without what the chunks of the pack contain."""
+    """The recent work, without parts that the chunks of the pack also contain."""
     nodes = {chunk.object_id: chunk.title for chunk in chunks if chunk.path is None}
     ids = {short(node_id) for node_id in nodes}
     titles = {f"- {title.partition(': ')[2]}" for title in nodes.values()}
@@ -71,7 +71,7 @@ def without_chunks(lately: RecentWork, task: Node | None, chunks: Iterable[Chunk
 
 
 def without_entries(text: str, title: str) -> str:
-    """The recent work without notes and without added nodes whose title begins like this."""
+    """The recent work, without notes and added nodes whose title begins with this text."""
     begins = re.escape(title)
     line = re.compile(rf"- `.` (?:[a-z-]+ \w+: {begins}|source \w+ MENTIONS ).*")
     kept = [row for row in text.split("\n") if not line.fullmatch(row)]
@@ -89,7 +89,7 @@ def _last_days(dates: Sequence[str], days: int, now_ms: int) -> list[str]:
 
 
 def _fitted(text: str, room: int) -> str:
-    """The beginning of a text by whole lines, if it does not fit."""
+    """The beginning of a text in whole lines, if all of it does not fit."""
     if tokens.estimate(text) <= room:
         return text
     kept: list[str] = []

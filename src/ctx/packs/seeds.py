@@ -23,7 +23,7 @@ _MOST_PATHS = 20
 _MOST_FRAMES = 12
 _MOST_SCANS = 3
 _FRAME_FADES = 0.85
-"""A caller is less related to a failure than the function it calls."""
+"""The factor per stack frame: a caller is less related to a failure than the function it calls."""
 
 
 class NamedSeeds(NamedTuple):

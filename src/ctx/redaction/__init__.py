@@ -1,4 +1,4 @@
-"""Takes secrets out of text before the text is stored.
+"""Removes secrets from text before it is stored.
 
 `redact(text)` is a pure function from text to text and findings. It uses
 three signs, from the most to the least certain:

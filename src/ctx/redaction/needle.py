@@ -25,7 +25,7 @@ Key = Callable[[str], bool]
 
 
 class Needle:
-    """`told` describes what is removed without revealing it."""
+    """A pattern to remove from texts. `description` describes it without revealing it."""
 
     def __init__(self, pattern: re.Pattern[str] | None, description: str) -> None:
         self._pattern = pattern

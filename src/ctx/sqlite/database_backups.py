@@ -1,8 +1,8 @@
 """Backups of a database of truth: one file a day, `backups/store-20260120T100000Z.db`.
 
-SQLite copies, so that whoever writes meanwhile goes on, and the copy is checked before it has its
-name: a file under such a name is whole. They lie in a folder of their own beside the database.
-Those that come before a migration lie beside the database itself (see `truth`).
+SQLite makes the copy, so other processes can write meanwhile. The copy is checked before it gets
+its name, so a file with such a name is complete. The backups are in a folder beside the database.
+Backups before a migration are beside the database itself (see `truth`).
 """
 
 import os

@@ -1,12 +1,11 @@
-"""The rows of an SQLite file, read page by page and without SQLite.
+"""Reads the rows of an SQLite file page by page, without SQLite.
 
-SQLite gives up on a file whose first page is damaged, and on every row behind a damaged page.
-Here each page is looked at by itself: a row that stands in the file is found, whatever became
-of the pages that lead to it. To which table it belongs is for the reader to say; a page does
-not tell.
+SQLite cannot read a file whose first page is damaged, nor any row behind a damaged page. Here each
+page is read by itself, so a row is found even if the pages that lead to it are damaged. The caller
+must determine the table of a row, because a page does not name it.
 
-A write-ahead log beside the file counts up to its last whole commit. Pages on the list of free
-ones are passed over: what stands there was deleted.
+A write-ahead log beside the file counts up to its last complete commit. Free pages are skipped,
+because they contain deleted rows.
 """
 
 import os

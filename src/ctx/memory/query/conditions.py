@@ -20,7 +20,7 @@ from ctx.memory.query.filters import (
 from ctx.memory.query.query_parser import And, Expression, Not, Or
 from ctx.memory.query.time_filters import TimeFilter
 
-# Behind every character that an id or a tag may have.
+# Characters that sort after all characters of an id or a tag.
 _AFTER_IDS, _AFTER_TEXT = "~", "\U0010ffff"
 _FEW_TAGS = 4
 _HAS = {
@@ -49,10 +49,10 @@ def joined(pieces: Iterable[SqlFragment], separator: str) -> SqlFragment:
 
 
 def condition(expression: Expression, now_ms: int, row: str = "n") -> SqlFragment:
-    """Whether the expression is true for the node with the id `n.id`. It is never null.
+    """Whether the expression is true for the node with the id `n.id`. The result is never null.
 
-    The columns of the node are those of `row`. Where this is not `n` itself, what only needs the
-    id is found out before the row is read.
+    `row` has the columns of the node. If it is not `n` itself, conditions on the id alone are
+    checked before the row is read.
     """
     match expression:
         case And(()):
@@ -96,8 +96,8 @@ def _filter_condition(filter_: Filter, now_ms: int, row: str) -> SqlFragment:
         case IdFilter(prefix):
             return SqlFragment("(+n.id >= ? AND +n.id < ?)", (prefix, prefix + _AFTER_IDS))
         case OtherNameFilter(namespace, name):
-            # Null if the node has no tag in the namespace. The bounds are written out, so that
-            # a partial index may serve.
+            # Null if the node has no tag in the namespace. The bounds are literals, so that a
+            # partial index can be used.
             return SqlFragment(
                 "(SELECT min(tag <> ?) FROM tags WHERE node_id = n.id"
                 f" AND tag >= '{namespace}' AND tag < '{namespace[:-1]};') IS 1",
@@ -110,7 +110,7 @@ def _filter_condition(filter_: Filter, now_ms: int, row: str) -> SqlFragment:
 
 def _has_tag(tags: tuple[str, ...]) -> SqlFragment:
     places = ", ".join("?" * len(tags))
-    # One of a few is looked up. Many are compared with what the node has.
+    # A few tags are looked up. Many tags are compared with the tags of the node.
     column, index = ("tag", " INDEXED BY idx_tags_tag") if len(tags) <= _FEW_TAGS else ("+tag", "")
     return SqlFragment(
         f"EXISTS (SELECT 1 FROM tags{index} WHERE node_id = n.id AND {column} IN ({places}))", tags
@@ -139,9 +139,9 @@ def reads_row(expression: Expression) -> bool:
 
 
 def ids(filter_: Filter, now_ms: int) -> SqlFragment:
-    """The ids of the nodes that a filter finds, each once. Tags and types give them in order.
+    """The distinct ids of the nodes that match a filter. For tags and types, they are in order.
 
-    The indexes are named, because SQLite might take one that has the order and not the filter.
+    The indexes are named, because SQLite might choose one for the order instead of the filter.
     """
     match filter_:
         case TagFilter(tag):
@@ -186,8 +186,8 @@ def ids(filter_: Filter, now_ms: int) -> SqlFragment:
                 (prefix, prefix + _AFTER_IDS),
             )
         case SessionFilter(name):
-            # Records are also about edges and about nodes that are gone. The empty session is
-            # left out in words for an index that leaves it out.
+            # Records can also be about edges and deleted nodes. The condition on the empty session
+            # lets SQLite use a partial index that excludes it.
             return SqlFragment(
                 "SELECT id FROM (SELECT node_id AS id FROM tags WHERE tag = ? UNION"
                 " SELECT subject FROM records"
@@ -206,13 +206,13 @@ def _at_path(pattern: str) -> SqlFragment:
     path = "json_extract(metadata, '$.path')"
     wanted = pattern.removeprefix("./").rstrip("/") if pattern != "." else "*"
     fixed = min((wanted.find(sign) for sign in "*?[" if sign in wanted), default=len(wanted))
-    # The first two comparisons are for an index, if there is one.
+    # The first two comparisons allow the use of an index, if there is one.
     bounds = (wanted[:fixed], wanted[:fixed] + _AFTER_TEXT)
     if fixed == len(wanted):
         matches = SqlFragment(f"({path} = ? OR {path} >= ?)", (wanted, f"{wanted}/"))
         bounds = (wanted, f"{wanted}0")  # The character behind the slash.
     else:
-        # Folders between may be none at all. A name may have brackets that are no pattern.
+        # `**` also matches no folder at all. A name may contain brackets that are not a pattern.
         patterns = {wanted, wanted.replace("**/", "").replace("**", "*")}
         globs = [SqlFragment(f"{path} GLOB ?", (glob,)) for glob in sorted(patterns)]
         matches = joined([SqlFragment(f"{path} = ?", (wanted,)), *globs], " OR ")

@@ -45,9 +45,10 @@ def matching(
     limit: int | None = None,
     beginnings: bool = False,
 ) -> Matches:
-    """The newest first; where there are words, the best first and the newest among equals.
+    """The matching nodes, newest first; for words, the best first, and the newest first among
+    equals.
 
-    With `beginnings`, words that begin like those of a question are better than nothing.
+    With `beginnings`, words are matched by prefix if nothing else matches.
     """
     if query.mode == "filters":
         statement = compile_query(query, scope, now_ms)
@@ -74,11 +75,11 @@ def _attempts(
     *,
     beginnings: bool = False,
 ) -> Iterator[SearchWords]:
-    """What to look for, until something is found: all words, the rarer ones, any of them.
+    """What to search for until something matches: all words, the rarer ones, any of them.
 
-    To rank a node takes time, and a word that a tenth of all nodes have says little about any
-    of them. So where a few are wanted, and nothing else narrows what has only such words, the
-    newest of it are ranked.
+    Ranking takes time, and a word that a tenth of all nodes contain says little about any of them.
+    So if only a few results are wanted and there are only such words, only the newest matches are
+    ranked.
     """
     every = words_of(query)
     is_wide = query.tree is None and scope.project is None and scope.task is None
@@ -157,14 +158,15 @@ def left_out_by_scope(
 def in_tiers(
     connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
 ) -> Iterator[tuple[str | None, NodeId]]:
-    """Each match with its tier: pinned, working, reference, then the rest; as `matching` inside.
+    """Each match with its tier: pinned, working, reference, then the rest. Within a tier, the order
+    is that of `matching`.
 
-    Where there are filters alone, a tier is looked for when the one before it was read.
+    With filters only, each tier is queried when the previous one has been read.
     """
     if query.mode == "text":
         yield from _ranked_in_tiers(connections, query, scope, now_ms)
         return
-    # A node may have several tiers: the strongest counts. In the weakest are the most by far.
+    # A node may have several tiers; the strongest counts. Most nodes are in the weakest one.
     yielded: set[NodeId] = set()
     for tier in TIERS:
         statement = compile_tier(query, scope, now_ms, tier)
@@ -188,7 +190,7 @@ def _merged(
         return _run(connections[0], statement)
     rows = (_run(connection, statement) for connection in connections)
     merged = merge(*rows, key=itemgetter(0), reverse=True)
-    # Of what is in several, the first counts.
+    # If a node is in several stores, the first one counts.
     return (next(same) for _, same in groupby(merged, key=itemgetter(0)))
 
 

@@ -35,7 +35,7 @@ class NodeText(NamedTuple):
     terms: str
     """Its words from `ctx.terms`, separated by spaces."""
     session: str
-    """The tag of the session that it came from; empty where it has none."""
+    """The tag of its session; empty if it has none."""
     created_at: str
     is_superseded: bool
 
@@ -47,12 +47,13 @@ class NodeVocabulary:
         self._connections = connections
         self.nodes = 0
         for connection in connections:
-            # What lies in `temp` belongs to this connection alone: nothing is written.
+            # The tables in `temp` belong to this connection: nothing is written to the file.
             connection.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS temp.node_words"
                 " USING fts5vocab(main, nodes_fts, col)"
             )
-            # The store's own count of what it indexed: to count the nodes takes longer.
+            # The number of indexed nodes that the text index stores. Counting the nodes takes
+            # longer.
             self.nodes += connection.execute("SELECT count(*) FROM nodes_fts_docsize").fetchone()[0]
 
     def count(self, term: str) -> int:
@@ -72,7 +73,7 @@ class NodeVocabulary:
             "SELECT term FROM temp.node_words WHERE term >= ? AND term < ? AND col = 'terms'"
             " LIMIT ?"
         )
-        # To look through the words of a large store takes time.
+        # Scanning the words of a large store takes time.
         beginning = term[: 2 if self.nodes < _MANY_NODES else 3]
         bounds = (beginning, f"{beginning}~", _MOST_ALIKE)
         words = {

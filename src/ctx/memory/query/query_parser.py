@@ -1,7 +1,7 @@
 """Parses tokens to a tree of filters, or to words with filters that must match.
 
-The parser keeps its own stacks instead of calling itself: parentheses may be nested as deeply as
-someone likes. What takes turns in truth is bounded, because the stack of SQLite's parser is.
+The parser uses explicit stacks instead of recursion, so parentheses can be nested to any depth. The
+depth of alternating operators is limited, because the stack of SQLite's parser is.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -87,10 +87,10 @@ def parse_words(words: str, beside: Sequence[str] = ()) -> Query:
 
 
 def _question(text: str, query_tokens: Sequence[Token]) -> Query:
-    """Text in which only the filters that stand alone and are right count as such.
+    """A text in which only valid filters that stand alone count as filters.
 
-    `NOT`, `OR` and parentheses hold among filters that stand together: `NOT type:fact pin` is
-    about what is no fact. Everywhere else they are words like any other.
+    `NOT`, `OR` and parentheses are operators only between filters that stand together: `NOT
+    type:fact pin` excludes facts. Everywhere else they are ordinary words.
     """
     parts: list[Expression] = []
     counted: list[Token] = []
@@ -111,7 +111,8 @@ def _question(text: str, query_tokens: Sequence[Token]) -> Query:
 
 
 def _runs(text: str, query_tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """Filters with the operators between and around them; where those make no sense, alone."""
+    """Filters with the operators between and around them. If the operators are invalid, each filter
+    alone."""
     run: list[Token] = []
     for token in (*query_tokens, Token("word", len(text), len(text))):
         # `f(path:str)` is code, and `and` and `or` are words of every text.
@@ -165,7 +166,7 @@ def _tree(text: str, query_tokens: Sequence[Token]) -> Expression:
     for token in query_tokens:
         is_whole = previous is not None and previous.kind in ("filter", ")")
         if is_whole and token.kind in ("filter", "not", "("):
-            # What stands side by side must both hold.
+            # Adjacent filters must both match.
             _join(text, operands, operators, "and")
             operators.append(token._replace(kind="and"))
         elif not is_whole and token.kind in ("and", "or", ")"):

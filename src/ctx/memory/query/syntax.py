@@ -78,7 +78,7 @@ def _filter(text: str, start: int, end: int) -> Token | None:
     if not name.isascii() or not name[:1].isalpha() or not name.replace("-", "_").isidentifier():
         return None
     begin = colon + 1
-    # `TypeError:`, `http://…`, `C:\\…`; a value that a known filter lacks is a mistake, though.
+    # `TypeError:`, `http://…`, `C:\\…`. But a known filter without a value is a mistake.
     unlikely = ":" if name in FILTERS else ":/\\"
     if text[begin:end].startswith(tuple(unlikely)) or (begin == end and name not in FILTERS):
         return None
