@@ -65,7 +65,7 @@ def _passed_on(connection: Connection, files: Iterable[int], names: set[str]) ->
         passing = facts.passed_on(known, names)
         passed |= passing
         if EVERYTHING in passing:
-            # Anything that is looked up in this file may come from there.
+            # Any name that is looked up in this file may come from there.
             passed |= names_of_file(path)
     return passed
 
@@ -85,7 +85,7 @@ def files_leading_to(connection: Connection, items: Iterable[int]) -> set[int] |
         names.add(name)
         if parent is None:
             if language in _CALLED_BY_MANIFESTS:
-                # Its package may have a name that is in no path.
+                # Its package may have a name that occurs in no path.
                 return None
             names |= _names_of(path)
     return files_affected_by(connection, names)

@@ -21,7 +21,7 @@ class Mark(NamedTuple):
     reason: str
     """`generated` or `vendored`."""
     holds: bool | None
-    """None unsets what an earlier line set."""
+    """None removes what an earlier line set."""
     matches: re.Pattern[str]
 
 

@@ -12,10 +12,10 @@ from ctx.code import file_words
 from ctx.code.segments import FIELDS, Segment, segments_of, texts_of
 
 _MOST_WORDS = 256
-"""So many words of a question are used: those with the highest weights."""
+"""The maximum number of words of a question: those with the highest weights."""
 
 _TELLING, _MANY = 0.2, 2_000
-"""A word in four fifths of many texts says nothing and costs most."""
+"""A word that four fifths of many texts contain says nothing, and costs most."""
 _SATURATION = 1.2
 _LENGTH_COUNTS = 0.75
 

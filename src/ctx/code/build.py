@@ -203,7 +203,7 @@ class _Refresh:
                 index_file.note(self._connection, index_file.ROOT, root)
 
     def _compare(self, files: list[ListedFile]) -> tuple[list[FileToRead], int, list[int]]:
-        """The files to read, the number of new files, and the files that are gone."""
+        """The files to read, the number of new files, and the deleted files."""
         rows = self._connection.execute(
             "SELECT path, size, mtime_ns, ctime_ns, inode, settled, id, hash, reader, language"
             " FROM files"
@@ -242,7 +242,7 @@ class _Refresh:
             )
             index_file.note(self._connection, _PACKAGES, 0)
             if last:
-                # A new file may be what an unresolved mention meant.
+                # An unresolved mention may refer to a new file.
                 for file in new:
                     self._names |= affected.names_in_path(self._connection, file[0])
         return [
@@ -251,7 +251,7 @@ class _Refresh:
         ]
 
     def _read(self, pool: ProcessPool, wanted: list[FileToRead], gone: list[int]) -> int:
-        """Read the files that need it, and remove those that are gone."""
+        """Read the files that need it, and remove deleted ones."""
         changed = 0
         paths = {file.file_id: file.path for file in wanted}
         pending: list[FileRecord] = []
@@ -272,7 +272,7 @@ class _Refresh:
                     self._put(pending, paths)
                 self._tick(done, len(wanted))
         finally:
-            # Also after an interruption: what was read is not read again.
+            # Also after an interruption, so that no file is read twice.
             self._put(pending, paths)
         if gone:
             with index_file.writing(self._connection, self._place.database):

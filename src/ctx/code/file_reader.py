@@ -28,7 +28,7 @@ HASH_SIZE = 16
 
 _LONGEST_DOC = 160
 DATA = frozenset("json csv svg xml jupyter".split())
-"""Data for programs: their words would outnumber those of people."""
+"""Data for programs. Their words would outnumber those that people wrote."""
 AROUND = frozenset(
     "css dockerfile go-mod html ini less make markdown sass scss text toml yaml".split()
 )
@@ -76,7 +76,7 @@ class FileRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     mentions: bytes = b""
     role: int = 0
     words: WordCounts | None = None
-    """None: unchanged, or there are none."""
+    """None if they are unchanged, or if there are none."""
 
 
 def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -> FileRecord:

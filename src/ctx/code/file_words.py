@@ -20,7 +20,7 @@ FILE_FIELDS = (BODY, PATH, NAMES)
 MESSAGE_FIELDS = (SUBJECT, EXPLANATION)
 
 LONGEST_TEXT = 400_000
-"""So many characters of a text are read."""
+"""The maximum number of characters that are read."""
 
 _MOST_TIMES = 255
 _WORDS_KEPT = 1 << 17

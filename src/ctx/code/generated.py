@@ -30,8 +30,7 @@ _LOCKED = frozenset(
 
 _BEFORE_CODE = re.compile(
     rb"(?:\xef\xbb\xbf)?(?>(?:\s++"
-    # Lines that must come first in their languages and say nothing. A macro with a string in it is
-    # code.
+    # Lines that must come first in some languages. A macro with a string in it is code.
     rb"|<\?php\b|<\?xml[^>]*+>|<!doctype[^>]*+>|['\"]use strict['\"];?"
     rb"|#(?![ \t]*define\b[^\n]*[\"'])[^\n]*+"
     rb"|//[^\n]*+|--[^\n]*+|;[; ][^\n]*+|%[% ][^\n]*+"

@@ -75,11 +75,11 @@ class Language:
 
     name: str
     version = 1
-    """Raised when the same file gives another result: such files are parsed again."""
+    """Increased when the same file gives another result, so that such files are parsed again."""
     grammar: tuple[str, str]
     """The module of the grammar, and the function in it."""
     query_file: str
-    """In `languages/`; a query that extends another names both."""
+    """The query in `languages/`. A query that extends another names both."""
     separator = "."
     """The separator in qualified names."""
     indentation_matters = False

@@ -14,7 +14,7 @@ from ctx.code.attributes import Attributes
 from ctx.code.encoding import marked_encoding
 
 HEAD = 8192
-"""So many bytes at the beginning of a file are read at most."""
+"""The maximum number of bytes that are read from the beginning of a file."""
 
 _PROBE = 512
 _TAIL = 300

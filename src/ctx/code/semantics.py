@@ -1,6 +1,6 @@
 """The edges of one file for memory: what it defines, imports and calls.
 
-Only changes count, and only direct edges: the whole graph is in the index, where it costs nothing.
+Only changes and direct edges are included: the whole graph is in the index, where it costs nothing.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from ctx.ids import ObjectId
 from ctx.objects.object_types import CERTAIN, BatchEdge, EdgeEvidence, Endpoint, EvidenceTool, Span
 
 _LARGEST = 200_000
-"""For the previous content: a grammar may take very long for a larger one."""
+"""The size limit for the previous content: a grammar may take very long for a larger one."""
 
 _LOW = PER_MILLE[0]
 
@@ -145,7 +145,7 @@ class SemanticsReader:
                 yield _edge(from_, label, to, PER_MILLE[-1], lines.line(imported.line))
 
     def _calls(self, changed: list[ItemRow], lines: LineOffsets) -> Iterator[BatchEdge]:
-        """The most certain first."""
+        """The calls of changed items, the most certain first."""
         known: list[Known] = self._code.edges_from([row.id for row in changed], ("CALLS",))
         for edge in known:
             from_, to = self._end(edge.source), self._end(edge.target)

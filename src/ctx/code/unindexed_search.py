@@ -47,11 +47,11 @@ _READING_SHARE = 0.75
 _MOST_FILES = 1 << 16
 _PARSED = 40
 _PARSED_ANYWAY = 3
-"""Parsed even if the time is up: files without items are hardly an answer."""
+"""The number of files to parse even if the time is up: files without items are hardly an answer."""
 
 _MOST_WORDS = 256
 _MOST_NEEDLES = 16
-"""Each one costs a pass over every file."""
+"""The maximum number of words to search for. Each one costs a pass over every file."""
 _SAMPLE = 128
 _SHORTEST = 3
 _LONG = 4
@@ -247,7 +247,7 @@ class _FoundFiles:
         first, others = needles[:_MOST_NEEDLES], needles[_MOST_NEEDLES:]
         self._needles = [(needle.bytes, *self._entry(BODY, needle.term)) for needle in first]
         for needle in others:
-            # It is not counted, but the rarity of every word must be known.
+            # It is not counted, but its rarity must be known.
             positions, times = self._entry(BODY, needle.term)
             positions.extend(range(round(needle.share * len(candidates))))
             times.extend(bytes(len(positions)))

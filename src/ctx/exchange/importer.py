@@ -130,7 +130,7 @@ class ItemImporter:
         self._recent.clear()
 
     def _id_of(self, node_id: NodeId, draft: Draft | None = None) -> NodeId:
-        """An id as it is here. One without a time is given one with its draft."""
+        """The id of an item here. An id without a time gets one together with its draft."""
         if not foreign_items.is_untimed(node_id):
             return node_id
         if self._timed is None:
@@ -181,7 +181,8 @@ class ItemImporter:
         return draft._replace(content=content, summary=summary or None, metadata=metadata)
 
     def _deleted_by(self, node_id: NodeId) -> str | None:
-        """The verb that deleted it. To undo an import is not to say that it is unwanted."""
+        """The action that deleted a node. Undoing an import does not mean that the node is
+        unwanted."""
         about = records.about(self._graph.connection, node_id, "node.")
         deletions = [record for record in about if record.kind in ("node.delete", "node.restore")]
         return deletions[-1].action if deletions and deletions[-1].kind == "node.delete" else None
@@ -219,7 +220,7 @@ class ItemImporter:
             self._change.update_node(draft.id, **changed, updated_at=draft.updated_at or None)
             self._change.redacted += redacted
             self._counts["updated"] += 1
-            # The next word about this node is said about what it is then.
+            # Later items about this node apply to its new state.
             self._recent.add(draft.id)
         else:
             self._counts["kept" if changed else "unchanged"] += 1
@@ -231,7 +232,7 @@ class ItemImporter:
                     self._change.untag(draft.id, model.OFF_CONTEXT)
 
     def _is_import(self, record: Record) -> bool:
-        """Whether a record is what the source said, and was not taken back since."""
+        """Whether an import wrote a record, and the import was not undone."""
         if record.change not in self._imports:
             undone = record.action == ACTION and inverse_changes.is_undone(
                 self._graph, record.change
@@ -242,16 +243,17 @@ class ItemImporter:
     def _changed(
         self, draft: Draft, node: Node, before: replay.NodeState | None
     ) -> tuple[dict[str, Any], list[Redaction]]:
-        """What the source says now and neither this node nor the source said before.
+        """The fields that the source has changed since the last import and that differ from the
+        node.
 
-        It is said without its secrets, which come beside it.
+        The values are redacted. The second result lists the secrets.
         """
         fields = draft.type, draft.content.strip(), draft.summary, draft.metadata
         if before and fields == (before.type, before.content, before.summary, before.metadata):
             return {}, []
         metadata = {key: None for key in node.metadata if key not in draft.metadata}
         metadata.update(draft.metadata)
-        # A change that is never applied: it says what would be written.
+        # A change that is never applied: it shows what would be written.
         trial = Change(self._graph, ACTION, Who("", ""))
         trial.source = self._change.source
         if not trial.update_node(
@@ -275,7 +277,8 @@ class ItemImporter:
         return ({**changed, "metadata": keys} if keys else changed), trial.redacted
 
     def _archive(self, page: CompletePage) -> None:
-        """Archive nodes whose text was removed from a page. A pin is a person's and stays."""
+        """Archive nodes whose text was removed from a page. A pin is a person's decision and
+        stays."""
         present = {self._id_of(node_id) for node_id in page.node_ids}
         rows = self._graph.connection.execute(
             "SELECT id FROM nodes WHERE json_extract(metadata, '$.path') = ?",
@@ -372,7 +375,7 @@ class ItemImporter:
             self.skipped.append(SkippedItem(f"view {view.name}", _reason(error)))
             return
         if present and is_untouched(present):
-            # Its time would stay with the one that takes its place.
+            # Otherwise the new view would keep the time of the old one.
             self._change.delete_view(view.name)
         self._change.put_view(view.name, query, view.budget, times)
         self._counts["views"] += 1

@@ -39,9 +39,9 @@ class TableDifference(NamedTuple):
 
 @contextmanager
 def copied(connection: Connection) -> Iterator[Connection]:
-    """A private copy of a database, which others may go on changing meanwhile.
+    """A private copy of a database, which others may change meanwhile.
 
-    A database without a name: SQLite keeps it in memory as long as it is small.
+    The copy is a temporary database without a name: SQLite keeps it in memory while it is small.
     """
     with closing(sqlite3.connect("", isolation_level=None)) as copy:
         connection.backup(copy)
@@ -60,7 +60,7 @@ def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Tabl
     """The rows that do not match the records."""
     with closing(_empty()) as replayed:
         wrong = list(_made_otherwise(copy, replayed))
-        # Nobody searches here. The edges are looked up by their ends while they are filled in.
+        # No text is searched here. Edges are looked up by their ends while they are inserted.
         for kind, name in replayed.execute(
             "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL AND (type = 'trigger'"
             " OR type = 'index' AND tbl_name NOT IN ('edges', 'outside'))"

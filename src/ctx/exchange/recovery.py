@@ -137,7 +137,7 @@ def _known_nodes(rows: SalvagedRows) -> set[NodeId]:
     known = {*rows.known_nodes, *rows.nodes}
     known.update(node_id for node_id, _ in (*rows.tags, *rows.known_tags))
     known.update(end for place in (*rows.edges, *rows.known_edges) for end in place[:2])
-    # Where those lead is elsewhere.
+    # The targets of these edges are in another store.
     known.update(start for start, _, _ in (*rows.outside, *rows.known_outside))
     known.update(as_node(r.subject) for r in rows.records.values() if r.kind == "node.put")
     return known

@@ -1,10 +1,10 @@
 """Removes a text from the database of the user store, including all copies of it.
 
-The records are changed, which nothing else ever does, and the tables are made anew wherever those
-records speak of. What no record speaks of is changed where it lies. Then the index of words is
-built again, and the file is written anew, so that nothing is left in pages that are free.
+The records are changed, which nothing else ever does, and the rows that they are about are derived
+again. Rows without a record are changed in place. Then the text index is rebuilt, and the whole
+file is rewritten, so that nothing is left in free pages.
 
-Ids, kinds, times and the names of sessions are what holds a store together: they stay.
+Ids, kinds, times and session names connect the parts of a store, so they are not changed.
 """
 
 import json
@@ -58,7 +58,7 @@ _TOLD = {
     "model_answers": _Table(("session", "kind", "first"), ("model", "problem"), ("body",)),
     "session_commands": _Table(("session", "command"), ("command", "problem", "replaced_by")),
 }
-# What the records say lies here once more; where no record does, it is changed here.
+# These tables repeat what the records contain. Rows without a record are changed directly.
 _DERIVED = {
     "nodes": _Table(("id",), ("content", "summary"), ("metadata",), inner_keys=True),
     "edges": _Table(("from_id", "to_id", "type"), (), ("metadata",), inner_keys=True),
@@ -81,7 +81,7 @@ def find(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tic
 def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tick) -> Counter[str]:
     """Remove it from every row; the number of changed rows, by table.
 
-    All rows at once or none. What is in free pages and in the log is for `wipe`.
+    All rows are changed, or none. `wipe` handles free pages and the log.
     """
     connection.execute("PRAGMA secure_delete = ON")
     with transaction(connection):
@@ -97,7 +97,7 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
         for table, what in _tables(connection):
             if not counts[table]:
                 continue
-            # Of what the records speak of, only what no record says is still there.
+            # The rows of records are clean now. Only rows without a record can still contain it.
             rows = list(_rows(connection, needle, table, what))
             for where, values in rows:
                 _update(connection, table, what, where, values)
@@ -115,7 +115,7 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
         # Cached contexts may contain it.
         connection.execute("DELETE FROM contexts")
         index_words(connection)
-        # Whoever has read it before, and is about to write, is to know.
+        # Processes that read it before and are about to write must notice the scrub.
         event_log.add(connection, event_log.SCRUBBED, "", {})
     return counts
 
@@ -123,7 +123,7 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
 def wipe(connection: Connection) -> bool:
     """Rewrite the file and empty its write-ahead log; False if another process prevented it.
 
-    Somebody who reads keeps the log as it is for as long as that takes.
+    While another process reads, the log cannot be emptied.
     """
     deadline = clock.monotonic() + _PATIENCE_S
     connection.execute(f"PRAGMA busy_timeout = {_TURN_MS}")
@@ -158,9 +158,9 @@ def scrub_copy(connection: Connection, needle: Needle) -> Counter[str]:
 
 
 def changed_record(record: Sequence[Any], needle: Needle) -> Sequence[Any] | None:
-    """A record without it; None where it does not hold it. Its body may be text or a value.
+    """A record without it; None if the record does not contain it. The body may be text or a value.
 
-    The record is an array as batches keep it: what a newer version added at its end is left.
+    The record is an array, as in batches. Fields that a newer version appended are kept.
     """
     kind, subject, key, body, author = (record[n] for n in (4, 5, 6, 8, 10))
     changed = list(record)

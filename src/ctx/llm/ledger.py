@@ -70,7 +70,7 @@ CREATE INDEX idx_calls_session ON calls(session, at) WHERE session <> '';
 """
 
 OPEN, DONE, REFUSED, FAILED = "open", "done", "refused", "failed"
-"""The states of a call: open, or its process was killed; answered; refused; ended without a usage
+"""The states of a call: open (or its process was killed), answered, refused, ended without a usage
 report."""
 
 
@@ -115,7 +115,7 @@ _MIGRATIONS = (_m001_calls,)
 
 
 class Ledger:
-    """Close it or use it as a context manager; for one thread."""
+    """The ledger, for one thread. Close it or use it as a context manager."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -26,14 +26,14 @@ _WORD = re.compile(r"[\w.+-]+")
 
 
 class OutputReader(Protocol):
-    """Understands the output of a family of tools."""
+    """Parses the output of a family of tools."""
 
     def read(self, lines: Sequence[str], at: int) -> int:
         """Read what begins at a line. Returns the line after it, or the same line if nothing was
         recognised."""
 
     def close(self) -> None:
-        """The output has ended."""
+        """Called at the end of the output."""
 
 
 class Findings:

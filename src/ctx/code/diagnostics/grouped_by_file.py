@@ -1,4 +1,5 @@
-"""Problems listed beneath the file they are in, as eslint and ruff do; and what they say last.
+"""Problems listed below the path of their file, as eslint and ruff print them, and the summary
+lines.
 
 /home/me/shop/lint/stock.js
   1:30  error    'only' is defined but never used   no-unused-vars

@@ -15,7 +15,7 @@ from ctx import checkouts, git, redaction
 from ctx.errors import GitFailure
 
 LONGEST_MESSAGE = 1500
-"""So many characters of a message are stored."""
+"""The maximum number of characters of a message."""
 
 # Secrets are recognised by their context, so more of a message is searched than stored.
 _LOOKED_AT = 4 * LONGEST_MESSAGE
@@ -109,7 +109,7 @@ def _fields(printed: BinaryIO) -> Iterator[bytes]:
     begun = b""
     while block := printed.read(_BLOCK):
         end, *others = block.split(b"\0")
-        # Only the beginning of an endless message counts.
+        # Only the beginning of a very long message counts.
         begun = (begun + end)[:_LONGEST_FIELD] if len(begun) < _LONGEST_FIELD else begun
         for other in others:
             yield begun
@@ -128,7 +128,8 @@ def _commits(fields: Iterator[bytes], edge: frozenset[str]) -> Iterator[LoggedCo
                 case b"R":
                     changes.append((next(fields, b""), path))
                 case b"C":
-                    # A second file made of a removed one; the first one continues its history.
+                    # A second file that was made from a removed one. The first one continues its
+                    # history.
                     changes.append((next(fields, b""), None))
                 case _:
                     changes.append((path, None))

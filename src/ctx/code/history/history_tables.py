@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Sequence
 
 LARGEST_SHARED = 30
-"""A larger commit says nothing about which of its files belong together."""
+"""A larger commit does not show which of its files belong together."""
 
 SCHEMA = """
 CREATE TABLE history_state (
@@ -47,7 +47,7 @@ CREATE INDEX renames_by_new ON renames (new_id);
 
 
 def pack(ids: Sequence[int]) -> bytes:
-    """Four bytes each, so that a list can be extended by appending."""
+    """Four bytes per id, so that a list can be extended by appending."""
     return struct.pack(f"<{len(ids)}I", *ids)
 
 

@@ -171,7 +171,7 @@ class C(Language):
         if path is None or path.type == "identifier":
             return
         module = source.text(path).strip('"')
-        # Whoever includes this file sees what it includes.
+        # A file that includes this one also sees what it includes.
         yield SourceImport(scope, "", module, "", line, shared=True)
 
 

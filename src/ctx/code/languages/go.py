@@ -109,7 +109,7 @@ class Go(Language):
 
     def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         text = source.content[node.start_byte : node.end_byte]
-        # The same parameters and first lines occur again and again.
+        # The same parameters and first lines occur many times.
         known = self._known_bindings.get(text)
         if known is None:
             known = tuple(_bindings(node, text, source))

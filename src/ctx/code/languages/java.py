@@ -221,7 +221,7 @@ def _bindings(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
             yield source.text(name_node), held
     else:
         match = _TYPED_NAME.fullmatch(source.text(node))
-        # Of several types, it is unknown which one it is.
+        # With several types, it is unknown which one it is.
         if match and "|" not in match[1] and (held := principal(match[1])):
             yield match[2], held
 

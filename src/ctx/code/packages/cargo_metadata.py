@@ -114,7 +114,7 @@ class _Metadata(msgspec.Struct, frozen=True):
 
 
 class _Local(NamedTuple):
-    """What the manifests themselves say."""
+    """The content of the manifests themselves."""
 
     tree: ManifestTree
     meant: Mapping[tuple[str, str], str]

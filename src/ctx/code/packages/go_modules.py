@@ -97,7 +97,7 @@ def _package(tree: ManifestTree, path: str, name: str, workspace: str) -> Manife
 
 
 def _programs(tree: ManifestTree, folder: str, name: str) -> Iterator[PackageTarget]:
-    """The programs at conventional places; only their code could confirm it."""
+    """The programs in conventional places. Only their code could confirm it."""
     main = joined(folder, "main.go") or ""
     if main in tree:
         yield PackageTarget(name.rpartition("/")[2], "bin", main)

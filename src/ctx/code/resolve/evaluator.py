@@ -19,11 +19,10 @@ _MOST_REMEMBERED = 20_000
 
 
 Key = tuple[int, int, str]
-"""A question: a file, an item in it, and what is asked about it. Members are prefixed with a
-dot."""
+"""A question: a file, an item in it, and what is asked about it. Members have a dot as prefix."""
 
 _FILE, _IMPORT = -1, -2
-"""Instead of an item: the meaning of a name in the whole file, and the target of an import."""
+"""Used instead of an item: the meaning of a name in the whole file, and the target of an import."""
 
 
 class ResolvedNames(NamedTuple):
@@ -268,7 +267,7 @@ class Evaluator:
                     return through
         return value
 
-    # What a thing gives
+    # Types, calls and members
 
     def typed(self, file: SourceFile, scope: int, type_: str) -> MaybeValue:
         """What a binding holds; see `source_model.Binding.type`."""
@@ -366,7 +365,7 @@ class Evaluator:
         beyond: MaybeValue = None
         for base in self._rules.bases(file, place):
             if base is OUTSIDE:
-                # What is not found here may be found there.
+                # A member that is not found here may be found there.
                 beyond = OUTSIDE
             elif base is not None and base[1].items[base[2]].kind in TYPES:
                 value = self._of_type(base[1], base[2], name, visited)

@@ -143,7 +143,7 @@ class GoRules(ResolutionRules):
         target = self.world.file(number) if number >= 0 else None
         return (False, target, place) if target else None
 
-    # What the evaluator asks
+    # Called by the evaluator
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:
         value = self._named(file, name)

@@ -55,7 +55,7 @@ class JavaRules(ResolutionRules):
         known = self._packages.get(package)
         if known is None:
             known = self._packages[package] = {}
-            # Tests may have a type of the same name, which other files do not mean.
+            # Tests may define a type of the same name, which other files do not refer to.
             for folder in sorted(self._folders.get(package, ()), key=_is_for_tests):
                 for number in self._java_files(folder):
                     file = self.world.file(number)
@@ -114,7 +114,8 @@ class JavaRules(ResolutionRules):
         return next((base for base in self.bases(file, place) if base is not None), OUTSIDE)
 
     def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
-        # A name that a class might inherit from outside is far more often one of its surroundings.
+        # A name that a class might inherit from outside much more often belongs to its
+        # surroundings.
         return (base for base in super().bases(file, place) if base is not OUTSIDE)
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:

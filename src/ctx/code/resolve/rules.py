@@ -28,7 +28,7 @@ class _Outside(SourceFile):
 
 
 OUTSIDE: Value = (False, _Outside(), -1)
-"""Known to be elsewhere: in the language itself, or in another package. Compared with `is`."""
+"""Known to be elsewhere: in the language itself, or in another package. Compare it with `is`."""
 
 
 class ResolutionRules:

@@ -151,7 +151,7 @@ class RustRules(ResolutionRules):
         return None
 
     def _meant(self, file: SourceFile, scope: int, type_: str) -> Spot | None:
-        """The type that is written, if it is one of the repository."""
+        """The type with this name, if it is in the repository."""
         value = self.evaluator.expression(file, max(scope, 0), type_) if type_ else None
         if value is not None and value is not OUTSIDE:
             if value[1].items[value[2]].kind == "type_alias":

@@ -1,12 +1,12 @@
 """Reads the database of claude-mem, in all its schema versions: observations and session summaries.
 
-Its tables grew over time: sessions were `sdk_session_id` before they were `memory_session_id`,
-an observation was one `text` before it had a title, facts and a narrative, and the first
-versions had `memories` and `overviews` instead. Columns are read by name, where they are there.
+Its tables have changed over time: sessions were `sdk_session_id` before they were
+`memory_session_id`, an observation was one `text` before it had a title, facts and a narrative, and
+the first versions had `memories` and `overviews` instead. Columns are read by name, if they exist.
 
-An observation becomes a node `observation` with its kind, project, session and concepts as tags.
-A session summary becomes a node `summary` that is derived from the session's observations. What
-a person typed is no knowledge by itself: prompts come in only if they are asked for.
+An observation becomes a node `observation` with its kind, project, session and concepts as tags. A
+session summary becomes a node `summary` that is derived from the session's observations. Prompts
+are not knowledge by themselves, so they are imported only on request.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -246,10 +246,11 @@ def _text(row: Row, name: str) -> str:
 def _with_observations(
     connection: Connection, tables: Tables, table: str, about: str
 ) -> Iterator[tuple[Row, list[NodeId]]]:
-    """Each summary, and those of its session's observations that it is the first to come after.
+    """Each summary, with the observations of its session since the previous summary.
 
-    A session may have many summaries, one for each prompt; what comes after the last of them
-    belongs to it too. Both tables are read in the order of sessions, so neither is kept whole.
+    A session may have many summaries, one for each prompt. Observations after the last summary
+    belong to it too. Both tables are read in the order of sessions, so neither has to fit into
+    memory.
     """
     order = ("session", "epoch", "id")
     summaries = _by_session(

@@ -1,7 +1,8 @@
 """Reads the `store.db` of the Go program of the same name, which has the same path as ours.
 
-Its tables are those from which ours grew: ids are ULIDs and stay; types, tags, edges and views
-mean the same. Its metadata is a JSON text. Versions differ in columns, which are read by name.
+Our tables are based on its tables: ids are ULIDs and are kept, and types, tags, edges and views
+have the same meaning. Its metadata is a JSON text. Versions differ in columns, which are read by
+name.
 """
 
 import sqlite3

@@ -2,9 +2,9 @@
 
     {"content": "Deploys run on Fridays", "type": "fact", "tags": ["project:shop"]}
 
-Only `content` is needed. `type`, `tags`, `summary`, `metadata`, `created_at`, `updated_at` and
-`id` are read too; whatever else a line says is kept as metadata. A line without an id is known
-by what it says.
+Only `content` is required. `type`, `tags`, `summary`, `metadata`, `created_at`, `updated_at` and
+`id` are read too, and all other fields are kept as metadata. A line without an id is identified by
+its content.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,18 +1,18 @@
-"""Claude Code's own program as a model, with the login that a person has there.
+"""Uses the Claude Code program as a model, with the user's login.
 
-It is an agent, and here it is to be nothing but a way to its model. So everything is off that makes
-it one: tools, hooks, servers, skills, the files with a person's instructions, thinking. What was
-asked is left nowhere: it works in a folder of its own that is gone afterwards, keeps no session
-where it can do without, and otherwise whatever it wrote under the session's id is removed.
+The program is an agent, but here it only gives access to its model. So all features of the agent
+are off: tools, hooks, servers, skills, instruction files and thinking. The question leaves no
+trace: the program runs in a temporary folder and stores no session if it supports that. Otherwise
+all files with the session's id are removed.
 
-It is a stranger's program, so what it can use is bounded from outside. It would go on by itself
-where an answer is cut off for its length, or refused; a budget that the first answer uses up
-prevents that. Clients that have no such budget answer a failure of the stream with a second request
-(`_Client.requests`); and before the first question they ask two of their agents to warm up, by a
-model's name that `CLAUDE_CODE_SUBAGENT_MODEL` gives and that no server knows.
+ctx does not control the program, so its usage is limited from outside. It would continue by itself
+if an answer is too long or refused; a budget that the first answer uses up prevents that. Clients
+without such a budget send a second request if the stream fails (`_Client.requests`). Before the
+first question they also warm up two of their agents; `CLAUDE_CODE_SUBAGENT_MODEL` is set to a model
+name that no server knows, so these requests fail.
 
-Settings that a client cannot read are passed over in silence, and then hooks run. So there are two
-of them, which every client knows, and `CTX_OFF` is set beside.
+A client silently ignores settings that it cannot read, and then hooks would run. So only two
+settings are used, which every client supports, and `CTX_OFF` is set as well.
 """
 
 import contextlib

@@ -184,7 +184,8 @@ class LlamaCpp:
         )
 
     def _stamp(self, path: str) -> str:
-        """Another model may have the same path; the file's stamp shows it, on the same machine."""
+        """The size and time of a local model file. They show whether another model has the same
+        path."""
         try:
             status = os.stat(path) if self._http.is_local else None
         except (OSError, ValueError):

@@ -1,10 +1,10 @@
-"""A question as a llama.cpp server reads it: tokens, in the frame that the model's template gives.
+"""A prompt as tokens for a llama.cpp server, in the frame of the model's chat template.
 
-Text in which a stranger wrote `<|im_start|>system` would become a turn of the conversation, if it
-were sent as text. So only the frame is read with its marks, and the words in it are cut into tokens
-as what they are. Old servers, and models that declare their marks as ordinary words, find them all
-the same: then those that the frame has are cut in two. And a part of a prompt has the same tokens
-whatever follows it, so that what is the same in two prompts is the same for the server.
+If the prompt were sent as text, quoted text such as `<|im_start|>system` would become a turn of the
+conversation. So special tokens are parsed only in the frame, and everything else is tokenized as
+plain text. Old servers, and models that declare their special tokens as ordinary words, parse them
+anyway: then those that occur in the frame are split in two. A part of a prompt has the same tokens
+whatever follows it, so the server can reuse the common beginning of two prompts.
 """
 
 import os
@@ -101,7 +101,8 @@ class Prompts:
         return _Frame("", between, after)
 
     def _apply_template(self, *messages: tuple[str, str]) -> str:
-        """Empty if the server is too old or its template rejects these messages."""
+        """The framed text; empty if the server is too old or its template rejects these
+        messages."""
         body = {
             "messages": [{"role": role, "content": content} for role, content in messages],
             # Ask for the answer without thinking.

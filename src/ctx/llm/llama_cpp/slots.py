@@ -1,12 +1,13 @@
-"""What a llama.cpp server has read before, so that it need not read it again.
+"""The prompt cache of a llama.cpp server, saved between calls on the server's disk.
 
-A server keeps the state of its model after a prompt in a slot, and one that was started with
-`--slot-save-path` writes that to its disk and reads it back. What lies there is known here by
-hashes, one at the end of each part of the prompt: the next prompt is compared part by part, and
-where enough of its beginning is known, the state is restored.
+A server keeps the state of its model after a prompt in a slot. A server that was started with
+`--slot-save-path` can save this state to its disk and restore it. ctx knows the saved states by
+hashes, one at the end of each part of a prompt: the next prompt is compared part by part, and if
+enough of its beginning is known, the state is restored.
 
-All of this only saves time. The server itself compares the tokens, so a file that holds another
-prompt than we believe makes an answer slower, not wrong; and what the server refuses is let be.
+All of this only saves time. The server itself compares the tokens, so a file with another prompt
+than expected makes an answer slower, but not wrong. Requests that the server refuses are not
+repeated.
 """
 
 import json
@@ -80,7 +81,8 @@ class SlotState(NamedTuple):
 
     @property
     def is_useless(self) -> bool:
-        """Other users of the slots may have caused the misses, so it is tried again later."""
+        """Whether restored states are useless. Other users of the slots may have caused the misses,
+        so it is tried again later."""
         return (
             self.misses >= _MOST_MISSES and abs(clock.now_ms() - self.missed_ms) < _RETRY_AFTER_MS
         )
@@ -205,7 +207,7 @@ class Slots:
         return tokens if isinstance(tokens, int) and tokens > 0 and size != 0 else None
 
     def _slots(self) -> list["_Slot"]:
-        """Empty if the server does not list its slots."""
+        """The server's slots; empty if it does not list them."""
         query = "".join(f"?model={quote(name, safe='')}" for name in self._fields.values())
         try:
             answer = self._http.get(f"/slots{query}")
