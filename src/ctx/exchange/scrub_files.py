@@ -135,12 +135,8 @@ def is_user_file(home: str, path: str) -> bool:
 
 def copy_holds(path: str, needle: Needle) -> int | None:
     """How often a copy contains it, in rows or free pages; None if it cannot be read."""
-    count = rows_hold(path, needle)
-    return (
-        count
-        if count != 0
-        else int(any(holds(path + suffix, needle) for suffix in ("", *JOURNALS)))
-    )
+    rows = rows_hold(path, needle)
+    return rows if rows != 0 else int(any(holds(path + end, needle) for end in ("", *JOURNALS)))
 
 
 def rows_hold(path: str, needle: Needle) -> int | None:

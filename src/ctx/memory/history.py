@@ -56,36 +56,32 @@ def commits(connection: Connection) -> dict[str, IndexedCommit]:
     rows = connection.execute(
         "SELECT id, parents, timestamp_unix, author, session, message, batches FROM commits"
     )
-    by_hash = {
+    by_id = {
         row[0]: IndexedCommit._make(
             (row[0], tuple(row[1].split()), *row[2:6], tuple(row[6].split()))
         )
         for row in rows
     }
-    return {commit_hash: by_hash[commit_hash] for commit_hash in _newest_first(by_hash)}
+    return {id: by_id[id] for id in _newest_first(by_id)}
 
 
-def _newest_first(by_hash: Mapping[str, IndexedCommit]) -> Iterable[str]:
+def _newest_first(by_id: Mapping[str, IndexedCommit]) -> Iterable[str]:
     """A commit is never older than its parents; with equal times it still comes first."""
-    children = dict.fromkeys(by_hash, 0)
-    for commit in by_hash.values():
+    children = dict.fromkeys(by_id, 0)
+    for commit in by_id.values():
         for parent in commit.parents:
             if parent in children:
                 children[parent] += 1
-    ready = [
-        (-by_hash[commit_hash].timestamp_unix, commit_hash)
-        for commit_hash, count in children.items()
-        if not count
-    ]
+    ready = [(-by_id[id].timestamp_unix, id) for id, count in children.items() if not count]
     heapq.heapify(ready)
     while ready:
-        _, commit_hash = heapq.heappop(ready)
-        yield commit_hash
-        for parent in by_hash[commit_hash].parents:
+        _, id = heapq.heappop(ready)
+        yield id
+        for parent in by_id[id].parents:
             if parent in children:
                 children[parent] -= 1
                 if not children[parent]:
-                    heapq.heappush(ready, (-by_hash[parent].timestamp_unix, parent))
+                    heapq.heappush(ready, (-by_id[parent].timestamp_unix, parent))
 
 
 def records_in(connection: Connection, commit: IndexedCommit) -> list[Record]:

@@ -45,7 +45,7 @@ class Replaced:
             here, after = waiting[-1]
             is_enough = len(passed) >= _MOST_STAND_INS
             following = next(
-                (successor for successor in after if successor not in passed and not is_enough),
+                (next_id for next_id in after if next_id not in passed and not is_enough),
                 None,
             )
             if following is None:

@@ -252,10 +252,7 @@ class CodeCandidates:
             if path in best:
                 covered.setdefault(path, set(terms.extract(path))).update(candidate.covered)
         most = max(
-            (
-                fsum(weights.get(term, 0.0) for term in covered_terms)
-                for covered_terms in covered.values()
-            ),
+            (fsum(weights.get(term, 0.0) for term in own) for own in covered.values()),
             default=0.0,
         )
         return chunks.by_coverage(most / every if every else 0.0)

@@ -58,13 +58,9 @@ class Needle:
         if _ID.fullmatch(text):
             return text
         if self._pattern is None:
-            redacted = redact(text)
+            clean = redact(text)
             # A name without its secret has no room for a marker.
-            return (
-                redacted.text
-                if replacement is REPLACEMENT or not redacted.findings
-                else replacement
-            )
+            return clean.text if replacement is REPLACEMENT or not clean.findings else replacement
         # The text on its left and right may form a new match.
         for _ in range(_MOST_TURNS):
             text, count = self._pattern.subn(replacement, text)
@@ -127,7 +123,7 @@ def _checked(pattern: re.Pattern[str], description: str) -> Needle:
 
 def _in_json(text: str) -> tuple[str, str]:
     plain, ascii_only = (
-        json.dumps(text, ensure_ascii=ensure_ascii)[1:-1] for ensure_ascii in (False, True)
+        json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True)
     )
     return plain, ascii_only
 

@@ -304,11 +304,7 @@ def _line(hook: Any) -> str:
 def _members(holder: Value, *, everywhere: bool) -> Iterable[Element]:
     if not isinstance(holder.plain, dict):
         return ()
-    return (
-        holder.elements
-        if everywhere
-        else {element.key: element for element in holder.elements}.values()
-    )
+    return holder.elements if everywhere else {item.key: item for item in holder.elements}.values()
 
 
 def _items(holder: Value) -> tuple[Element, ...]:

@@ -155,11 +155,7 @@ class _Reading:
                 break
         calls = (call.offset for call in self._calls.values())
         # Do not wait longer for a queued prompt: the client may never mention it again.
-        queued = (
-            queued_line.offset
-            for queued_line in self._queue
-            if behind - queued_line.offset < _CHUNK
-        )
+        queued = (item.offset for item in self._queue if behind - item.offset < _CHUNK)
         waiting = min((*calls, *queued), default=behind)
         # Do not wait for the result of a call if it is further away than one reading.
         self.position = behind if is_cut and waiting == start else waiting

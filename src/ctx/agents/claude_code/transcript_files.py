@@ -54,11 +54,7 @@ def _copied(start: bytes) -> int:
     have the id of the fork's own first prompt.
     """
     first = _PROMPT_ID.search(start)
-    return (
-        len([prompt_id for prompt_id in _PROMPT_ID.findall(start) if prompt_id == first[1]])
-        if first
-        else 0
-    )
+    return len([id for id in _PROMPT_ID.findall(start) if id == first[1]]) if first else 0
 
 
 def session_of(path: str) -> str:

@@ -135,15 +135,8 @@ def describe(root: str, paths: Iterable[str]) -> CargoDescription:
             f"There is no {MANIFEST} among the files of this project.",
             hint="`ctx add cargo` is for projects that cargo builds.",
         )
-    dependencies = cargo_manifests(tree).dependencies
-    local = _Local(
-        tree,
-        {
-            (dependency.from_, dependency.to): dependency.manifest
-            for dependency in dependencies
-            if dependency.local
-        },
-    )
+    needs = cargo_manifests(tree).dependencies
+    local = _Local(tree, {(need.from_, need.to): need.manifest for need in needs if need.local})
     parts: list[CargoSnapshot] = []
     problems: list[ManifestProblem] = []
     for manifest in manifests[:_MOST_WORKSPACES]:

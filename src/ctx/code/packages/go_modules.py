@@ -45,9 +45,7 @@ def go_manifests(tree: ManifestTree) -> PackageWorkspace:
             # An empty manifest only excludes its folder from the module around it.
             tree.problem(path, "names no module")
     dependencies = [
-        dependency
-        for package in packages
-        for dependency in _dependencies(package, by_path, packages)
+        need for package in packages for need in _dependencies(package, by_path, packages)
     ]
     return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 

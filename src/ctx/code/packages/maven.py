@@ -102,9 +102,7 @@ def maven_manifests(tree: ManifestTree) -> PackageWorkspace:
         packages.append(_package(tree, project, listed.get(path, "")))
         manifests.setdefault(project.name, path)
     dependencies = [
-        dependency
-        for package in packages
-        for dependency in _dependencies(every[package.manifest], manifests)
+        need for package in packages for need in _dependencies(every[package.manifest], manifests)
     ]
     return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 

@@ -69,9 +69,7 @@ def npm_manifests(tree: ManifestTree) -> PackageWorkspace:
         if "name" in manifest or "workspaces" in manifest or any(key in manifest for key in _KINDS):
             packages.append(_package(tree, path, manifest, workspaces))
     known = _Known(packages)
-    dependencies = [
-        dependency for package in packages for dependency in _dependencies(package, by_path, known)
-    ]
+    dependencies = [need for package in packages for need in _dependencies(package, by_path, known)]
     return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 

@@ -123,29 +123,23 @@ class CRules(ResolutionRules):
                 return self.world.ids[beside]
         name = _normal(name)
         ending = "/" + name
-        header_paths = [
+        files = [
             header_path
             for header_path in self._by_name.get(name.rpartition("/")[2], ())
             if header_path == name or header_path.endswith(ending)
         ]
         if is_system:
             stem = name.partition(".")[0]
-            header_paths = [
-                header_path
-                for header_path in header_paths
-                if stem not in _STANDARD and _root(header_path, name).rpartition("/")[2] in _ROOTS
+            files = [
+                file
+                for file in files
+                if stem not in _STANDARD and _root(file, name).rpartition("/")[2] in _ROOTS
             ]
-        if not header_paths:
+        if not files:
             return None
         # Among several files, the nearest one.
-        header_paths.sort(
-            key=lambda header_path: (
-                -_common(header_path, path),
-                header_path.count("/"),
-                header_path,
-            )
-        )
-        return self.world.ids[header_paths[0]]
+        files.sort(key=lambda file: (-_common(file, path), file.count("/"), file))
+        return self.world.ids[files[0]]
 
     def _includes(self, number: int) -> list[int]:
         """The files that a file includes directly."""

@@ -79,7 +79,7 @@ def _draft(fields: Mapping[str, Any], content: str) -> Draft:
         node_id = foreign_items.kept_id(own, created, PROGRAM)
     else:
         node_id = foreign_items.derived_id(created, PROGRAM, node_type, content.strip(), summary)
-    metadata_value = fields.get("metadata")
+    extra = fields.get("metadata")
     more = {name: value for name, value in fields.items() if name not in _FIELDS | _TIMES}
     return Draft(
         node_id,
@@ -89,11 +89,7 @@ def _draft(fields: Mapping[str, Any], content: str) -> Draft:
         foreign_items.iso(updated),
         summary=summary,
         tags=foreign_items.tags(*_tags(fields.get("tags"))),
-        metadata={
-            **more,
-            **(metadata_value if isinstance(metadata_value, dict) else {}),
-            **metadata,
-        },
+        metadata={**more, **(extra if isinstance(extra, dict) else {}), **metadata},
     )
 
 

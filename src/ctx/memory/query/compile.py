@@ -349,14 +349,11 @@ def _ids(expression: Expression, now_ms: int) -> SqlFragment:
     """A list of ids for an expression that has a size."""
     match expression:
         case Or(parts):
-            pieces = [_ids(part, now_ms) for part in parts]
-            if len(pieces) <= _MOST_MERGED:
-                return joined(pieces, " UNION ")
+            lists = [_ids(part, now_ms) for part in parts]
+            if len(lists) <= _MOST_MERGED:
+                return joined(lists, " UNION ")
             every = joined(
-                (
-                    SqlFragment(f"SELECT id FROM ({piece.sql})", piece.parameters)
-                    for piece in pieces
-                ),
+                (SqlFragment(f"SELECT id FROM ({piece.sql})", piece.parameters) for piece in lists),
                 " UNION ALL ",
             )
             return SqlFragment(f"SELECT DISTINCT id FROM ({every.sql})", every.parameters)
