@@ -218,7 +218,7 @@ class SnapshotMaker:
         return self._modules[item]
 
     def look_through(self, texts: Iterable[str]) -> None:
-        """Search many texts for secrets at once: one text alone takes as long as all."""
+        """Search many texts for secrets at once, which takes as long as searching a single one."""
         if len(self._clean) > _MOST_REMEMBERED:
             self._clean.clear()
         new = set(texts) - self._clean

@@ -257,7 +257,7 @@ class FileLimits(NamedTuple):
 
 
 def unfit(path: str, content: bytes, limits: FileLimits) -> str | None:
-    """Why a file is not parsed, in words for a person; None if it is."""
+    """Why a file is not parsed, as text for the user; None if it is parsed."""
     return unfit_unread(path, len(content), limits) or _unfit_content(path, content, limits)
 
 

@@ -29,7 +29,8 @@ RESOLVE_BATCH = 64
 FEW = 64
 """So few files are processed in this process, because starting workers takes longer."""
 LARGE = 200_000
-"""A file of so many bytes is never parsed in this process, because a grammar may take very long."""
+"""In bytes. A file of this size is never parsed in this process, because a grammar may take very
+long."""
 
 _MOST_SECONDS = 30
 _READY = b"ready"

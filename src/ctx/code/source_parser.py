@@ -51,7 +51,7 @@ Captures = dict[str, list["Node"]]
 
 
 def parse(path: str, content: bytes, language_name: str, lines: int | None = None) -> ParsedFile:
-    """What is in a file. Raises nothing.
+    """Parse a file. This never raises.
 
     It ends in time. But a grammar is third-party C code: a caller that must survive a crash uses
     another process (`process_pool`).

@@ -29,7 +29,7 @@ from ctx.errors import (
 from ctx.workspace import Memory
 
 FEW_FILES = 2_000
-"""Checking so many files takes a tenth of a second; indexing them takes a second or two."""
+"""Checking this many files takes a tenth of a second; indexing them takes a second or two."""
 
 _NAMES_SECONDS = 10.0
 """How long a command that looks up a few names waits."""

@@ -2,8 +2,8 @@
 
 For an existing node, the records of earlier imports show its last state in the source. Only what
 the source has changed since then is applied; local edits stay unless the source is newer. Tags and
-edges are united. What was deleted here is not imported again, unless it was an import that was
-undone.
+edges are united. Nodes that were deleted here are not imported again, unless the undo of an import
+deleted them.
 
 An id without a time gets one: the time when the item was made, else the time of the import. The
 rest of the id identifies the node at the next import.
@@ -424,7 +424,7 @@ def _is_archived(about: Iterable[Record], node: Node) -> bool:
 
 
 def _removed(about: Iterable[Record], kind: str, key: str, given_at: str) -> bool:
-    """Whether a person removed here what the source still has."""
+    """Whether a person removed something here that the source still has."""
     return any(
         record.kind == kind
         and record.key == key

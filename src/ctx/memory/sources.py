@@ -6,10 +6,10 @@
     tool output   what a command printed
     web           a page that was fetched
 
-The sources are ordered by how much they count. What ranks below `agent` is data: an agent is given
-it as a quotation, and nothing pins it but a person. The source is in the metadata `source`. A node
-without it has the source that its type, its other metadata or the author of its text imply, so old
-nodes need no change.
+The sources are ordered by how much they count. Sources below `agent` are data: agents get them as
+quotations, and only a person can pin them. The source is in the metadata `source`. A node without
+it has the source that its type, its other metadata or the author of its text imply, so old nodes
+need no change.
 
 Hooks load this module, so it reads the tables directly.
 """

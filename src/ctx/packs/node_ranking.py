@@ -43,7 +43,7 @@ all."""
 _WEIGHTS = {TEXT: 0.2, BEGINNING: 0.4, VECTORS: 0.4}
 _K1, _B = 1.2, 0.75
 _BEGINNING = 60
-"""In words."""
+"""The number of words at the beginning of a node."""
 _STEPS = {1: 0.4, 2: 0.2}
 """What a neighbour's score adds, by distance in steps."""
 _SHORT = 100

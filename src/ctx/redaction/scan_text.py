@@ -33,7 +33,7 @@ class Page(NamedTuple):
     redacted: list[tuple[int, int]]  # Replacements made earlier.
 
     def find_long(self, anchor: bytes) -> Iterator[int]:
-        """Yield where in the text `anchor` stands inside a long value."""
+        """Yield the positions of `anchor` inside long values."""
         at = self.long.find(anchor)
         while at >= 0:
             line = bisect_right(self.lines, at) - 1

@@ -103,7 +103,7 @@ class Worker:
         return self._is_stopping
 
     def has_work(self) -> bool:
-        """Whether the spool has events, or another process left work behind."""
+        """Whether the spool has events, or another process left unfinished work."""
         return self.is_behind or bool(spool.waiting(self.home))
 
     @property

@@ -43,7 +43,7 @@ def forked_from(event: "HookEvent", process: str, now_s: float) -> str:
 
 
 def _resumed(process: str) -> str:
-    """The session that a client was told to resume, on systems where its command line can be
+    """The session that a client resumes according to its command line, on systems where that can be
     read."""
     if not process.isdecimal():
         return ""

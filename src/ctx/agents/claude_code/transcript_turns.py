@@ -193,7 +193,7 @@ class _Reading:
         yield position, line
 
     def _why_no_more(self, left: int) -> str:
-        """Why reading stops when so many bytes are left to the limit; empty if it continues."""
+        """Why reading stops, given the bytes left to the limit; empty if it continues."""
         if clock.monotonic() >= self._deadline:
             return "Reading the transcript took too long."
         if not left:

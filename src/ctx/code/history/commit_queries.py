@@ -173,7 +173,7 @@ def recent_files(connection: Connection, since: int, limit: int) -> list[RecentF
 
 
 def current_name(connection: Connection, path: str, time: int) -> str | None:
-    """The current name of a file that had a name at a time; None if git does not know it."""
+    """The current name of a file, given its name at a time; None if git does not know it."""
     known = _id_of(connection, path)
     if known is None:
         return None

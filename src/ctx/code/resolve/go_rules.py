@@ -189,7 +189,7 @@ class GoRules(ResolutionRules):
     def import_targets(
         self, file: SourceFile, import_: SourceImport, value: Value
     ) -> Iterable[Value]:
-        """The files of a package that define what is used; the first file if nothing is."""
+        """The files of a package that define the used names; the first file if no name is used."""
         package = self._package(value[1])
         used = self._used_names(file)
         by_name = used.get(import_.bound) or used.get(value[1].facts.namespace) or ()

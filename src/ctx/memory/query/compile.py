@@ -3,10 +3,10 @@
 SQLite chooses a query plan by heuristics, or by statistics that may be missing or outdated. The
 statements fix the plan instead, so that it is the same for every store:
 
-1. The *candidates*: ids in descending order, out of indexes alone. A tag and a type are read in
-   this order; `UNION`, `INTERSECT` and `EXCEPT` merge such streams without storing anything, so
-   that the first id comes at once. A filter that finds few nodes is read and sorted, and needs
-   no company. Where no filter can do either, all nodes are candidates.
+1. The *candidates*: ids in descending order, read from indexes only. Tags and types are read in
+   this order. `UNION`, `INTERSECT` and `EXCEPT` merge such streams without storing anything, so
+   the first id is available at once. A filter that matches few nodes is read and sorted, and is
+   not merged with others. If no filter can do either, all nodes are candidates.
 2. The *conditions*: everything else, looked up for each candidate.
 
 The candidates are a subquery with `LIMIT -1`. That keeps SQLite from dropping the subquery's order,

@@ -210,7 +210,7 @@ def _at_path(pattern: str) -> SqlFragment:
     bounds = (wanted[:fixed], wanted[:fixed] + _AFTER_TEXT)
     if fixed == len(wanted):
         matches = SqlFragment(f"({path} = ? OR {path} >= ?)", (wanted, f"{wanted}/"))
-        bounds = (wanted, f"{wanted}0")  # The character behind the slash.
+        bounds = (wanted, f"{wanted}0")  # The character after the slash.
     else:
         # `**` also matches no folder at all. A name may contain brackets that are not a pattern.
         patterns = {wanted, wanted.replace("**/", "").replace("**", "*")}

@@ -113,7 +113,7 @@ def invalid(text: str, start: int, end: int, sentence: str, hint: str | None) ->
 
 
 def on_one_line(text: str) -> str:
-    """The text with one visible character for each of its own."""
+    """The text on one line, with one visible character for each character."""
     if text.isprintable():
         return text
     return "".join(
