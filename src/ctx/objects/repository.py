@@ -132,7 +132,7 @@ class Repository:
         if id not in own:
             return False
         after = {each: self.replaced.current(each) for each in (id, *commit.record_batches)}
-        return all(now == each or now in own for each, now in after.items())
+        return all(now == old or now in own for old, now in after.items())
 
     def _settle(self, commit: ObjectId, chain: tuple[SessionId, ObjectId] | None) -> None:
         if self.project.checkout is not None and commit in self.everything:

@@ -26,8 +26,8 @@ def strangers(projects: Sequence[Connection], node_ids: Sequence[NodeId]) -> dic
     by_node: dict[NodeId, str] = {}
     for connection in projects:
         for start in range(0, len(node_ids), _PART):
-            by_author = _authors(connection, node_ids[start : start + _PART])
-            for node_id, authors in by_author.items():
+            batch = _authors(connection, node_ids[start : start + _PART])
+            for node_id, authors in batch.items():
                 names = dict.fromkeys(name(author) for author in authors if author is not None)
                 if names:
                     by_node[node_id] = " and ".join(names)

@@ -220,7 +220,7 @@ def open_index(repository: "Repository", now: ProjectState) -> Index:
             return Index(connection, repository, path)
         # It is damaged, of another version, or holds scrubbed text.
         discard(path)
-    raise disk.failure("opening the index", OSError("it cannot be made"))
+    raise disk.failure("opening the index", OSError("it cannot be created"))
 
 
 def _connected(path: str, now: ProjectState) -> Connection | None:

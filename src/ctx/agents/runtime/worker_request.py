@@ -55,7 +55,7 @@ def _exchange(address: str, request: bytes, deadline: float) -> bytes:
             if not part:
                 return response
             response += part
-        raise OSError("that is no answer of ours")
+        raise OSError("the answer is too large")
     finally:
         connection.close()
 

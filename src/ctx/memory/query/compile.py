@@ -366,7 +366,7 @@ def _ids(expression: Expression, now_ms: int) -> SqlFragment:
             rest = parts[:first] + parts[first + 1 :]
             return _filtered(_ids(parts[first], now_ms), rest, now_ms)
         case Not():
-            raise AssertionError("what is not there has no list")
+            raise AssertionError("`NOT` has no list of ids")
         case _:
             return conditions.ids(expression, now_ms)
 
