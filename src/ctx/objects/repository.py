@@ -131,7 +131,7 @@ class Repository:
         """Whether a commit was made here and its content was not replaced by somebody else."""
         if id not in own:
             return False
-        after = {each: self.replaced.current(each) for each in (id, *commit.record_batches)}
+        after = {old: self.replaced.current(old) for old in (id, *commit.record_batches)}
         return all(now == old or now in own for old, now in after.items())
 
     def _settle(self, commit: ObjectId, chain: tuple[SessionId, ObjectId] | None) -> None:
