@@ -66,7 +66,7 @@ CREATE TABLE commits (
     session TEXT NOT NULL,
     message TEXT NOT NULL,
     batches TEXT NOT NULL,
-    -- Whether it was made here.
+    -- Whether the commit was made here.
     mine INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE snapshots (
@@ -80,18 +80,18 @@ CREATE TABLE chains (
     tip TEXT NOT NULL,
     parked INTEGER NOT NULL
 ) WITHOUT ROWID;
--- A batch is in a commit, staged in a session, or what a document says.
+-- A batch belongs to a commit, to a session that staged it, or to a document.
 CREATE TABLE batches (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     commit_id TEXT,
     session TEXT,
-    -- Of a staged one: the heads that there were, which it knows of.
+    -- For a staged batch: the heads at that time.
     heads TEXT NOT NULL,
-    -- Records of the history before that its writer had not read.
+    -- Earlier records in the history that its author had not read.
     unread TEXT NOT NULL DEFAULT ''
 );
--- A record that several batches hold, beside the one that its row names.
+-- Further batches that contain a record, besides the one in its row.
 CREATE TABLE repeated (
     record TEXT NOT NULL,
     batch INTEGER NOT NULL,
@@ -104,7 +104,7 @@ CREATE TABLE documents (
     size INTEGER NOT NULL,
     inode INTEGER NOT NULL,
     node_id TEXT,
-    -- What a commit would keep of it.
+    -- The blob that a commit would store.
     blob_id TEXT NOT NULL
 ) WITHOUT ROWID;
 ALTER TABLE records ADD COLUMN batch INTEGER;
