@@ -173,7 +173,7 @@ class SnapshotMaker:
         if digest(content) != file.hash or not every:
             return SkippedFile(file.path, "it changed while it was read")
         lines = LineOffsets(self.file_id(file.path), as_parsed(content))
-        return _Taking(self, file, every, lines).snapshot()
+        return _FileSnapshot(self, file, every, lines).snapshot()
 
     def file_id(self, path: str) -> ObjectId:
         return derived_id("file", self._repo_id, path)
@@ -230,7 +230,7 @@ class SnapshotMaker:
         return text if text in self._clean else redaction.redact(text).text
 
 
-class _Taking:
+class _FileSnapshot:
     """One file while its snapshot is made."""
 
     def __init__(

@@ -124,9 +124,9 @@ def _counted(
     weights: Mapping[str, float],
     limits: language_detection.FileLimits,
     is_in_time: Callable[[], bool],
-) -> "_FoundFiles":
+) -> "_FileWords":
     """Count the words in as many files as time permits."""
-    counted = _FoundFiles(candidates, _needles(root, candidates, weights, is_in_time))
+    counted = _FileWords(candidates, _needles(root, candidates, weights, is_in_time))
     for position, candidate in enumerate(candidates):
         if not is_in_time():
             break
@@ -136,7 +136,7 @@ def _counted(
 
 
 def _replace(
-    connection: Connection, counted: "_FoundFiles", read: Sequence[tuple[int, FileRecord]]
+    connection: Connection, counted: "_FileWords", read: Sequence[tuple[int, FileRecord]]
 ) -> None:
     """Replace the counts of some files by their parsed content."""
     postings.clear(connection, FILES)
@@ -238,7 +238,7 @@ def _content(root: str, path: str) -> bytes:
     return b"" if content.find(b"\0", 0, language_detection.HEAD) >= 0 else content.lower()
 
 
-class _FoundFiles:
+class _FileWords:
     """Which files contain which words of the question."""
 
     def __init__(self, candidates: Sequence[_Candidate], needles: Sequence[_Needle]) -> None:

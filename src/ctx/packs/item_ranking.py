@@ -267,12 +267,12 @@ def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
     return owners
 
 
-_Found = dict[int, dict[str, float]]
+_TermCounts = dict[int, dict[str, float]]
 """How often each item contains each term. Matches in a name count more than in a body."""
 
 
-def _matching_items(searched: SearchedFile, words: _Words) -> _Found:
-    by_item: _Found = {}
+def _matching_items(searched: SearchedFile, words: _Words) -> _TermCounts:
+    by_item: _TermCounts = {}
     for line, here in searched.lines.items():
         own = by_item.setdefault(searched.owners[line], {})
         for term, times in here.items():
@@ -288,7 +288,7 @@ def _matching_items(searched: SearchedFile, words: _Words) -> _Found:
     return by_item
 
 
-def _rarity(matching: Sequence[_Found]) -> dict[str, float]:
+def _rarity(matching: Sequence[_TermCounts]) -> dict[str, float]:
     """How rare each term is among these items."""
     having: dict[str, int] = {}
     total = 1
@@ -303,7 +303,7 @@ def _rarity(matching: Sequence[_Found]) -> dict[str, float]:
 
 
 def _scores(
-    searched: SearchedFile, matching: _Found, rarity: Mapping[str, float], query: ItemQuery
+    searched: SearchedFile, matching: _TermCounts, rarity: Mapping[str, float], query: ItemQuery
 ) -> dict[int, float]:
     rows = searched.rows
     lengths = [row.end_line - row.line + 1 for row in rows.values() if row.kind not in CONTAINERS]
@@ -332,7 +332,7 @@ def _scores(
 
 def _chosen(
     searched: SearchedFile,
-    matching: _Found,
+    matching: _TermCounts,
     scores: Mapping[int, float],
     query: ItemQuery,
     best: float,

@@ -64,7 +64,7 @@ def understood(
             fingerprint, (), node_id, narrative_snapshots.kept_of(data).content.id
         )
     claimed = None if node_id else _claimed(connection, path, data, is_there)
-    new_records = list(_Saying(path, node_id, claimed).records(_parsed(data)))
+    new_records = list(_DocumentRecords(path, node_id, claimed).records(_parsed(data)))
     return IndexedDocument(
         fingerprint, new_records, node_id or claimed, narrative_snapshots.kept_of(data).content.id
     )
@@ -117,7 +117,7 @@ def owner(connection: Connection, path: str) -> NodeId | None:
     return row[0] if row else None
 
 
-class _Saying:
+class _DocumentRecords:
     """The records of one document."""
 
     def __init__(self, path: str, node_id: NodeId | None, claimed: NodeId | None) -> None:
