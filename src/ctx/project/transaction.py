@@ -144,7 +144,7 @@ class _Open:
         for scope in _LOCK_ORDER:
             if scope in scopes and scope not in self.changes:
                 if scope == PROJECT:
-                    raise RuntimeError("the project's lock must be taken before the user store's")
+                    raise RuntimeError("the project's lock comes before the user store's")
                 self.enter(scope, self._joined)
         for change in self.changes.values():
             if change.records:
