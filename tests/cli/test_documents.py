@@ -64,9 +64,9 @@ def test_what_was_saved_in_between_is_not_written_over(
     real = narrative_files.replace
     saved = "# A person was faster\n\n<!-- metadata:\ntags: [urgent]\n-->\n"
 
-    def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
+    def replace(folder: str, path: str, text: str, *, expected: bytes) -> bool:
         task.write_text(saved)
-        return real(folder, path, text, seen=seen)
+        return real(folder, path, text, expected=expected)
 
     monkeypatch.setattr(narrative_files, "replace", replace)
     conflict = (

@@ -82,7 +82,7 @@ def test_nothing_is_written_outside(narrative: Path, tmp_path: Path, path: str) 
     (narrative / "linked").symlink_to(outside)
     with pytest.raises(PathRefused):
         narrative_files.create(str(narrative), path, "ours")
-    assert narrative_files.replace(str(narrative), path, "ours", seen=b"") is False
+    assert narrative_files.replace(str(narrative), path, "ours", expected=b"") is False
     assert os.listdir(outside) == []
     assert sorted(os.listdir(tmp_path)) == ["home", "narrative", "outside"]
 
@@ -154,15 +154,15 @@ def test_a_document_is_replaced_as_it_was_seen(narrative: Path) -> None:
     path = narrative / "x.md"
     path.write_text("old")
     path.chmod(0o640)
-    assert narrative_files.replace(str(narrative), "x.md", "new", seen=b"old")
+    assert narrative_files.replace(str(narrative), "x.md", "new", expected=b"old")
     assert path.read_text() == "new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert not narrative_files.replace(str(narrative), "x.md", "newer", seen=b"old")
+    assert not narrative_files.replace(str(narrative), "x.md", "newer", expected=b"old")
     assert path.read_text() == "new"
     before = path.stat().st_mtime_ns
-    assert narrative_files.replace(str(narrative), "x.md", "new", seen=b"new")
+    assert narrative_files.replace(str(narrative), "x.md", "new", expected=b"new")
     assert path.stat().st_mtime_ns == before
-    assert not narrative_files.replace(str(narrative), "gone.md", "new", seen=b"")
+    assert not narrative_files.replace(str(narrative), "gone.md", "new", expected=b"")
     assert os.listdir(narrative) == ["x.md"]
 
 
@@ -176,7 +176,7 @@ def test_an_edit_while_we_write_wins(narrative: Path, monkeypatch: pytest.Monkey
         path.write_text("theirs")
 
     monkeypatch.setattr(os, "chmod", saved_meanwhile)
-    assert not narrative_files.replace(str(narrative), "x.md", "ours", seen=b"old")
+    assert not narrative_files.replace(str(narrative), "x.md", "ours", expected=b"old")
     assert path.read_text() == "theirs"
     assert os.listdir(narrative) == ["x.md"]
 
@@ -193,7 +193,7 @@ def test_a_document_that_goes_while_we_write(
         return lstat(name)
 
     monkeypatch.setattr(os, "lstat", removed_meanwhile)
-    assert not narrative_files.replace(str(narrative), "x.md", "ours", seen=b"old")
+    assert not narrative_files.replace(str(narrative), "x.md", "ours", expected=b"old")
     monkeypatch.undo()
     assert os.listdir(narrative) == []
 
@@ -209,7 +209,7 @@ def test_stopping_a_replacement_leaves_the_old_or_the_new(
         path.write_text("old")
         disk = LinkingDisk(stop_at, power_loss=power_loss)
         with disk.installed(), contextlib.suppress(Stopped):
-            done = narrative_files.replace(str(narrative), "x.md", "new", seen=b"old")
+            done = narrative_files.replace(str(narrative), "x.md", "new", expected=b"old")
         if power_loss:
             disk.lose_power()
         assert path.read_text() in (("new",) if done else ("old", "new"))

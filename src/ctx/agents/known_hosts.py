@@ -1,4 +1,4 @@
-"""The hosts that ctx knows, one line for each. Entry points pass them with the environment."""
+"""The hosts that ctx supports, one per line. Entry points add them to the environment."""
 
 from ctx.hosts.host_registry import FIRST, Hosts
 

@@ -3,6 +3,6 @@
 Files are listed, parsed with the grammar of their language (`languages/`), and resolved against
 each other (`resolve/`). The result is one derived file, `code.db`: deleting it loses nothing.
 
-This package knows files, git and the grammars. It does not know memory; the two meet as ids in
-`packs`.
+This package handles files, git and grammars. It contains nothing about memory; `packs` connects the
+two by ids.
 """

@@ -49,11 +49,11 @@ def files_affected_by(connection: Connection, names: set[str]) -> set[int] | Non
     while names:
         hashes = {crc32(name.encode("utf-8", "replace")) for name in names}
         # Includes files that were found before: they may pass on further names.
-        found = dict(code_tables.speaking_of(connection, hashes))
-        files.update(found)
+        speaking = dict(code_tables.speaking_of(connection, hashes))
+        files.update(speaking)
         if len(files) > most:
             return None
-        making = [file_id for file_id, is_making in found.items() if is_making]
+        making = [file_id for file_id, is_making in speaking.items() if is_making]
         names = _passed_on(connection, making, names) - known
         known |= names
     return files
@@ -65,7 +65,7 @@ def _passed_on(connection: Connection, files: Iterable[int], names: set[str]) ->
         passing = facts.passed_on(known, names)
         passed |= passing
         if EVERYTHING in passing:
-            # Anything that is looked up in this file may come from there.
+            # Any name that is looked up in this file may come from there.
             passed |= names_of_file(path)
     return passed
 
@@ -85,7 +85,7 @@ def files_leading_to(connection: Connection, items: Iterable[int]) -> set[int] |
         names.add(name)
         if parent is None:
             if language in _CALLED_BY_MANIFESTS:
-                # Its package may have a name that is in no path.
+                # Its package may have a name that occurs in no path.
                 return None
             names |= _names_of(path)
     return files_affected_by(connection, names)
@@ -96,7 +96,7 @@ def names_in_path(connection: Connection, path: str) -> set[str]:
     names = _names_of(path)
     folder, _, name = path.rpartition("/")
     if name in _MAKES_A_PACKAGE:
-        names.update(*(_names_of(each) for each in _inside(connection, folder)))
+        names.update(*(_names_of(file_id) for file_id in _inside(connection, folder)))
     if name in _AROUND_ITS_FOLDER or (
         name.endswith(".rs") and any(_inside(connection, path.removesuffix(".rs")))
     ):

@@ -21,7 +21,7 @@ class Mark(NamedTuple):
     reason: str
     """`generated` or `vendored`."""
     holds: bool | None
-    """None unsets what an earlier line set."""
+    """None removes what an earlier line set."""
     matches: re.Pattern[str]
 
 
@@ -52,10 +52,10 @@ def read(content: bytes) -> Attributes:
 
 
 def _marks(line: str) -> list[Mark]:
-    found = _LINE.fullmatch(line) if "linguist-" in line else None
-    if found is None:
+    match = _LINE.fullmatch(line) if "linguist-" in line else None
+    if match is None:
         return []
-    pattern = re.sub(r"\\(.)", r"\1", found[1]) if found[1] else found[2]
+    pattern = re.sub(r"\\(.)", r"\1", match[1]) if match[1] else match[2]
     # Unlike in `.gitignore`, a pattern for a folder does not apply to its files, and `!` is not
     # allowed.
     meant = None if pattern[0] == "!" or pattern[-1] == "/" else patterns.expression_for(pattern)
@@ -63,7 +63,7 @@ def _marks(line: str) -> list[Mark]:
         return []
     matches = re.compile(meant, re.DOTALL)
     marks = []
-    for word in found[3].split():
+    for word in match[3].split():
         name, _, value = word.lstrip("-!").partition("=")
         if name in _MARKS:
             holds = None if word[0] == "!" else word[0] != "-" and value.lower() != "false"

@@ -12,10 +12,10 @@ from ctx.code import file_words
 from ctx.code.segments import FIELDS, Segment, segments_of, texts_of
 
 _MOST_WORDS = 256
-"""So many words of a question are used: those with the highest weights."""
+"""The maximum number of words of a question: those with the highest weights."""
 
 _TELLING, _MANY = 0.2, 2_000
-"""A word in four fifths of many texts says nothing and costs most."""
+"""A word that four fifths of many texts contain says nothing, and costs most."""
 _SATURATION = 1.2
 _LENGTH_COUNTS = 0.75
 
@@ -71,33 +71,33 @@ class Bm25Collection:
             if not mean:
                 continue
             slope = _SATURATION * _LENGTH_COUNTS / mean
-            asked = {file_words.number(field, term): factor * weights[term] for term in heaviest}
-            for number, having in self._having(asked).items():
-                segment, totals, found = scored[number]
+            factors = {file_words.number(field, term): factor * weights[term] for term in heaviest}
+            for number, having in self._having(factors).items():
+                segment, totals, by_field = scored[number]
                 own = _bm25_sums(having, segment.lengths[place], slope)
-                if found:
+                if by_field:
                     for position in compress(range(len(own)), own):
                         totals[position] += own[position]
                 else:
                     totals[:] = own
-                found[field] = own
+                by_field[field] = own
         for segment, totals, _ in scored:
             for position in segment.outdated:
                 totals[position] = 0.0
         return scored
 
-    def _having(self, asked: Mapping[int, float]) -> dict[int, list[_Occurrences]]:
+    def _having(self, factors: Mapping[int, float]) -> dict[int, list[_Occurrences]]:
         """The occurrences of weighted words, by segment."""
         having: dict[int, list[_Occurrences]] = {}
-        for word, found in self._texts(asked).items():
+        for word, occurrences in self._texts(factors).items():
             times_found = sum(
-                self._counting(number, positions) for number, (positions, _) in found.items()
+                self._counting(number, positions) for number, (positions, _) in occurrences.items()
             )
             rare = math.log(1 + (self.total - times_found + 0.5) / (times_found + 0.5))
             if rare < _TELLING and self.total > _MANY:
                 continue
-            weight = asked[word] * rare * (1 + _SATURATION)
-            for number, (positions, times) in found.items():
+            weight = factors[word] * rare * (1 + _SATURATION)
+            for number, (positions, times) in occurrences.items():
                 having.setdefault(number, []).append(_Occurrences(weight, positions, times))
         return having
 
@@ -114,49 +114,51 @@ class Bm25Collection:
         words_in_all = 0
         for segment in self.segments:
             lengths = segment.lengths[place]
-            words_in_all += segment.words[place] - sum(lengths[each] for each in segment.outdated)
+            words_in_all += segment.words[place] - sum(
+                lengths[position] for position in segment.outdated
+            )
         return words_in_all / self.total
 
     def _texts(
-        self, asked: Mapping[int, float]
+        self, factors: Mapping[int, float]
     ) -> dict[int, dict[int, tuple[Sequence[int], Sequence[int]]]]:
         """For each word and segment, the texts that contain it and the counts."""
-        found: dict[int, dict[int, tuple[Sequence[int], Sequence[int]]]] = {}
+        by_word: dict[int, dict[int, tuple[Sequence[int], Sequence[int]]]] = {}
         place_of = {segment.id: place for place, segment in enumerate(self.segments) if segment.id}
         for word, segment, texts in self._connection.execute(
             "SELECT word, segment, texts FROM postings"
             " WHERE word IN (SELECT value FROM json_each(?))",
-            (str(list(asked)),),
+            (str(list(factors)),),
         ):
             if segment in place_of:
-                found.setdefault(word, {})[place_of[segment]] = texts_of(texts)
+                by_word.setdefault(word, {})[place_of[segment]] = texts_of(texts)
         if self.segments and not self.segments[0].id:
-            for word, having in self._loose(asked).items():
-                found.setdefault(word, {})[0] = having
-        return found
+            for word, having in self._loose(factors).items():
+                by_word.setdefault(word, {})[0] = having
+        return by_word
 
-    def _loose(self, asked: Mapping[int, float]) -> dict[int, tuple["array[int]", bytearray]]:
-        found: dict[int, tuple[array[int], bytearray]] = {}
+    def _loose(self, factors: Mapping[int, float]) -> dict[int, tuple["array[int]", bytearray]]:
+        loose: dict[int, tuple[array[int], bytearray]] = {}
         rows = self._connection.execute(
             "SELECT words FROM loose WHERE collection = ? ORDER BY id", (self._collection,)
         )
         for position, (packed,) in enumerate(rows):
             numbers, times = file_words.unpack(packed)
-            for word in asked:
+            for word in factors:
                 place = bisect_left(numbers, word)
                 if place < len(numbers) and numbers[place] == word:
-                    positions, every = found.setdefault(word, (array("I"), bytearray()))
+                    positions, every = loose.setdefault(word, (array("I"), bytearray()))
                     positions.append(position)
                     every.append(times[place])
-        return found
+        return loose
 
 
 def _bm25_sums(having: Sequence[_Occurrences], lengths: Sequence[int], slope: float) -> list[float]:
     """What words add to the scores of the texts of a segment, given the lengths of the texts;
     `slope` is the penalty per unit of length."""
-    found = [0.0] * len(lengths)
+    sums = [0.0] * len(lengths)
     for weight, positions, every in having:
         weighted = [weight * times for times in range(max(every, default=0) + 1)]
         for position, times in zip(positions, every, strict=True):
-            found[position] += weighted[times] / (_BASES[times] + slope * lengths[position])
-    return found
+            sums[position] += weighted[times] / (_BASES[times] + slope * lengths[position])
+    return sums

@@ -93,7 +93,7 @@ def follow(
         waiting = code_tables.unresolved(connection)
         if files is not None:
             wanted = frozenset(files)
-            waiting = [each for each in waiting if each in wanted]
+            waiting = [file_id for file_id in waiting if file_id in wanted]
         done = _follow(connection, place, waiting, tick)
         if done:
             index_file.checkpoint(connection)
@@ -155,13 +155,13 @@ class _Refresh:
         """Languages whose imports may lead elsewhere now."""
 
     def run(self, at_once: int) -> RefreshCounts:
-        found = file_listing.list_files(
+        listing = file_listing.list_files(
             self._place.root, self._place.checkout, self._place.ignore_globs
         )
-        files = found.files
+        files = listing.files
         self._mind_the_limits()
         if self._chosen:
-            files = [each for each in files if self._chosen(each[0])]
+            files = [file for file in files if self._chosen(file[0])]
         wanted, added, gone = self._compare(files)
         with ProcessPool() as pool:
             changed = self._read(pool, wanted, gone)
@@ -171,17 +171,17 @@ class _Refresh:
         if len(waiting) <= at_once:
             resolved = _follow(self._connection, self._place, waiting, self._tick)
         if not index_file.noted(self._connection, _PACKAGES):
-            described = packages.read_all(self._place.root, [each[0] for each in found.files])
+            described = packages.read_all(self._place.root, [file[0] for file in listing.files])
             with index_file.writing(self._connection, self._place.database):
                 code_tables.put_packages(self._connection, described)
                 index_file.note(self._connection, _PACKAGES, 1)
         with index_file.writing(self._connection, self._place.database):
             index_file.note(self._connection, "refreshed_at", clock.now_ms())
-            index_file.note(self._connection, "left_out", len(found.left_out))
+            index_file.note(self._connection, "left_out", len(listing.left_out))
         if wanted or gone or resolved:
             index_file.checkpoint(self._connection)
         return RefreshCounts(
-            len(files), added, changed - added, len(gone), resolved, tuple(found.left_out)
+            len(files), added, changed - added, len(gone), resolved, tuple(listing.left_out)
         )
 
     def _settle_words(self) -> None:
@@ -203,7 +203,7 @@ class _Refresh:
                 index_file.note(self._connection, index_file.ROOT, root)
 
     def _compare(self, files: list[ListedFile]) -> tuple[list[FileToRead], int, list[int]]:
-        """The files to read, the number of new files, and the files that are gone."""
+        """The files to read, the number of new files, and the deleted files."""
         rows = self._connection.execute(
             "SELECT path, size, mtime_ns, ctime_ns, inode, settled, id, hash, reader, language"
             " FROM files"
@@ -212,17 +212,17 @@ class _Refresh:
         versions: dict[str | None, int] = {}
         wanted: list[FileToRead] = []
         new: list[ListedFile] = []
-        for each in files:
-            row = known.pop(each[0], None)
+        for file in files:
+            row = known.pop(file[0], None)
             if row is None:
-                new.append(each)
+                new.append(file)
                 continue
             language = row[9]
             if language not in versions:
                 versions[language] = file_reader.version(language)
-            if each != row[:5] or not row[5] or row[8] != versions[language]:
-                wanted.append(FileToRead(row[6], each[0], row[7], row[8], each[1:]))
-                self._largest = max(self._largest, each[1])
+            if file != row[:5] or not row[5] or row[8] != versions[language]:
+                wanted.append(FileToRead(row[6], file[0], row[7], row[8], file[1:]))
+                self._largest = max(self._largest, file[1])
         gone = [] if self._chosen else [row[6] for row in known.values()]
         wanted += self._number(new)
         return wanted, len(new), gone
@@ -231,34 +231,34 @@ class _Refresh:
         """Assign ids to new files. From now on they are in the index, still to be read."""
         if not new:
             return []
-        self._largest = max(self._largest, *(each[1] for each in new))
+        self._largest = max(self._largest, *(file[1] for file in new))
         last = self._connection.execute("SELECT coalesce(max(id), 0) FROM files").fetchone()[0]
         self._is_new = not last
         with index_file.writing(self._connection, self._place.database):
             self._connection.executemany(
                 "INSERT INTO files (id, path, size, mtime_ns, ctime_ns, inode, settled)"
                 " VALUES (?, ?, ?, ?, ?, ?, 0)",
-                [(last + number, *each) for number, each in enumerate(new, 1)],
+                [(last + number, *file) for number, file in enumerate(new, 1)],
             )
             index_file.note(self._connection, _PACKAGES, 0)
             if last:
-                # A new file may be what an unresolved mention meant.
-                for each in new:
-                    self._names |= affected.names_in_path(self._connection, each[0])
+                # An unresolved mention may refer to a new file.
+                for file in new:
+                    self._names |= affected.names_in_path(self._connection, file[0])
         return [
-            FileToRead(last + number, each[0], stamps=each[1:])
-            for number, each in enumerate(new, 1)
+            FileToRead(last + number, file[0], stamps=file[1:])
+            for number, file in enumerate(new, 1)
         ]
 
     def _read(self, pool: ProcessPool, wanted: list[FileToRead], gone: list[int]) -> int:
-        """Read the files that need it, and remove those that are gone."""
+        """Read the files that need it, and remove deleted ones."""
         changed = 0
-        paths = {each.file_id: each.path for each in wanted}
+        paths = {file.file_id: file.path for file in wanted}
         pending: list[FileRecord] = []
         limits = file_reader.limits(self._place.root, self._place.max_bytes)
         if len(wanted) <= FEW and self._largest < LARGE:
             answers: Iterable[FileRecord] = (
-                file_reader.read(self._place.root, each, limits) for each in wanted
+                file_reader.read(self._place.root, file, limits) for file in wanted
             )
         else:
             answers = pool.read(self._place.root, self._place.max_bytes, wanted)
@@ -272,7 +272,7 @@ class _Refresh:
                     self._put(pending, paths)
                 self._tick(done, len(wanted))
         finally:
-            # Also after an interruption: what was read is not read again.
+            # Also after an interruption, so that no file is read twice.
             self._put(pending, paths)
         if gone:
             with index_file.writing(self._connection, self._place.database):
@@ -321,7 +321,7 @@ class _Refresh:
             if self._configurations is None:
                 self._configurations = list(self._settings())
             stem = name.removesuffix(".json").encode()
-            if any(stem in each for each in self._configurations):
+            if any(stem in configuration for configuration in self._configurations):
                 name = "tsconfig.json"
         return affected.MANIFESTS.get(name, ())
 

@@ -119,13 +119,13 @@ class CodeGraph:
             return []
         slots = array("H", row[0]) if row[0] else None
         targets = array("q", row[2]) if row[2] else ()
-        found = []
-        for number, each in enumerate(facts.decode(row[1]).imports):
-            scope = max(each.scope, 0)
+        imports = []
+        for number, written in enumerate(facts.decode(row[1]).imports):
+            scope = max(written.scope, 0)
             target = targets[number] if number < len(targets) else 0
             owner = item_id(file_id, slots[scope] if slots else scope)
-            found.append((owner, FileImport(each.line, each, target or None)))
-        return found
+            imports.append((owner, FileImport(written.line, written, target or None)))
+        return imports
 
     def importing_files(self) -> list[tuple[int, int]]:
         """The pairs of files in which the first imports the second, by id, without duplicates."""

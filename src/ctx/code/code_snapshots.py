@@ -83,13 +83,13 @@ class ItemRow(NamedTuple):
 
 def rows(connection: Connection, file_id: int) -> list[ItemRow]:
     """The items of a file in file order, the file itself first."""
-    found = connection.execute(
+    fetched = connection.execute(
         "SELECT id, parent, kind, name, visibility, start, stop, line, end_line, signature, doc,"
         " body_hash FROM items WHERE id BETWEEN ? AND ? ORDER BY parent NOT NULL, start, stop DESC,"
         " id",
         (item_id(file_id, 0), item_id(file_id + 1, 0) - 1),
     )
-    return [ItemRow(*row) for row in found]
+    return [ItemRow(*row) for row in fetched]
 
 
 def split_name(name: str) -> list[str]:
@@ -173,7 +173,7 @@ class SnapshotMaker:
         if digest(content) != file.hash or not every:
             return SkippedFile(file.path, "it changed while it was read")
         lines = LineOffsets(self.file_id(file.path), as_parsed(content))
-        return _Taking(self, file, every, lines).snapshot()
+        return _FileSnapshot(self, file, every, lines).snapshot()
 
     def file_id(self, path: str) -> ObjectId:
         return derived_id("file", self._repo_id, path)
@@ -191,16 +191,16 @@ class SnapshotMaker:
         return self._ids[item]
 
     def _name_items(self, file_id: int) -> None:
-        found = self.code.connection.execute("SELECT path FROM files WHERE id = ?", (file_id,))
-        path = self.file_id(found.fetchone()[0])
+        fetched = self.code.connection.execute("SELECT path FROM files WHERE id = ?", (file_id,))
+        path = self.file_id(fetched.fetchone()[0])
         around: dict[int, tuple[str, ...]] = {}
-        seen: dict[tuple[str, ...], int] = {}
+        counts: dict[tuple[str, ...], int] = {}
         for row in rows(self.code.connection, file_id):
             names = around.get(row.parent or 0, ())
             around[row.id] = (*names, row.name) if row.parent is not None else ()
             key = (KINDS[row.kind], *around[row.id])
-            seen[key] = seen.get(key, 0) + 1
-            self._ids[row.id] = derived_id("item", path, *key, str(seen[key]))
+            counts[key] = counts.get(key, 0) + 1
+            self._ids[row.id] = derived_id("item", path, *key, str(counts[key]))
 
     def module_of(self, item: int) -> ObjectId | None:
         """The id of an item that is a module; None for any other."""
@@ -218,7 +218,7 @@ class SnapshotMaker:
         return self._modules[item]
 
     def look_through(self, texts: Iterable[str]) -> None:
-        """Search many texts for secrets at once: one text alone takes as long as all."""
+        """Search many texts for secrets at once, which takes as long as searching a single one."""
         if len(self._clean) > _MOST_REMEMBERED:
             self._clean.clear()
         new = set(texts) - self._clean
@@ -230,7 +230,7 @@ class SnapshotMaker:
         return text if text in self._clean else redaction.redact(text).text
 
 
-class _Taking:
+class _FileSnapshot:
     """One file while its snapshot is made."""
 
     def __init__(
@@ -250,7 +250,7 @@ class _Taking:
         self._taker.look_through(
             [
                 *(text for row in self._rows for text in (row.name, row.signature, row.doc)),
-                *(as_written(each.written, self._file.language) for _, each in imports),
+                *(as_written(entry.written, self._file.language) for _, entry in imports),
             ]
         )
         modules = tuple(self._modules())
@@ -259,7 +259,7 @@ class _Taking:
             self._file.language,
             modules,
             items,
-            tuple(self._import(owner, each.written, each.target) for owner, each in imports),
+            tuple(self._import(owner, entry.written, entry.target) for owner, entry in imports),
             tuple(self._implementations()),
         )
 

@@ -179,7 +179,7 @@ def _insert(
 # Packages
 
 
-def put_packages(connection: Connection, found: PackageWorkspace) -> None:
+def put_packages(connection: Connection, workspace: PackageWorkspace) -> None:
     """Store the packages from the manifests in place of the previous ones."""
     connection.execute("DELETE FROM packages")
     connection.execute("DELETE FROM dependencies")
@@ -187,24 +187,24 @@ def put_packages(connection: Connection, found: PackageWorkspace) -> None:
         "INSERT OR REPLACE INTO packages VALUES (?, ?, ?, ?, ?, ?)",
         [
             (
-                each.manifest,
-                each.name,
-                each.ecosystem,
-                each.version,
-                each.root,
-                json.dumps(each.targets, ensure_ascii=False),
+                package.manifest,
+                package.name,
+                package.ecosystem,
+                package.version,
+                package.root,
+                json.dumps(package.targets, ensure_ascii=False),
             )
-            for each in found.packages
+            for package in workspace.packages
         ],
     )
     connection.executemany(
         "INSERT OR REPLACE INTO dependencies VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
             (
-                each.from_, each.to, each.kind, each.optional, " ".join(each.features),
-                each.requirement, each.manifest,
+                dependency.from_, dependency.to, dependency.kind, dependency.optional,
+                " ".join(dependency.features), dependency.requirement, dependency.manifest,
             )
-            for each in found.dependencies
+            for dependency in workspace.dependencies
         ],
     )  # fmt: skip
 
@@ -212,14 +212,16 @@ def put_packages(connection: Connection, found: PackageWorkspace) -> None:
 # Edges
 
 
-def put_edges(connection: Connection, found: ResolvedEdges) -> None:
+def put_edges(connection: Connection, resolved: ResolvedEdges) -> None:
     """Store the edges from a file in place of the previous ones."""
-    file_id = found.file_id
+    file_id = resolved.file_id
     connection.execute("DELETE FROM edges WHERE source BETWEEN ? AND ?", _span(file_id))
-    numbers = array("q", found.edges)
+    numbers = array("q", resolved.edges)
     rows = zip(*(numbers[field::FIELDS] for field in range(FIELDS)), strict=True)
     connection.executemany("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?)", rows)
-    connection.execute("UPDATE facts SET targets = ? WHERE file_id = ?", (found.targets, file_id))
+    connection.execute(
+        "UPDATE facts SET targets = ? WHERE file_id = ?", (resolved.targets, file_id)
+    )
     connection.execute("UPDATE files SET resolved = 1 WHERE id = ?", (file_id,))
 
 
@@ -235,7 +237,7 @@ def unresolved(connection: Connection) -> list[int]:
 
 def look_again_at(connection: Connection, files: Iterable[int]) -> None:
     connection.executemany(
-        "UPDATE files SET resolved = 0 WHERE id = ?", [(each,) for each in files]
+        "UPDATE files SET resolved = 0 WHERE id = ?", [(file_id,) for file_id in files]
     )
 
 

@@ -76,19 +76,19 @@ def condense(edges: Iterable[Pair]) -> CondensedGraph:
     graph: rustworkx.PyDiGraph[int | None, None] = rustworkx.PyDiGraph()
     graph.add_nodes_from(members)
     graph.extend_from_edge_list([(places[one], places[other]) for one, other in pairs])
-    found = rustworkx.strongly_connected_components(graph)
+    components = rustworkx.strongly_connected_components(graph)
     component_of = [0] * len(members)
-    for number, component in enumerate(found):
+    for number, component in enumerate(components):
         for place in component:
             component_of[place] = number
     between = {(component_of[places[one]], component_of[places[other]]) for one, other in pairs}
     dag: rustworkx.PyDiGraph[int | None, None] = rustworkx.PyDiGraph()
-    dag.add_nodes_from(list(range(len(found))))
+    dag.add_nodes_from(list(range(len(components))))
     dag.extend_from_edge_list(sorted(pair for pair in between if pair[0] != pair[1]))
     order = list(rustworkx.topological_sort(dag))
     place_of = {number: place for place, number in enumerate(order)}
     return CondensedGraph(
-        tuple(tuple(sorted(members[place] for place in found[number])) for number in order),
+        tuple(tuple(sorted(members[place] for place in components[number])) for number in order),
         tuple(sorted((place_of[one], place_of[other]) for one, other in dag.edge_list())),
     )
 
@@ -96,11 +96,11 @@ def condense(edges: Iterable[Pair]) -> CondensedGraph:
 def inside(condensed: CondensedGraph, edges: Iterable[Pair]) -> dict[int, list[Pair]]:
     """The edges inside of a cycle, by the smallest member of the cycle."""
     first = {member: members[0] for members in condensed.cycles for member in members}
-    found: dict[int, list[Pair]] = {}
+    by_component: dict[int, list[Pair]] = {}
     for one, other in edges:
         if one in first and first[one] == first.get(other):
-            found.setdefault(first[one], []).append((one, other))
-    return found
+            by_component.setdefault(first[one], []).append((one, other))
+    return by_component
 
 
 def shortest_loop(members: Sequence[int], edges: Iterable[Pair]) -> list[int]:
@@ -129,10 +129,10 @@ def shortest_loop(members: Sequence[int], edges: Iterable[Pair]) -> list[int]:
 # The view on disk
 
 
-def write_view(folder: str, found: CycleView) -> str:
+def write_view(folder: str, view: CycleView) -> str:
     """Store a view, make it the latest, and return its hash. An existing view is not written
     again."""
-    content = msgspec.msgpack.encode(found)
+    content = msgspec.msgpack.encode(view)
     name = blake2b(content, digest_size=_NAME // 2).hexdigest()
     with disk.explained("writing the cycles of the code"):
         disk.make_folder(folder)
@@ -163,8 +163,8 @@ def latest(folder: str) -> CycleView | None:
         return None
     try:
         content = disk.read_plain(os.path.join(folder, f"{_PREFIX}{name}"), _LARGEST)
-        found = msgspec.msgpack.decode(content, type=CycleView)
+        view = msgspec.msgpack.decode(content, type=CycleView)
     except (OSError, msgspec.MsgspecError):
         return None
     is_whole = blake2b(content, digest_size=_NAME // 2).hexdigest() == name
-    return found if is_whole and found.version == VERSION else None
+    return view if is_whole and view.version == VERSION else None

@@ -84,9 +84,9 @@ codecs.register_error(_STRAY, _stray_bytes)
 def _known(name: str) -> str | None:
     """The encoding that a file declares, if ASCII is a subset of it."""
     try:
-        found = codecs.lookup(name).name
-        if not found.startswith(_FAMILIES):
+        codec = codecs.lookup(name).name
+        if not codec.startswith(_FAMILIES):
             return None
-        return found if _ASCII.decode(found) == _ASCII.decode("ascii") else None
+        return codec if _ASCII.decode(codec) == _ASCII.decode("ascii") else None
     except (LookupError, UnicodeError):
         return None

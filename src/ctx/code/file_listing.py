@@ -124,25 +124,25 @@ def is_settled(mtime_ns: int, ctime_ns: int, seen_at_ns: int) -> bool:
     return max(mtime_ns, ctime_ns) + COARSEST_STAMP_NS < seen_at_ns
 
 
-def stamps(found: os.stat_result) -> Stamps:
+def stamps(status: os.stat_result) -> Stamps:
     """What identifies a version of a file: size, times, inode."""
-    times = disk.storable_ns(found.st_mtime_ns), disk.storable_ns(found.st_ctime_ns)
-    return found.st_size, *times, found.st_ino
+    times = disk.storable_ns(status.st_mtime_ns), disk.storable_ns(status.st_ctime_ns)
+    return status.st_size, *times, status.st_ino
 
 
-def _listed(path: str, found: os.stat_result) -> ListedFile:
-    return path, *stamps(found)
+def _listed(path: str, status: os.stat_result) -> ListedFile:
+    return path, *stamps(status)
 
 
-def _why_not(root: str, path: str, found: os.stat_result) -> str | None:
-    if stat.S_ISDIR(found.st_mode):
+def _why_not(root: str, path: str, status: os.stat_result) -> str | None:
+    if stat.S_ISDIR(status.st_mode):
         # A submodule, or a repository that git does not enter. A file that became a folder is
         # neither.
         dot_git = os.path.join(root, path, ".git")
         return _OTHER_REPOSITORY if os.path.lexists(dot_git) else None
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return _LINK
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return _NOT_PLAIN
     # Printable names are valid, so nearly all names need no further check.
     return None if path.isprintable() else layout.unfit_name(path)
@@ -183,16 +183,16 @@ class _FolderWalk:
                 if rules is None or (rules and verdict(rules, path)):
                     continue
                 try:
-                    found = lstat(path, dir_fd=top)
+                    status = lstat(path, dir_fd=top)
                 except OSError:
                     # Deleted, or never checked out.
                     continue
-                if is_plain(found.st_mode) and path.isprintable():
-                    files.append(_listed(path, found))
-                elif reason := _why_not(self._root, path, found):
+                if is_plain(status.st_mode) and path.isprintable():
+                    files.append(_listed(path, status))
+                elif reason := _why_not(self._root, path, status):
                     self.left_out.append(ExcludedPath(path.rstrip("/"), reason))
-                elif is_plain(found.st_mode):
-                    files.append(_listed(path, found))
+                elif is_plain(status.st_mode):
+                    files.append(_listed(path, status))
         finally:
             os.close(top)
 
@@ -236,8 +236,8 @@ def _walked(root: str, own: Rules, is_in_time: Callable[[], bool]) -> FileListin
     while unseen and is_in_time():
         folder, by_git, by_ctx = unseen.pop()
         try:
-            with os.scandir(os.path.join(root, folder)) as found:
-                entries = {entry.name: entry for entry in found}
+            with os.scandir(os.path.join(root, folder)) as scanned:
+                entries = {entry.name: entry for entry in scanned}
         except OSError as error:
             if not folder:
                 raise disk.failure(_DOING, error) from error

@@ -28,7 +28,7 @@ HASH_SIZE = 16
 
 _LONGEST_DOC = 160
 DATA = frozenset("json csv svg xml jupyter".split())
-"""Data for programs: their words would outnumber those of people."""
+"""Data for programs. Their words would outnumber those that people wrote."""
 AROUND = frozenset(
     "css dockerfile go-mod html ini less make markdown sass scss text toml yaml".split()
 )
@@ -76,7 +76,7 @@ class FileRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     mentions: bytes = b""
     role: int = 0
     words: WordCounts | None = None
-    """None: unchanged, or there are none."""
+    """None if they are unchanged, or if there are none."""
 
 
 def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -> FileRecord:
@@ -88,13 +88,13 @@ def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -
             status = os.fstat(file.fileno())
             stamps = file_listing.stamps(status)
             settled = file_listing.is_settled(status.st_mtime_ns, status.st_ctime_ns, seen_at)
-            said = language_detection.unfit_unread(path, status.st_size, limits)
-            content = b"" if said else file.readall()
+            reason = language_detection.unfit_unread(path, status.st_size, limits)
+            content = b"" if reason else file.readall()
     except FileNotFoundError:
         return FileRecord(file_id, "gone")
     except OSError as error:
         return FileRecord(file_id, "skipped", skipped=f"cannot be read: {error.strerror}")
-    if said:
+    if reason:
         name = language_detection.language_of(path)
         # The content does not matter: only another size or other rules can change the result.
         return FileRecord(
@@ -105,7 +105,7 @@ def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -
             b"",
             name,
             version(name),
-            said,
+            reason,
             role=file_roles.AUXILIARY,
             words=file_words.of_file(path, "", ()),
         )
@@ -171,9 +171,9 @@ def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -
 def failed_record(wanted: FileToRead) -> FileRecord:
     """The record of a file whose worker process failed. It is read again when it changes."""
     name = language_detection.language_of(wanted.path)
-    said = "its parser crashed or timed out"
+    reason = "its parser crashed or timed out"
     return FileRecord(
-        wanted.file_id, "skipped", wanted.stamps, True, b"", name, version(name), said
+        wanted.file_id, "skipped", wanted.stamps, True, b"", name, version(name), reason
     )
 
 

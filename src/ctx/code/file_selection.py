@@ -49,7 +49,7 @@ def choose(
     and no file is selected.
     """
     choose_one: set[str] = set()
-    found: set[str] = set()
+    listed: set[str] = set()
     for word in wanted:
         if not word:
             raise PathRefused("An empty path names nothing.", hint="`.` is this folder.")
@@ -61,7 +61,7 @@ def choose(
             and not os.path.islink(full)
             and not _other_repository(project, inside)
         ):
-            found.update(_belonging(project, inside, rules))
+            listed.update(_belonging(project, inside, rules))
         elif os.path.lexists(full):
             choose_one.add(inside)
         elif glob.has_magic(word):
@@ -71,7 +71,7 @@ def choose(
                     f"Nothing matches {word!r}.",
                     hint="To add ignored files, use `ctx add file --force`.",
                 )
-            found.update(matches)
+            listed.update(matches)
         else:
             raise PathRefused(
                 f"{word!r} does not exist.", hint="Paths are relative to this folder."
@@ -82,11 +82,11 @@ def choose(
         if (other := _other_repository(project, path))
     ]
     choose_one -= {item.path for item in refused}
-    ignored = _ignored(project, sorted(choose_one | found), rules)
+    ignored = _ignored(project, sorted(choose_one | listed), rules)
     refused += [
         RefusedFile(path, ignored[path], named=True) for path in sorted(choose_one & set(ignored))
     ]
-    chosen = [SelectedFile(path, path in choose_one) for path in sorted(choose_one | found)]
+    chosen = [SelectedFile(path, path in choose_one) for path in sorted(choose_one | listed)]
     return [candidate for candidate in chosen if candidate.path not in ignored], refused
 
 

@@ -20,7 +20,7 @@ FILE_FIELDS = (BODY, PATH, NAMES)
 MESSAGE_FIELDS = (SUBJECT, EXPLANATION)
 
 LONGEST_TEXT = 400_000
-"""So many characters of a text are read."""
+"""The maximum number of characters that are read."""
 
 _MOST_TIMES = 255
 _WORDS_KEPT = 1 << 17
@@ -78,8 +78,8 @@ class _Numbers(dict[str, int]):
     def __missing__(self, term: str) -> int:
         if len(self) >= _WORDS_KEPT:
             self.clear()
-        found = self[term] = number(self._field, term)
-        return found
+        hashed = self[term] = number(self._field, term)
+        return hashed
 
 
 _numbers = {field: _Numbers(field) for field in (*FILE_FIELDS, *MESSAGE_FIELDS)}
@@ -99,7 +99,7 @@ def _pack(fields: list[tuple[str, Mapping[str, int]]]) -> WordCounts:
                 length += count
         lengths.append(length)
     rising = sorted(times)
-    counts = bytes([min(times[each], _MOST_TIMES) for each in rising])
+    counts = bytes([min(times[word], _MOST_TIMES) for word in rising])
     return WordCounts(tuple(lengths), array("I", rising).tobytes() + counts)
 
 

@@ -30,8 +30,7 @@ _LOCKED = frozenset(
 
 _BEFORE_CODE = re.compile(
     rb"(?:\xef\xbb\xbf)?(?>(?:\s++"
-    # Lines that must come first in their languages and say nothing. A macro with a string in it is
-    # code.
+    # Lines that must come first in some languages. A macro with a string in it is code.
     rb"|<\?php\b|<\?xml[^>]*+>|<!doctype[^>]*+>|['\"]use strict['\"];?"
     rb"|#(?![ \t]*define\b[^\n]*[\"'])[^\n]*+"
     rb"|//[^\n]*+|--[^\n]*+|;[; ][^\n]*+|%[% ][^\n]*+"
@@ -76,6 +75,6 @@ def by_header(content: bytes) -> bool:
     if _SAYS_SO.search(header, 0, end) or _DOCSTRING_SAYS_SO.match(header, end):
         return True
     return any(
-        b"generated" in header[max(0, found.start() - _NEAR) : min(end, found.end() + _NEAR)]
-        for found in _HANDS_OFF.finditer(header, 0, end)
+        b"generated" in header[max(0, match.start() - _NEAR) : min(end, match.end() + _NEAR)]
+        for match in _HANDS_OFF.finditer(header, 0, end)
     )

@@ -28,7 +28,7 @@ from ctx.sqlite.connection import (
 
 APPLICATION_ID = 0x63747863  # "ctxc"
 VERSION = 4
-"""Raised when the tables, or the meaning of what is in them, change."""
+"""Increased when the tables or their meaning change."""
 ROOT = "root"
 """A note with the path of the indexed folder, as bytes."""
 

@@ -36,20 +36,20 @@ def between(old: ParsedFile | None, new: ParsedFile | None) -> list[ItemChange]:
     """The changes from one version of a file to another, in file order."""
     before, after = _by_key(old), _by_key(new)
     language = new.language if new else old.language if old else ""
-    found: list[ItemChange] = []
+    changes: list[ItemChange] = []
     for key in dict.fromkeys((*after, *before)):
         for one, other in _pairs(before.get(key, []), after.get(key, [])):
             if change := _change(key, one, other, separator(language)):
-                found.append(change)
-    return sorted(found, key=lambda each: (each.line, each.name, each.change))
+                changes.append(change)
+    return sorted(changes, key=lambda change: (change.line, change.name, change.change))
 
 
 def _by_key(parsed: ParsedFile | None) -> dict[Key, list[SourceItem]]:
-    found: dict[Key, list[SourceItem]] = defaultdict(list)
+    by_key: dict[Key, list[SourceItem]] = defaultdict(list)
     items = parsed.items if parsed else ()
     for place, item in enumerate(items):
-        found[item.kind, path_in_file(items, place)].append(item)
-    return found
+        by_key[item.kind, path_in_file(items, place)].append(item)
+    return by_key
 
 
 def _pairs(

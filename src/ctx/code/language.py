@@ -75,11 +75,11 @@ class Language:
 
     name: str
     version = 1
-    """Raised when the same file gives another result: such files are parsed again."""
+    """Increased when the same file gives another result, so that such files are parsed again."""
     grammar: tuple[str, str]
     """The module of the grammar, and the function in it."""
     query_file: str
-    """In `languages/`; a query that extends another names both."""
+    """The query in `languages/`. A query that extends another names both."""
     separator = "."
     """The separator in qualified names."""
     indentation_matters = False
@@ -125,8 +125,8 @@ class Language:
 
     def types(self, text: bytes) -> Iterator[tuple[int, str]]:
         """The names in a type, each with its offset in the text."""
-        for found in _NAME_IN_TYPE.finditer(text):
-            yield found.start(), found.group().decode("utf-8", "replace")
+        for match in _NAME_IN_TYPE.finditer(text):
+            yield match.start(), match.group().decode("utf-8", "replace")
 
 
 _NAME_IN_TYPE = re.compile(rb"[A-Za-z_][\w.:]*")
@@ -152,10 +152,10 @@ def flatten(text: bytes) -> str | None:
         cut = shorter
     plain = _SPACE.sub(b"", cut.replace(b"\1", b"()").replace(b"\2", b"[]"))
     plain = plain.replace(b"?.", b".").replace(b"!.", b".").replace(b"->", b".")
-    found = plain.decode("utf-8", "replace")
-    if is_whole and _EXPRESSION.fullmatch(found):
-        return found
-    last = _LAST_NAME.search(found)
+    flat = plain.decode("utf-8", "replace")
+    if is_whole and _EXPRESSION.fullmatch(flat):
+        return flat
+    last = _LAST_NAME.search(flat)
     return f"?.{last.group(1)}" if last else None
 
 

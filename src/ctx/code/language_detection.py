@@ -14,7 +14,7 @@ from ctx.code.attributes import Attributes
 from ctx.code.encoding import marked_encoding
 
 HEAD = 8192
-"""So many bytes at the beginning of a file are read at most."""
+"""The maximum number of bytes that are read from the beginning of a file."""
 
 _PROBE = 512
 _TAIL = 300
@@ -192,10 +192,10 @@ def language_of(path: str, head: bytes = b"") -> str | None:
 
 
 def _interpreted(head: bytes) -> str | None:
-    found = _SHEBANG.match(head)
-    if found is None:
+    match = _SHEBANG.match(head)
+    if match is None:
         return None
-    program, rest = (part.decode("latin-1") for part in found.groups())
+    program, rest = (part.decode("latin-1") for part in match.groups())
     # After `env`, options and variables precede the program.
     words = rest.split() if program.endswith("/env") else [program]
     for word in words:
@@ -257,7 +257,7 @@ class FileLimits(NamedTuple):
 
 
 def unfit(path: str, content: bytes, limits: FileLimits) -> str | None:
-    """Why a file is not parsed, in words for a person; None if it is."""
+    """Why a file is not parsed, as text for the user; None if it is parsed."""
     return unfit_unread(path, len(content), limits) or _unfit_content(path, content, limits)
 
 

@@ -121,9 +121,9 @@ class Code(CodeGraph):
         file = self.file(text, folder)
         if file:
             return self.located([item_id(file.id, 0)])
-        if found := PLACE.fullmatch(text):
-            file = self.file(found[1], folder)
-            return self._at_line(file, int(found[2])) if file else None
+        if match := PLACE.fullmatch(text):
+            file = self.file(match[1], folder)
+            return self._at_line(file, int(match[2])) if file else None
         path, mark, name = text.partition("#")
         file = self.file(path, folder) if mark else None
         return self._named_in(file, name) if file else None
@@ -145,8 +145,8 @@ class Code(CodeGraph):
             "SELECT id FROM items WHERE id BETWEEN ? AND ? AND name IN (?, ?)",
             *(*_span(file.id), wanted[-1] if wanted else name, name),
         )
-        found = self._matching(ids, wanted)
-        return found.whole + found.ending or found.shortened
+        matching = self._matching(ids, wanted)
+        return matching.whole + matching.ending or matching.shortened
 
     def named(self, text: str) -> list[LocatedItem]:
         """The items whose qualified name ends with this; for a name of several words, only exact
@@ -168,34 +168,34 @@ class Code(CodeGraph):
             ids += self._ids(
                 "SELECT id << 16 FROM files WHERE path LIKE ? ESCAPE '\\' LIMIT ?", like, 200
             )
-        found = self._matching(dict.fromkeys(ids), wanted)
+        matching = self._matching(dict.fromkeys(ids), wanted)
         if len(wanted) > 1:
-            return found.whole or found.ending or found.shortened
+            return matching.whole or matching.ending or matching.shortened
         # A single word more often refers to an item than to a file, and an item that is named by it
         # alone hides nothing else.
-        items = [each for each in found.whole if each.kind != "module"]
-        files = [each for each in found.whole if each.kind == "module"]
-        return [*items, *found.ending, *files] or found.shortened
+        items = [item for item in matching.whole if item.kind != "module"]
+        files = [item for item in matching.whole if item.kind == "module"]
+        return [*items, *matching.ending, *files] or matching.shortened
 
     def _matching(self, ids: Iterable[int], wanted: list[str]) -> _Matching:
-        found = _Matching([], [], [])
-        for each in self.located(ids):
-            own = name_parts(each.name)
+        matching = _Matching([], [], [])
+        for item in self.located(ids):
+            own = name_parts(item.name)
             if own == wanted:
-                found.whole.append(each)
+                matching.whole.append(item)
             elif own[-len(wanted) :] == wanted:
-                found.ending.append(each)
+                matching.ending.append(item)
             elif own[-1:] == wanted[-1:] and _has_in_order(own, wanted):
-                found.shortened.append(each)
-        return found
+                matching.shortened.append(item)
+        return matching
 
     def _ids(self, query: str, *values: object) -> list[int]:
-        return [each for (each,) in self.connection.execute(query, values)]
+        return [item for (item,) in self.connection.execute(query, values)]
 
     def located(self, ids: Iterable[int]) -> list[LocatedItem]:
         """Items by id, in file order."""
         wanted = list(ids)
-        found: list[LocatedItem] = []
+        items: list[LocatedItem] = []
         for start in range(0, len(wanted), _AT_ONCE):
             part = wanted[start : start + _AT_ONCE]
             rows = self.connection.execute(
@@ -204,10 +204,10 @@ class Code(CodeGraph):
                 f" WHERE items.id IN ({', '.join('?' * len(part))})",
                 part,
             )
-            for each, kind, visibility, path, line, end_line, signature, doc in rows:
+            for item, kind, visibility, path, line, end_line, signature, doc in rows:
                 shape = KINDS[kind], VISIBILITIES[visibility], path, line, end_line, signature, doc
-                found.append(LocatedItem(each, self._names.qualified_name(each), *shape))
-        return sorted(found, key=lambda each: (each.path, each.line, each.id))
+                items.append(LocatedItem(item, self._names.qualified_name(item), *shape))
+        return sorted(items, key=lambda item: (item.path, item.line, item.id))
 
     def beginning(self, text: str, most: int) -> Iterator[tuple[str, str]]:
         """Names with this prefix, and their kinds, for shell completion."""
@@ -262,34 +262,34 @@ class Code(CodeGraph):
             _span(file.id),
         ).fetchall()
         parents = {row[0]: row[1] for row in rows}
-        found = []
-        for each, parent, kind, visibility, name, *where in rows:
+        entries = []
+        for item, parent, kind, visibility, name, *where in rows:
             if parent is None:
-                depths[each] = 0
+                depths[item] = 0
                 continue
             if parent not in depths:
                 depths[parent] = depths.get(parents.get(parent), 0) + 1
-            depths[each] = depths[parent] + 1
-            shape = KINDS[kind], VISIBILITIES[visibility], depths[each] - 1
-            found.append(OutlineEntry(name, *shape, *where))
-        return found
+            depths[item] = depths[parent] + 1
+            shape = KINDS[kind], VISIBILITIES[visibility], depths[item] - 1
+            entries.append(OutlineEntry(name, *shape, *where))
+        return entries
 
     def within(self, items: Iterable[int]) -> list[int]:
         """Items with everything they contain."""
-        found: dict[int, None] = {}
-        for each in items:
-            first, last = _span(file_of(each))
-            if each == first:
+        ids: dict[int, None] = {}
+        for item in items:
+            first, last = _span(file_of(item))
+            if item == first:
                 rows = self._ids("SELECT id FROM items WHERE id BETWEEN ? AND ?", first, last)
             else:
                 rows = self._ids(
                     "WITH RECURSIVE inside(id) AS (SELECT ?1 UNION SELECT items.id FROM items"
                     " JOIN inside ON items.parent = inside.id WHERE items.id BETWEEN ?2 AND ?3)"
                     " SELECT id FROM inside",
-                    *(each, first, last),
+                    *(item, first, last),
                 )
-            found.update(dict.fromkeys(rows))
-        return list(found)
+            ids.update(dict.fromkeys(rows))
+        return list(ids)
 
 
 def open_index(database: str, root: str, follow: Follow | None = None) -> Code | None:
@@ -298,23 +298,23 @@ def open_index(database: str, root: str, follow: Follow | None = None) -> Code |
     return Code(connection, root, follow) if connection else None
 
 
-def without_impls(found: Sequence[LocatedItem]) -> list[LocatedItem]:
+def without_impls(items: Sequence[LocatedItem]) -> list[LocatedItem]:
     """Items without the `impl` blocks that only extend one of them."""
-    named = {each.name for each in found if each.kind != "impl"}
-    return [each for each in found if each.kind != "impl" or each.name not in named]
+    named = {item.name for item in items if item.kind != "impl"}
+    return [item for item in items if item.kind != "impl" or item.name not in named]
 
 
-def exact_matches(found: Sequence[LocatedItem], name: str) -> list[LocatedItem]:
+def exact_matches(items: Sequence[LocatedItem], name: str) -> list[LocatedItem]:
     """Those with exactly this name, else all."""
-    return [each for each in found if each.name == name] or list(found)
+    return [item for item in items if item.name == name] or list(items)
 
 
 def name_parts(text: str) -> list[str]:
     """The single names in a qualified name."""
-    found = _SEPARATORS.split(text)
-    while found and found[0] in _HERE:
-        found.pop(0)
-    return [part for part in found if part]
+    parts = _SEPARATORS.split(text)
+    while parts and parts[0] in _HERE:
+        parts.pop(0)
+    return [part for part in parts if part]
 
 
 def _has_in_order(own: Sequence[str], wanted: Sequence[str]) -> bool:

@@ -70,16 +70,16 @@ def read_patterns(content: bytes, start: int = 0) -> Rules:
 
 def compiled(lines: Iterable[str], start: int = 0) -> Rules:
     """The rules in some lines. An invalid pattern matches nothing."""
-    said: list[tuple[bool, list[str]]] = []
+    groups: list[tuple[bool, list[str]]] = []
     for line in lines:
         if line.startswith("#"):
             continue
         pattern = _without_trailing_spaces(line)
         ignores = not pattern.startswith("!")
-        if not said or said[-1][0] != ignores:
-            said.append((ignores, []))
-        said[-1][1].append(pattern if ignores else pattern[1:])
-    blocks = (_block(ignores, some, start) for ignores, some in reversed(said))
+        if not groups or groups[-1][0] != ignores:
+            groups.append((ignores, []))
+        groups[-1][1].append(pattern if ignores else pattern[1:])
+    blocks = (_block(ignores, some, start) for ignores, some in reversed(groups))
     return tuple(block for block in blocks if block)
 
 
@@ -159,10 +159,10 @@ def _pieces(pattern: str) -> list[str] | None:
         elif character == "?":
             pieces.append("[^/]")
         elif character == "[":
-            found = _bracket(pattern, at)
-            if found is None:
+            bracket = _bracket(pattern, at)
+            if bracket is None:
                 return None
-            expression, at = found
+            expression, at = bracket
             pieces.append(expression)
         elif character == "\\":
             if at == len(pattern):

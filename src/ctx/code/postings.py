@@ -28,12 +28,12 @@ _POSITIONS = 1 << 16
 # Writing, inside a transaction
 
 
-def put(connection: Connection, collection: int, id: int, role: int, said: WordCounts) -> None:
+def put(connection: Connection, collection: int, id: int, role: int, counts: WordCounts) -> None:
     """Store the words of a text in place of its previous ones."""
-    lengths = array("I", said.lengths).tobytes()
+    lengths = array("I", counts.lengths).tobytes()
     connection.execute(
         "INSERT OR REPLACE INTO loose VALUES (?, ?, ?, ?, ?)",
-        (collection, id, role, lengths, said.packed),
+        (collection, id, role, lengths, counts.packed),
     )
 
 
@@ -65,11 +65,11 @@ def _begin_segment(
     lengths: Sequence[Sequence[int]],
 ) -> int | None:
     """Write which texts a segment contains. Returns its id, for the words."""
-    told = b"".join(array("I", field).tobytes() for field in lengths)
+    packed = b"".join(array("I", field).tobytes() for field in lengths)
     words = array("Q", map(sum, lengths)).tobytes()
     return connection.execute(
         "INSERT INTO segments (collection, ids, roles, lengths, words) VALUES (?, ?, ?, ?, ?)",
-        (collection, array("I", ids).tobytes(), roles, told, words),
+        (collection, array("I", ids).tobytes(), roles, packed, words),
     ).lastrowid
 
 
@@ -164,7 +164,7 @@ def _make_segment(connection: Connection, collection: int, rows: Sequence[_Loose
 
 def _merge(connection: Connection, collection: int) -> None:
     """Merge the current texts of all segments into new ones."""
-    segments = [each for each in segments_of(connection, collection) if each.id]
+    segments = [segment for segment in segments_of(connection, collection) if segment.id]
     # The new segment of each text, and its position there.
     moved: dict[int, list[int]] = {}
     ids: array[int] = array("I")
@@ -209,16 +209,16 @@ def _moved(
     place = 0
     while place < len(rows):
         word = rows[place][0]
-        found: dict[int, tuple[array[int], bytearray]] = {}
+        blocks: dict[int, tuple[array[int], bytearray]] = {}
         while place < len(rows) and rows[place][0] == word:
             _, segment, texts = rows[place]
             target = moved[segment]
             for position, times in zip(*texts_of(texts), strict=True):
                 new = target[position]
                 if new >= 0:
-                    block = found.setdefault(new // _POSITIONS, (array("H"), bytearray()))
+                    block = blocks.setdefault(new // _POSITIONS, (array("H"), bytearray()))
                     block[0].append(new % _POSITIONS)
                     block[1].append(times)
             place += 1
-        for number, (positions, counts) in sorted(found.items()):
+        for number, (positions, counts) in sorted(blocks.items()):
             yield word, made[number], positions.tobytes() + counts

@@ -27,9 +27,10 @@ from ctx.errors import ProgramFailure
 READ_BATCH = 24
 RESOLVE_BATCH = 64
 FEW = 64
-"""So few files are processed in this process: starting workers takes longer."""
+"""So few files are processed in this process, because starting workers takes longer."""
 LARGE = 200_000
-"""A file of so many bytes is never parsed in this process, because a grammar may take very long."""
+"""In bytes. A file of this size is never parsed in this process, because a grammar may take very
+long."""
 
 _MOST_SECONDS = 30
 _READY = b"ready"
@@ -159,7 +160,7 @@ class ProcessPool:
                             answered += 1
                         failed = answered
             if process:
-                # Available for the next jobs.
+                # Can be used for the next jobs.
                 with self._lock:
                     self._idle.append(process)
         except (OSError, ProgramFailure) as error:
@@ -177,7 +178,7 @@ class ProcessPool:
             if _receive(process.stdout, _MOST_SECONDS) == _READY or self._is_over:
                 return process
             self._end(process)
-        # No file is the cause.
+        # The failure is not caused by a file.
         raise ProgramFailure(
             "The worker processes for the code index cannot be started.",
             hint="Install ctx again; if it was being replaced just now, try again.",
@@ -277,8 +278,8 @@ def serve() -> None:
             # A pool reads the files of one project.
             limits = limits or file_reader.limits(job.root, job.max_bytes)
             for wanted in job.files:
-                found = file_reader.read(job.root, wanted, limits)
-                _send(sink, _encoder.encode(found))
+                record = file_reader.read(job.root, wanted, limits)
+                _send(sink, _encoder.encode(record))
         else:
             names = names or resolver.Resolver.at(job.database, job.root)
             for file_id in job.files:

@@ -84,16 +84,16 @@ class QualifiedNames:
             if row[3] == _MODULE:
                 names += reversed(_owners(row[1], row[2], language))
             at = row[0]
-        found = self._inside[item] = separator(language).join(reversed(names))
-        return found
+        joined = self._inside[item] = separator(language).join(reversed(names))
+        return joined
 
     def _file(self, file_id: int) -> _File | None:
         if file_id not in self._files:
             row = self._connection.execute(
                 "SELECT path, language FROM files WHERE id = ?", (file_id,)
             ).fetchone()
-            found = _File(row[0], row[1], self._module(file_id, *row)) if row else None
-            self._files[file_id] = found
+            file = _File(row[0], row[1], self._module(file_id, *row)) if row else None
+            self._files[file_id] = file
         return self._files[file_id]
 
     def _module(self, file_id: int, path: str, language: str | None) -> str:
@@ -125,12 +125,12 @@ class QualifiedNames:
         return ".".join(reversed(names)) or stem
 
     def _is_package(self, folder: str) -> bool:
-        found = self._packages.get(folder)
-        if found is None:
+        is_package = self._packages.get(folder)
+        if is_package is None:
             endings = (".py", ".pyi")
-            found = any(self._has(f"{folder}/__init__{ending}") for ending in endings)
-            self._packages[folder] = found
-        return found
+            is_package = any(self._has(f"{folder}/__init__{ending}") for ending in endings)
+            self._packages[folder] = is_package
+        return is_package
 
     def _rust(self, path: str) -> str:
         target = self._target(path)
@@ -158,9 +158,12 @@ class QualifiedNames:
                 "SELECT path FROM files WHERE language = 'rust' OR path = ? OR path LIKE ?",
                 (_CARGO, f"%/{_CARGO}"),
             )
-            found = cargo.read(self._root, (each for (each,) in paths))
+            workspace = cargo.read(self._root, (path for (path,) in paths))
             self._targets = [
-                target for package in found.packages for target in package.targets if target.path
+                target
+                for package in workspace.packages
+                for target in package.targets
+                if target.path
             ]
         best: PackageTarget | None = None
         for target in self._targets:
@@ -190,8 +193,8 @@ class QualifiedNames:
                 go_modules.read(self._root, [manifest]).packages if self._has(manifest) else ()
             )
             self._go[at] = modules[0].name if modules else at
-        found = self._go[folder] = "/".join(filter(None, (self._go[at], *reversed(names))))
-        return found
+        package = self._go[folder] = "/".join(filter(None, (self._go[at], *reversed(names))))
+        return package
 
     def _namespace(self, file_id: int) -> str:
         from ctx.code.resolve import facts
@@ -209,13 +212,13 @@ _NAMED_FILES = frozenset({"python", "rust", "typescript", "tsx", "javascript"})
 def _owners(name: str, signature: str, language: str | None) -> list[str]:
     """The type that an item belongs to although it is defined outside of it."""
     if language == "go":
-        found = _GO_RECEIVER.match(signature)
-        return [found[1]] if found else []
+        match = _GO_RECEIVER.match(signature)
+        return [match[1]] if match else []
     if language == "cpp":
-        for found in _CPP_OWNER.finditer(signature[:600]):
+        for match in _CPP_OWNER.finditer(signature[:600]):
             # A placeholder for a parameter may match too.
-            if found[3] == name or (found[2] and name.startswith(found[2])):
-                return _ARGUMENTS.sub("", _ARGUMENTS.sub("", found[1])).split("::")[:-1]
+            if match[3] == name or (match[2] and name.startswith(match[2])):
+                return _ARGUMENTS.sub("", _ARGUMENTS.sub("", match[1])).split("::")[:-1]
     return []
 
 

@@ -65,36 +65,37 @@ def segments_of(connection: Connection, collection: int) -> list[Segment]:
         id
         for (id,) in connection.execute("SELECT id FROM gone WHERE collection = ?", (collection,))
     }
-    found = []
+    newest_first = []
     rows = connection.execute(
         "SELECT id, role, lengths FROM loose WHERE collection = ? ORDER BY id", (collection,)
     ).fetchall()
-    seen: set[int] = set()
+    newer: set[int] = set()
     if rows:
         loose = [row[0] for row in rows]
         told_of_each = list(zip(*(array("I", row[2]) for row in rows), strict=True))
         roles_of_each = bytes(row[1] for row in rows)
         words_of_all = list(map(sum, told_of_each))
-        found.append(Segment(0, loose, roles_of_each, told_of_each, words_of_all, ()))
-        seen.update(loose)
-    seen |= gone
+        newest_first.append(Segment(0, loose, roles_of_each, told_of_each, words_of_all, ()))
+        newer.update(loose)
+    newer |= gone
     segments = connection.execute(
         "SELECT id, ids, roles, lengths, words FROM segments WHERE collection = ? ORDER BY id DESC",
         (collection,),
     ).fetchall()
-    for place, (id, packed, roles, told, words) in enumerate(segments):
+    for place, (id, packed, roles, packed_lengths, words) in enumerate(segments):
         ids = array("I", packed)
-        length = len(told) // fields
+        length = len(packed_lengths) // fields
         lengths = [
-            array("I", told[field * length : (field + 1) * length]) for field in range(fields)
+            array("I", packed_lengths[field * length : (field + 1) * length])
+            for field in range(fields)
         ]
         outdated: Sequence[int] = ()
-        if seen and not seen.isdisjoint(ids):
-            outdated = [position for position, each in enumerate(ids) if each in seen]
+        if newer and not newer.isdisjoint(ids):
+            outdated = [position for position, number in enumerate(ids) if number in newer]
         if place < len(segments) - 1:
-            seen.update(ids)
-        found.append(Segment(id, ids, roles, lengths, array("Q", words), outdated))
-    return found
+            newer.update(ids)
+        newest_first.append(Segment(id, ids, roles, lengths, array("Q", words), outdated))
+    return newest_first
 
 
 def texts_of(packed: bytes) -> tuple["array[int]", bytes]:

@@ -1,6 +1,6 @@
 """The edges of one file for memory: what it defines, imports and calls.
 
-Only changes count, and only direct edges: the whole graph is in the index, where it costs nothing.
+Only changes and direct edges are included: the whole graph is in the index, where it costs nothing.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from ctx.ids import ObjectId
 from ctx.objects.object_types import CERTAIN, BatchEdge, EdgeEvidence, Endpoint, EvidenceTool, Span
 
 _LARGEST = 200_000
-"""For the previous content: a grammar may take very long for a larger one."""
+"""The size limit for the previous content: a grammar may take very long for a larger one."""
 
 _LOW = PER_MILLE[0]
 
@@ -81,9 +81,9 @@ class SemanticsReader:
         if not every or indexed[0] != code_snapshots.digest(version.content):
             return "it changed while it was read"
         language = file.language or ""
-        states = told = _states(every, version, version.before, language)
+        states = all_states = _states(every, version, version.before, language)
         if version.last_added != version.before:
-            told = _states(every, version, version.last_added, language)
+            all_states = _states(every, version, version.last_added, language)
         lines = LineOffsets(
             version.file_id, code_snapshots.as_parsed(version.content), version.blob_id
         )
@@ -93,7 +93,9 @@ class SemanticsReader:
             *self._calls([row for row in every if states[row.id] != "same"], lines),
         ]
         items = tuple(
-            ItemVersion(self._names.qualified_name(row.id), KINDS[row.kind], row.line, told[row.id])
+            ItemVersion(
+                self._names.qualified_name(row.id), KINDS[row.kind], row.line, all_states[row.id]
+            )
             for row in every
             if row.parent is not None and KINDS[row.kind] != "impl"
         )
@@ -106,10 +108,10 @@ class SemanticsReader:
         )
 
     def _end(self, item: int) -> Endpoint | None:
-        found = self._code.located([item])
-        if not found:
+        located = self._code.located([item])
+        if not located:
             return None
-        name, kind, path = found[0].name, found[0].kind, found[0].path
+        name, kind, path = located[0].name, located[0].kind, located[0].path
         if name == path:
             return Endpoint("file", path)
         return Endpoint("module" if kind == "module" else "item", name)
@@ -118,33 +120,38 @@ class SemanticsReader:
         self, every: list[ItemRow], states: dict[int, str], lines: LineOffsets
     ) -> Iterator[BatchEdge]:
         file = Endpoint("file", self._code.located([every[0].id])[0].path)
-        seen = {file}
+        visited = {file}
         for row in every:
             end = self._end(row.id)
             # An impl has the name of its type.
-            if end and end not in seen and states[row.id] != "same" and KINDS[row.kind] != "impl":
-                seen.add(end)
+            if (
+                end
+                and end not in visited
+                and states[row.id] != "same"
+                and KINDS[row.kind] != "impl"
+            ):
+                visited.add(end)
                 yield _edge(file, "DEFINES", end, CERTAIN, lines.span(row))
 
     def _imports(self, every: list[ItemRow], lines: LineOffsets) -> Iterator[BatchEdge]:
         """The imports of the file; a module that it declares is part of it."""
         file = every[0].id
         modules = {row.id for row in every if KINDS[row.kind] == "module"}
-        for owner, each in self._code.imports(file_of(file)):
+        for owner, imported in self._code.imports(file_of(file)):
             from_ = self._end(owner if owner in modules else file)
-            to = self._end(each.target) if each.target else None
+            to = self._end(imported.target) if imported.target else None
             if from_ and to and from_ != to:
-                label = "CONTAINS" if _is_declaration(each.written) else "IMPORTS"
-                yield _edge(from_, label, to, PER_MILLE[-1], lines.line(each.line))
+                label = "CONTAINS" if _is_declaration(imported.written) else "IMPORTS"
+                yield _edge(from_, label, to, PER_MILLE[-1], lines.line(imported.line))
 
     def _calls(self, changed: list[ItemRow], lines: LineOffsets) -> Iterator[BatchEdge]:
-        """The most certain first."""
+        """The calls of changed items, the most certain first."""
         known: list[Known] = self._code.edges_from([row.id for row in changed], ("CALLS",))
-        for each in known:
-            from_, to = self._end(each.source), self._end(each.target)
+        for edge in known:
+            from_, to = self._end(edge.source), self._end(edge.target)
             if from_ and to and from_ != to:
-                confidence = PER_MILLE[CONFIDENCES.index(each.confidence)]
-                yield _edge(from_, "CALLS", to, confidence, lines.line(each.line))
+                confidence = PER_MILLE[CONFIDENCES.index(edge.confidence)]
+                yield _edge(from_, "CALLS", to, confidence, lines.line(edge.line))
 
 
 def _is_declaration(written: SourceImport) -> bool:

@@ -51,7 +51,7 @@ Captures = dict[str, list["Node"]]
 
 
 def parse(path: str, content: bytes, language_name: str, lines: int | None = None) -> ParsedFile:
-    """What is in a file. Raises nothing.
+    """Parse a file. This never raises.
 
     It ends in time. But a grammar is third-party C code: a caller that must survive a crash uses
     another process (`process_pool`).
@@ -178,7 +178,7 @@ class _Reading:
     def _read_items(self) -> None:
         self._find_begins()
         begins = self._begins
-        found: list[tuple[int, int, int, str, Node]] = []
+        captured: list[tuple[int, int, int, str, Node]] = []
         for name, nodes in self._captures.items():
             if name.startswith("item."):
                 kind = name[5:]
@@ -186,9 +186,9 @@ class _Reading:
                     start = node.start_byte
                     start = begins.get(start, start)
                     # The counter decides between two with the same span.
-                    found.append((start, -node.end_byte, len(found), kind, node))
-        found.sort()
-        comments = self._comments() if found else {}
+                    captured.append((start, -node.end_byte, len(captured), kind, node))
+        captured.sort()
+        comments = self._comments() if captured else {}
         size = len(self._source.content)
         items, describe, source = self._items, self._language.item, self._source
         items.append(_module(source.path, size, self._lines))
@@ -196,15 +196,17 @@ class _Reading:
         # The items around the current position, outermost first.
         around = [0]
         ends = [size + 1]
-        for start, _, _, kind, node in found[:_MOST_ITEMS]:
+        for start, _, _, kind, node in captured[:_MOST_ITEMS]:
             while ends[-1] <= start:
                 around.pop()
                 ends.pop()
             parent = around[-1]
-            said = describe(node, kind, items[parent], source)
-            if said is None:
+            description = describe(node, kind, items[parent], source)
+            if description is None:
                 continue
-            for described in (said,) if isinstance(said, ItemDescription) else said:
+            for described in (
+                (description,) if isinstance(description, ItemDescription) else description
+            ):
                 # In broken code a name may be missing, or be the whole rest.
                 if 0 < len(described.name) <= _LONGEST_NAME:
                     self._add(described, node, parent, comments)
@@ -215,12 +217,12 @@ class _Reading:
 
     def _find_begins(self) -> None:
         """Find the first bytes of definitions that have an outer node, such as decorators."""
-        found = [(node.start_byte, False) for node in self._captures.get("outer", ())]
-        found += [(node.start_byte, True) for node in self._captures.get("inner", ())]
-        found.sort()
+        begins = [(node.start_byte, False) for node in self._captures.get("outer", ())]
+        begins += [(node.start_byte, True) for node in self._captures.get("inner", ())]
+        begins.sort()
         # They correspond one to one and nest: the last one opened is closed first.
         opened: list[int] = []
-        for place, is_inner in found:
+        for place, is_inner in begins:
             if not is_inner:
                 opened.append(place)
             elif opened:
@@ -300,7 +302,7 @@ class _Reading:
     def _comments(self) -> dict[int, list[bytes]]:
         """Adjacent comments, by the line on which the last one ends."""
         content = self._source.content
-        found: dict[int, list[bytes]] = {}
+        by_line: dict[int, list[bytes]] = {}
         for node in sorted(self._captures.get("comment", ()), key=_START):
             start = node.start_byte
             text = content[start : node.end_byte]
@@ -310,23 +312,23 @@ class _Reading:
                 continue
             if text.endswith(b"\n"):
                 last -= 1
-            together = found.pop(first - 1, None) or []
+            together = by_line.pop(first - 1, None) or []
             together.append(text)
-            found[last] = together
-        return found
+            by_line[last] = together
+        return by_line
 
     # Names
 
     def _imports(self) -> list[SourceImport]:
-        found: list[SourceImport] = []
+        imports: list[SourceImport] = []
         for node in sorted(self._captures.get("import", ()), key=_START):
             start = node.start_byte
             scope, line = self._scope(start), self._line(start)
-            found += self._language.imports(node, scope, line, self._source)
-        return found
+            imports += self._language.imports(node, scope, line, self._source)
+        return imports
 
     def _bindings(self) -> list[Binding]:
-        found: dict[tuple[int, str], str] = {}
+        types: dict[tuple[int, str], str] = {}
         for node in sorted(self._captures.get("bind", ()), key=_START):
             here = self._scope(node.start_byte)
             for name, type_ in self._language.bindings(node, self._source):
@@ -338,10 +340,10 @@ class _Reading:
                     for _ in range(_MOST_HANDED_ON):
                         if type_[:1] != "=":
                             break
-                        type_ = found.get((here, type_[1:]), "")
+                        type_ = types.get((here, type_[1:]), "")
                 if type_ and "." not in own and own != type_:
-                    found.setdefault((scope, own), type_)
-        return [Binding(scope, name, type_) for (scope, name), type_ in found.items()]
+                    types.setdefault((scope, own), type_)
+        return [Binding(scope, name, type_) for (scope, name), type_ in types.items()]
 
     def _class_around(self, scope: int) -> int:
         while scope > 0 and self._items[scope].kind not in CONTAINERS:
@@ -352,13 +354,13 @@ class _Reading:
 
     def _mention(self, place: int, kind: str, expression: str) -> None:
         key = (self._scopes[bisect_right(self._marks, place) - 1], kind, expression)
-        seen = self._mentions.get(key)
-        if seen is None:
+        known = self._mentions.get(key)
+        if known is None:
             self._mentions[key] = [place, 1]
         else:
-            if place < seen[0]:
-                seen[0] = place
-            seen[1] += 1
+            if place < known[0]:
+                known[0] = place
+            known[1] += 1
 
     def _read_calls(self) -> None:
         content, known = self._source.content, self._language.known_expressions
@@ -397,7 +399,7 @@ class _Reading:
         """Find the uses of names that the file imports, and of its own names that it exports. Local
         variables do not concern other files."""
         content, names_at = self._source.content, self._names_at
-        names = {each.bound.encode() for each in imports}
+        names = {import_.bound.encode() for import_ in imports}
         names.update(
             item.name.encode()
             for item in self._items

@@ -16,11 +16,14 @@ def similar_names(code: Code, text: str, folder: str = "") -> list[str]:
     wanted = name_parts(text) or [text]
     last = wanted[-1]
     if len(wanted) > 1:
-        if found := _in_the_same(code, text, folder):
-            return found
+        if similar := _in_the_same(code, text, folder):
+            return similar
         if namesakes := code.named(last):
             # The last name exists, but not with these names before it.
-            shared = {each.name: len({*wanted} & {*name_parts(each.name)}) for each in namesakes}
+            shared = {
+                namesake.name: len({*wanted} & {*name_parts(namesake.name)})
+                for namesake in namesakes
+            }
             best = sorted(shared, key=lambda name: -shared[name])
             # If many items match no better than all others, suggest none.
             is_any = shared[best[0]] == 1 and len(best) > _MOST_OFFERED
@@ -33,19 +36,19 @@ def similar_names(code: Code, text: str, folder: str = "") -> list[str]:
             "SELECT DISTINCT name FROM items WHERE name >= ? AND name < ? LIMIT ?",
             (beginning, beginning + "\U0010ffff", _MOST_WORDS),
         )
-        if found := _alike(last, [name for (name,) in rows]):
-            return found
+        if similar := _alike(last, [name for (name,) in rows]):
+            return similar
     return []
 
 
 def similar_paths(code: Code, path: str) -> list[str]:
     name = posixpath.basename(path)
     every: list[str] = []
-    for (each,) in code.connection.execute("SELECT path FROM files ORDER BY path"):
-        if posixpath.basename(each)[:1] == name[:1]:
-            every.append(each)
-    known = {posixpath.basename(each): each for each in every[:_MOST_WORDS]}
-    return [known[each] for each in _alike(name, list(known))]
+    for (known_path,) in code.connection.execute("SELECT path FROM files ORDER BY path"):
+        if posixpath.basename(known_path)[:1] == name[:1]:
+            every.append(known_path)
+    known = {posixpath.basename(known_path): known_path for known_path in every[:_MOST_WORDS]}
+    return [known[match] for match in _alike(name, list(known))]
 
 
 def files_in(code: Code, folder: str, most: int) -> list[str]:
@@ -61,13 +64,13 @@ def files_in(code: Code, folder: str, most: int) -> list[str]:
 
 def _in_the_same(code: Code, text: str, folder: str) -> list[str]:
     """Similar names in the class or file that the rest of the text names."""
-    said = _LAST_PART.fullmatch(text.strip())
-    owners = code.find(said[1], folder) if said else []
-    if not said or not owners:
+    match = _LAST_PART.fullmatch(text.strip())
+    owners = code.find(match[1], folder) if match else []
+    if not match or not owners:
         return []
-    inside = code.located(code.within(each.id for each in owners)[:_MOST_WORDS])
-    known = {(name_parts(each.name) or [each.name])[-1]: each.name for each in inside}
-    return [known[each] for each in _alike(said[2], list(known))]
+    inside = code.located(code.within(owner.id for owner in owners)[:_MOST_WORDS])
+    known = {(name_parts(item.name) or [item.name])[-1]: item.name for item in inside}
+    return [known[match] for match in _alike(match[2], list(known))]
 
 
 def _alike(word: str, known: list[str]) -> list[str]:

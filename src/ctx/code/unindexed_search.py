@@ -47,11 +47,11 @@ _READING_SHARE = 0.75
 _MOST_FILES = 1 << 16
 _PARSED = 40
 _PARSED_ANYWAY = 3
-"""Parsed even if the time is up: files without items are hardly an answer."""
+"""The number of files to parse even if the time is up: files without items are hardly an answer."""
 
 _MOST_WORDS = 256
 _MOST_NEEDLES = 16
-"""Each one costs a pass over every file."""
+"""The maximum number of words to search for. Each one costs a pass over every file."""
 _SAMPLE = 128
 _SHORTEST = 3
 _LONG = 4
@@ -97,23 +97,23 @@ def search(
         files = file_listing.list_files(place.root, place.checkout, globs, is_reading_time).files
     if not files:
         return None
-    languages = [language_detection.language_of(each[0]) for each in files]
+    languages = [language_detection.language_of(file[0]) for file in files]
     candidates = _candidates(files, languages, weights)
     limits = file_reader.limits(place.root, place.max_bytes)
     with closed_on_failure(index_file.in_memory()) as connection:
         with transaction(connection):
             _number(connection, files, languages)
             if candidates:
-                found = _counted(place.root, candidates, weights, limits, is_reading_time)
-                found.put(connection)
+                counted = _counted(place.root, candidates, weights, limits, is_reading_time)
+                counted.put(connection)
                 read: list[tuple[int, FileRecord]] = []
                 for position in _best(connection, candidates, weights):
                     if len(read) >= _PARSED_ANYWAY and not is_in_time():
                         break
-                    each = candidates[position]
-                    wanted = FileToRead(each.id, each.path)
+                    candidate = candidates[position]
+                    wanted = FileToRead(candidate.id, candidate.path)
                     read.append((position, file_reader.read(place.root, wanted, limits)))
-                _replace(connection, found, read)
+                _replace(connection, counted, read)
         code_tables.index_backward(connection)
         return Code(connection, place.root, _following(connection, place.root))
 
@@ -124,27 +124,27 @@ def _counted(
     weights: Mapping[str, float],
     limits: language_detection.FileLimits,
     is_in_time: Callable[[], bool],
-) -> "_FoundFiles":
+) -> "_FileWords":
     """Count the words in as many files as time permits."""
-    found = _FoundFiles(candidates, _needles(root, candidates, weights, is_in_time))
-    for position, each in enumerate(candidates):
+    counted = _FileWords(candidates, _needles(root, candidates, weights, is_in_time))
+    for position, candidate in enumerate(candidates):
         if not is_in_time():
             break
-        if not language_detection.unfit_unread(each.path, each.size, limits):
-            found.count(position, _content(root, each.path))
-    return found
+        if not language_detection.unfit_unread(candidate.path, candidate.size, limits):
+            counted.count(position, _content(root, candidate.path))
+    return counted
 
 
 def _replace(
-    connection: Connection, found: "_FoundFiles", read: Sequence[tuple[int, FileRecord]]
+    connection: Connection, counted: "_FileWords", read: Sequence[tuple[int, FileRecord]]
 ) -> None:
     """Replace the counts of some files by their parsed content."""
     postings.clear(connection, FILES)
-    found.forget({position for position, _ in read})
-    found.put(connection)
-    for _, each in read:
-        if each.state != "gone":
-            code_tables.put(connection, each, others=False)
+    counted.forget({position for position, _ in read})
+    counted.put(connection)
+    for _, record in read:
+        if record.state != "gone":
+            code_tables.put(connection, record, others=False)
 
 
 def _number(
@@ -155,8 +155,8 @@ def _number(
         "INSERT INTO files (id, path, language, size, mtime_ns, ctime_ns, inode, settled, skipped)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
         (
-            (number, each[0], language, *each[1:], _NOT_YET)
-            for number, (each, language) in enumerate(zip(files, languages, strict=True), 1)
+            (number, file[0], language, *file[1:], _NOT_YET)
+            for number, (file, language) in enumerate(zip(files, languages, strict=True), 1)
         ),
     )
 
@@ -166,20 +166,22 @@ def _candidates(
 ) -> list[_Candidate]:
     """The files that may be text written by people, those with promising names first, tests
     last."""
-    found = []
-    for number, (each, language) in enumerate(zip(files, languages, strict=True), 1):
-        path, size = each[:2]
+    candidates = []
+    for number, (file, language) in enumerate(zip(files, languages, strict=True), 1):
+        path, size = file[:2]
         if language is None or language in file_reader.DATA or size > file_words.LONGEST_TEXT:
             continue
-        said = set(terms.extract(os.path.splitext(path)[0]))
-        called = frozenset(said & weights.keys())
+        words = set(terms.extract(os.path.splitext(path)[0]))
+        called = frozenset(words & weights.keys())
         promise = sum(weights[term] for term in called)
         role = file_roles.role_of(path)
         if language in file_reader.AROUND:
             role = max(role, file_roles.AUXILIARY)
-        found.append(_Candidate(number, path, size, role, called, len(said), promise))
-    found.sort(key=lambda each: (each.role == BESIDE, -each.promise, each.id))
-    return found[:_MOST_FILES]
+        candidates.append(_Candidate(number, path, size, role, called, len(words), promise))
+    candidates.sort(
+        key=lambda candidate: (candidate.role == BESIDE, -candidate.promise, candidate.id)
+    )
+    return candidates[:_MOST_FILES]
 
 
 class _Needle(NamedTuple):
@@ -202,11 +204,11 @@ def _needles(
     needles = {term: _beginning(term).encode() for term in heaviest}
     having = dict.fromkeys(heaviest, 0)
     looked_at = 0
-    for each in candidates[:: len(candidates) // _SAMPLE + 1]:
+    for candidate in candidates[:: len(candidates) // _SAMPLE + 1]:
         if not is_in_time():
             break
         looked_at += 1
-        content = _content(root, each.path)
+        content = _content(root, candidate.path)
         for term, needle in needles.items():
             if needle in content:
                 having[term] += 1
@@ -236,18 +238,18 @@ def _content(root: str, path: str) -> bytes:
     return b"" if content.find(b"\0", 0, language_detection.HEAD) >= 0 else content.lower()
 
 
-class _FoundFiles:
+class _FileWords:
     """Which files contain which words of the question."""
 
     def __init__(self, candidates: Sequence[_Candidate], needles: Sequence[_Needle]) -> None:
         self._candidates = candidates
         self._having: dict[int, tuple[array[int], bytearray]] = {}
         first, others = needles[:_MOST_NEEDLES], needles[_MOST_NEEDLES:]
-        self._needles = [(each.bytes, *self._entry(BODY, each.term)) for each in first]
-        for each in others:
-            # It is not counted, but the rarity of every word must be known.
-            positions, times = self._entry(BODY, each.term)
-            positions.extend(range(round(each.share * len(candidates))))
+        self._needles = [(needle.bytes, *self._entry(BODY, needle.term)) for needle in first]
+        for needle in others:
+            # It is not counted, but its rarity must be known.
+            positions, times = self._entry(BODY, needle.term)
+            positions.extend(range(round(needle.share * len(candidates))))
             times.extend(bytes(len(positions)))
         for position, candidate in enumerate(candidates):
             for term in candidate.called:
@@ -275,17 +277,17 @@ class _FoundFiles:
 
     def put(self, connection: Connection) -> None:
         """Write the counts in the format of the index."""
-        sizes = [each.size // _BYTES_OF_A_WORD for each in self._candidates]
+        sizes = [candidate.size // _BYTES_OF_A_WORD for candidate in self._candidates]
         lengths = {
             BODY: sizes,
-            PATH: [each.length for each in self._candidates],
+            PATH: [candidate.length for candidate in self._candidates],
             NAMES: [size // _WORDS_OF_A_NAME for size in sizes],
         }
         postings.put_segment(
             connection,
             FILES,
-            [each.id for each in self._candidates],
-            bytes(each.role for each in self._candidates),
+            [candidate.id for candidate in self._candidates],
+            bytes(candidate.role for candidate in self._candidates),
             [lengths[field] for field in file_words.FILE_FIELDS],
             self._having,
         )
@@ -300,8 +302,10 @@ def _best(
     ((_, totals, _),) = Bm25Collection(connection, FILES).scores(fields, weights)
     scores = [
         # A grammar may take very long for a large file.
-        0.0 if each.size >= LARGE else total * (_BESIDE_COUNTS if each.role == BESIDE else 1)
-        for each, total in zip(candidates, totals, strict=True)
+        0.0
+        if candidate.size >= LARGE
+        else total * (_BESIDE_COUNTS if candidate.role == BESIDE else 1)
+        for candidate, total in zip(candidates, totals, strict=True)
     ]
     best = heapq.nlargest(_PARSED, range(len(scores)), key=scores.__getitem__)
     return [position for position in best if scores[position]]

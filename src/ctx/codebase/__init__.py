@@ -9,6 +9,6 @@
     code_names          finds the one item that a name refers to
     extraction          reads definitions, imports and calls from files while they are added
 
-`code` knows files and grammars. This package knows where the index is stored: in a user's home, or
-in a git folder.
+`code` handles files and grammars. This package decides where the index is stored: in the user's
+home, or in a git folder.
 """

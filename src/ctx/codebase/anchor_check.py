@@ -1,9 +1,9 @@
 """Checks the code that nodes are about: unchanged, moved, changed since, or gone.
 
-A file that was not written after the node is unchanged, and nothing else is asked. For the others,
-git tells whether the file differs from its commit and when it was last committed, and the index
-tells where a file or an item went. A checkout writes files without changing them, so the time of a
-file alone proves no change.
+A file that was not written after the node is unchanged. For the others, git shows whether the file
+differs from its commit and when it was last committed, and the index shows where a file or an item
+has moved. A checkout writes files without changing them, so the time of a file alone does not prove
+a change.
 """
 
 import os
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from ctx.codebase.freshness import AvailableCode
 
 _GRACE_S = 3_600
-"""Work is committed after it was observed: such a commit is no change."""
+"""Work is often committed after it was observed. A commit within this time is not a change."""
 _MOST_MENTIONED = 20
 _ORDINARY = frozenset(
     "__init__.py __main__.py conftest.py index.js index.ts index.tsx main.py main.rs mod.rs lib.rs"
     " README.md package.json Makefile setup.py".split()
 )
-"""Names that many files have, which show nothing about where one went."""
+"""Names that many files have, which do not show where a file has moved."""
 
 Mentions = Mapping[NodeId, Sequence[tuple[str, str]]]
 """The types and names of the anchors that nodes mention."""
@@ -43,9 +43,9 @@ Mentions = Mapping[NodeId, Sequence[tuple[str, str]]]
 def check(
     memory: Memory, nodes: Iterable[Node], opened: "AvailableCode | None" = None
 ) -> dict[NodeId, tuple[AnchorState, ...]]:
-    """The states of the anchors of those nodes that belong to the project here and have some.
+    """The states of the anchors of those nodes that belong to this project and have anchors.
 
-    The index is opened if it is needed and not `opened` yet.
+    The index is opened if it is needed and not passed as `opened`.
     """
     own = [node for node in nodes if _is_here(memory, node)]
     named = mentions(memory, own)
@@ -58,34 +58,35 @@ def check(
         return {}
     written = {node.id: _written_s(memory, node) for node in anchored}
     quick = AnchorCheck(memory.place.folder, codebase.place.root, None)
-    found = {node.id: quick.states(node, named, written[node.id]) for node in anchored}
-    unclear = [node for node in anchored if _is_unclear(found[node.id])]
+    states = {node.id: quick.states(node, named, written[node.id]) for node in anchored}
+    unclear = [node for node in anchored if _is_unclear(states[node.id])]
     if not unclear:
-        return found
+        return states
 
     def answer(there: "AvailableCode") -> dict[NodeId, tuple[AnchorState, ...]]:
         whole = AnchorCheck(memory.place.folder, codebase.place.root, there.code)
         return {node.id: whole.states(node, named, written[node.id]) for node in unclear}
 
-    return found | (answer(opened) if opened else freshness.with_code(codebase, "", answer))
+    return states | (answer(opened) if opened else freshness.with_code(codebase, "", answer))
 
 
 def _is_unclear(states: Sequence[AnchorState]) -> bool:
-    """Whether the index is needed: something is not as it was, or only items are named."""
-    has_file = any(each.type == "file" for each in states)
-    return not has_file or any(each.state != UNCHANGED for each in states)
+    """Whether the index is needed: because an anchor may have changed, or because only items are
+    named."""
+    has_file = any(state.type == "file" for state in states)
+    return not has_file or any(state.state != UNCHANGED for state in states)
 
 
 def _written_s(memory: Memory, node: Node) -> float:
-    """When a node was written. What its own session did afterwards follows from it, so for an
-    observation it is the end of the session."""
+    """When a node was written. For an observation, it is the end of the session, because later work
+    of the same session follows from it."""
     times = [node.updated_at]
     session = node.metadata.get("session")
     if isinstance(session, str) and session:
         for graph in memory.graph.graphs:
             tagged = graph.nodes(graph.tagged(f"session:{session}"))
-            times += [each.updated_at for each in tagged if each.type == "summary"]
-    return max(clock.parse_iso(each) or 0 for each in times) / 1000
+            times += [other.updated_at for other in tagged if other.type == "summary"]
+    return max(clock.parse_iso(stamp) or 0 for stamp in times) / 1000
 
 
 def mentions(memory: Memory, nodes: Sequence[Node]) -> dict[NodeId, list[tuple[str, str]]]:
@@ -94,13 +95,16 @@ def mentions(memory: Memory, nodes: Sequence[Node]) -> dict[NodeId, list[tuple[s
         node.id: [edge.to_id for edge in memory.graph.edges(node.id, "out", "MENTIONS")]
         for node in nodes
     }
-    every = dict.fromkeys(end for each in ends.values() for end in each[:_MOST_MENTIONED])
+    every = dict.fromkeys(end for mentioned in ends.values() for end in mentioned[:_MOST_MENTIONED])
     known = {
-        each.id: (each.type, each.content)
-        for each in memory.graph.nodes(every)
-        if each.type in ("file", "item")
+        anchor.id: (anchor.type, anchor.content)
+        for anchor in memory.graph.nodes(every)
+        if anchor.type in ("file", "item")
     }
-    return {node_id: [known[end] for end in each if end in known] for node_id, each in ends.items()}
+    return {
+        node_id: [known[end] for end in mentioned if end in known]
+        for node_id, mentioned in ends.items()
+    }
 
 
 def _is_here(memory: Memory, node: Node) -> bool:
@@ -157,7 +161,7 @@ class AnchorCheck:
         return bool(commit_queries.commits_of(self._code.connection, inside, 1))
 
     def _is_changed(self, root: str, path: str, written_s: float) -> bool:
-        """Whether a file that was written after the node also has another content."""
+        """Whether a file that was written after the node also has different content."""
         inside = self._inside(root, path)
         if inside in self._uncommitted or self._code is None:
             return True
@@ -180,13 +184,13 @@ class AnchorCheck:
 
         with suppress(GitFailure):
             if head := git.head_commit(checkout):
-                found = git.differences(checkout, head, self._root)
-                full = (os.path.join(checkout.top, each.path) for each in found)
+                changes = git.differences(checkout, head, self._root)
+                full = (os.path.join(checkout.top, change.path) for change in changes)
                 return frozenset(os.path.relpath(path, self._root) for path in full)
         return frozenset()
 
     def _moved_to(self, path: str, written_s: float, items: Sequence[str]) -> str | None:
-        """Where a file went: as git has it, else where its items are, else by its name."""
+        """Where a file has moved: according to git, else where its items are, else by its name."""
         if self._code is None:
             return None
         from ctx.code.history import commit_queries
@@ -196,7 +200,7 @@ class AnchorCheck:
         renamed = commit_queries.current_name(self._code.connection, old, since)
         if renamed and renamed != old and self._code.file(renamed):
             return renamed
-        places = {each for name in items for each in self._places(name)}
+        places = {place for name in items for place in self._places(name)}
         if len(places) == 1:
             return places.pop()
         name = posixpath.basename(path)
@@ -205,22 +209,22 @@ class AnchorCheck:
 
     def _places(self, name: str) -> list[str]:
         """The files that define an item with this name."""
-        found = self._code.named(name) if self._code else []
-        return list(dict.fromkeys(each.path for each in found if each.kind != "module"))
+        items = self._code.named(name) if self._code else []
+        return list(dict.fromkeys(item.path for item in items if item.kind != "module"))
 
     def _item(self, name: str, files: Sequence[AnchorState]) -> AnchorState:
-        if files and all(each.state == UNCHANGED for each in files):
+        if files and all(file.state == UNCHANGED for file in files):
             return AnchorState("item", name, UNCHANGED)
         if self._code is None:
             return AnchorState("item", name, CHANGED if files else UNCHANGED)
         places = self._places(name)
         if not places:
-            here = [each.where or each.name for each in files if each.state != GONE]
+            here = [file.where or file.name for file in files if file.state != GONE]
             read = [self._code.file(path) for path in here]
-            # In a file that was not parsed, it may still be.
+            # If the file was not parsed, the item may still exist.
             is_known = all(file is not None and file.skipped is None for file in read)
             return AnchorState("item", name, GONE if is_known else CHANGED)
-        own = [each for each in files if each.name in places]
+        own = [file for file in files if file.name in places]
         if own or not files:
             return AnchorState("item", name, own[0].state if own else UNCHANGED)
         return AnchorState("item", name, MOVED, places[0])

@@ -35,7 +35,7 @@ _started: "dict[str, subprocess.Popen[bytes]]" = {}
 def start(codebase: Codebase) -> int | None:
     """Start a process and return its id; None if one is running already or the index cannot be
     written."""
-    for path in [path for path, each in _started.items() if each.poll() is not None]:
+    for path in [path for path, process in _started.items() if process.poll() is not None]:
         del _started[path]
     place = codebase.place
     is_at_it = place.database in _started or locks.is_held(place.lock)
@@ -75,11 +75,11 @@ def end() -> None:
         del _started[path]
 
 
-def run(told: str) -> None:
+def run(encoded: str) -> None:
     """The main function of the background process."""
     os.nice(_NICE)
-    codebase = _decode(told)
-    # Whoever holds the lock does the same work. A failure shows when somebody asks for the index.
+    codebase = _decode(encoded)
+    # The process that holds the lock does the same work. A failure shows when the index is used.
     with suppress(CtxError):
         code_index.index(codebase, clock.no_tick, wait_seconds=0)
 
@@ -108,14 +108,14 @@ def _encode(codebase: Codebase) -> str:
     )
 
 
-def _decode(told: str) -> Codebase:
-    said = json.loads(told)
-    root, database, local = said["place"]
-    checkout = checkouts.Checkout(*said["checkout"]) if said["checkout"] else None
+def _decode(encoded: str) -> Codebase:
+    fields = json.loads(encoded)
+    root, database, local = fields["place"]
+    checkout = checkouts.Checkout(*fields["checkout"]) if fields["checkout"] else None
     return Codebase(
         CodePlace(root, checkout, database, local),
         "",
-        tuple(said["ignore_globs"]),
-        min(int(said["max_bytes"]), LARGEST_FILE),
-        UserStore(said["home"]) if said["home"] else None,
+        tuple(fields["ignore_globs"]),
+        min(int(fields["max_bytes"]), LARGEST_FILE),
+        UserStore(fields["home"]) if fields["home"] else None,
     )

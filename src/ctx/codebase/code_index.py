@@ -30,7 +30,7 @@ _WAIT_SECONDS = 2.0
 _PATIENT_SECONDS = 600.0
 _DOING = "ctx code index"
 _FEW = 64
-"""So many files are resolved in a moment."""
+"""Resolving this many files takes only a moment."""
 
 State = Literal["fresh", "as it was", "busy", "not writable"]
 
@@ -128,11 +128,11 @@ class Codebase(NamedTuple):
     ignore_globs: tuple[str, ...]
     max_bytes: int
     user_store: UserStore | None = None
-    """Where orphaned indexes are looked for; None: they are not."""
+    """Where to look for orphaned indexes; None: nowhere."""
 
     @property
     def files(self) -> "SourceTree":
-        """The same code as the builder of the index takes it."""
+        """The same code, as input for building the index."""
         from ctx.code.build import SourceTree
 
         place = self.place

@@ -13,9 +13,9 @@ _MOST_LISTED = 5
 
 def require(opened: OpenIndex, word: str) -> list[LocatedItem]:
     """The items with a name; at least one."""
-    found = opened.code.find(word, opened.folder)
-    if found:
-        return found
+    items = opened.code.find(word, opened.folder)
+    if items:
+        return items
     place = lookup.PLACE.fullmatch(word.strip())
     file = opened.code.file(place[1] if place else word.strip(), opened.folder)
     if file and file.skipped:
@@ -35,9 +35,9 @@ def require(opened: OpenIndex, word: str) -> list[LocatedItem]:
     )
 
 
-def shown(found: list[LocatedItem]) -> tuple[LocatedItem, ...]:
+def shown(items: list[LocatedItem]) -> tuple[LocatedItem, ...]:
     """The items to show to a person."""
-    return tuple(without_impls(found))
+    return tuple(without_impls(items))
 
 
 def require_file(opened: OpenIndex, path: str) -> IndexedFile:
@@ -60,32 +60,32 @@ def reservation(age: IndexAge) -> str | None:
 
 def _refuse(opened: OpenIndex, path: str) -> NoReturn:
     """Explain why a path is not a file of the index."""
-    said = repr(path[:200])
+    shown_path = repr(path[:200])
     inside = [
-        each
-        for each in opened.code.inside(path, opened.folder)
-        if each != ".." and not each.startswith("../")
+        name
+        for name in opened.code.inside(path, opened.folder)
+        if name != ".." and not name.startswith("../")
     ]
     if not inside:
-        raise PathRefused(f"{said} is outside of the project {opened.root}.")
-    for each in inside:
-        if reason := file_listing.why_not(opened.root, each):
-            raise PathRefused(f"{said} is not in the code index: {reason}.")
-        if os.path.isdir(os.path.join(opened.root, each)):
-            raise PathRefused(f"{said} is a folder.", hint=_listed(opened.code, each))
+        raise PathRefused(f"{shown_path} is outside of the project {opened.root}.")
+    for name in inside:
+        if reason := file_listing.why_not(opened.root, name):
+            raise PathRefused(f"{shown_path} is not in the code index: {reason}.")
+        if os.path.isdir(os.path.join(opened.root, name)):
+            raise PathRefused(f"{shown_path} is a folder.", hint=_listed(opened.code, name))
     if doubt := reservation(opened.age):
-        raise PathRefused(f"{said} is not in the code index so far.", hint=doubt)
-    if found := opened.code.named(path):
-        item = found[0]
+        raise PathRefused(f"{shown_path} is not in the code index so far.", hint=doubt)
+    if items := opened.code.named(path):
+        item = items[0]
         raise PathRefused(
-            f"{said} is not a file: {item.name} is a {item.kind}.",
+            f"{shown_path} is not a file: {item.name} is a {item.kind}.",
             hint=f"`ctx code outline {item.path}` shows the file that contains it.",
         )
-    if any(os.path.lexists(os.path.join(opened.root, each)) for each in inside):
+    if any(os.path.lexists(os.path.join(opened.root, name)) for name in inside):
         hint = "git may ignore it, or .ctxignore, or the setting ingestion.ignore_globs."
-        raise PathRefused(f"{said} is not in the code index.", hint=hint)
+        raise PathRefused(f"{shown_path} is not in the code index.", hint=hint)
     raise PathRefused(
-        f"There is no file {said} in the code.",
+        f"There is no file {shown_path} in the code.",
         hint=_offered(suggestions.similar_paths(opened.code, path))
         or "`ctx code` shows what is indexed.",
     )

@@ -47,14 +47,14 @@ class CodeNames:
 
     def anchor(self, text: str) -> Anchor | None:
         """The anchor of the item with a name; None if there is no such item or no index."""
-        found = self._matches(text)
-        if len(found) > 1:
+        matches = self._matches(text)
+        if len(matches) > 1:
             raise AmbiguousId(
-                f"{text[:80]!r} names {len(found)} items in the code.",
-                detail="\n".join(_lines(list(found.values()))),
+                f"{text[:80]!r} names {len(matches)} items in the code.",
+                detail="\n".join(_lines(list(matches.values()))),
                 hint="Use more of its name, or FILE:LINE.",
             )
-        for name, item in found.items():
+        for name, item in matches.items():
             return anchors.file(item.path) if name == item.path else anchors.item(name)
         return None
 
@@ -70,7 +70,7 @@ class CodeNames:
 
         every = lookup.without_impls(self._code.find(text, self._folder))
         meant = lookup.exact_matches(every, text)
-        return {each.name: each for each in meant}
+        return {item.name: item for item in meant}
 
     def unknown(self, text: str) -> UnknownName | None:
         """A name that the code could define but does not; None without an index."""
@@ -104,8 +104,8 @@ class CodeNames:
         return freshness.open_if_quick(self._codebase) if self._codebase else None
 
 
-def _lines(found: "list[LocatedItem]") -> list[str]:
-    width = max(len(each.name) for each in found[:_MOST_NAMED])
-    lines = [f"{each.name:{width}}  {each.path}:{each.line}" for each in found[:_MOST_NAMED]]
-    more = len(found) - _MOST_NAMED
+def _lines(items: "list[LocatedItem]") -> list[str]:
+    width = max(len(item.name) for item in items[:_MOST_NAMED])
+    lines = [f"{item.name:{width}}  {item.path}:{item.line}" for item in items[:_MOST_NAMED]]
+    more = len(items) - _MOST_NAMED
     return [*lines, f"and {more} more"] if more > 0 else lines

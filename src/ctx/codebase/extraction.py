@@ -53,7 +53,7 @@ def _is_current(code: Code, codebase: Codebase, path: str) -> bool:
 
 
 class Extraction:
-    """What is read from the files of one step."""
+    """Reads the files of one step."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Extraction:
         self._reader = semantics.SemanticsReader(code, workspace.project.root) if code else None
         self._committed = committed
         self._staged = staging.files(workspace.repository, steps)
-        self._seen = {
+        self._known_versions = {
             (span.file_id, span.blob_id)
             for batch in commit_edges.batches_of_files(workspace.repository, steps)
             for edge in batch.edges
@@ -80,7 +80,7 @@ class Extraction:
     def is_missing(self, path: str, blob_id: ObjectId) -> bool:
         """Whether a file that was staged earlier still has to be read."""
         is_new = self._committed.blob_at(path) != blob_id
-        return is_new and (self._file_id(path), blob_id) not in self._seen
+        return is_new and (self._file_id(path), blob_id) not in self._known_versions
 
     def take(self, path: str, content: bytes, blob_id: ObjectId) -> None:
         if self._reader is None:
@@ -89,16 +89,16 @@ class Extraction:
         before = self._content(self._committed.blob_at(path))
         staged = self._staged.get(path)
         is_again = staged is not None and staged.blob_id != blob_id
-        seen = self._content(staged.blob_id) if staged and is_again else before
-        version = AddedFileVersion(path, content, self._file_id(path), blob_id, before, seen)
-        found = self._reader.read(version)
-        if isinstance(found, Semantics):
-            self._modules.add(found.module)
-            items = tuple(ExtractedItem(*each) for each in found.items)
-            self._files.append(ExtractedFile(path, found.module, items, parts=found.parts))
-            self._add(found.edges)
+        latest = self._content(staged.blob_id) if staged and is_again else before
+        version = AddedFileVersion(path, content, self._file_id(path), blob_id, before, latest)
+        extracted = self._reader.read(version)
+        if isinstance(extracted, Semantics):
+            self._modules.add(extracted.module)
+            items = tuple(ExtractedItem(*item) for item in extracted.items)
+            self._files.append(ExtractedFile(path, extracted.module, items, parts=extracted.parts))
+            self._add(extracted.edges)
         else:
-            self._files.append(ExtractedFile(path, "", (), found))
+            self._files.append(ExtractedFile(path, "", (), extracted))
 
     def _add(self, edges: Sequence[BatchEdge]) -> None:
         for edge in edges:
@@ -128,7 +128,7 @@ class Extraction:
         try:
             return self._workspace.repository.everything.read(blob_id).payload
         except CtxError:
-            # The blob is damaged or not here: everything counts as new.
+            # The blob is damaged or missing: everything counts as new.
             return None
 
     def done(self) -> tuple[ExtractionResult, Object | None]:
@@ -138,14 +138,14 @@ class Extraction:
         edges = sorted(self._edges.values(), key=self._rank)
         kept = tuple(edges[:most])
         batch = typed(EdgeBatch(kept, clock.now_s())) if kept else None
-        told = ExtractionResult(
+        result = ExtractionResult(
             tuple(self._files),
             batch.id if batch else None,
             len(kept),
             len(edges) - len(kept),
             self._doubtful,
         )
-        return told, batch
+        return result, batch
 
     def _rank(self, edge: BatchEdge) -> int:
         """Put the most useful edges first: what a file defines, then what it imports."""

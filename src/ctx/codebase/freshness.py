@@ -29,7 +29,7 @@ from ctx.errors import (
 from ctx.workspace import Memory
 
 FEW_FILES = 2_000
-"""Checking so many files takes a tenth of a second; indexing them takes a second or two."""
+"""Checking this many files takes a tenth of a second; indexing them takes a second or two."""
 
 _NAMES_SECONDS = 10.0
 """How long a command that looks up a few names waits."""
@@ -58,7 +58,7 @@ _Answer = TypeVar("_Answer")
 
 
 class _TimeIsUp(Exception):
-    """More has changed than can be read in time. What was read stays in the index."""
+    """More has changed than can be read in time. The files that were read stay in the index."""
 
 
 def codebase_here(memory: Memory) -> Codebase | None:
@@ -115,8 +115,8 @@ def open_if_quick(codebase: Codebase) -> Code | None:
 
     place = codebase.place
     if not os.path.isfile(place.database):
-        found = file_listing.list_files(place.root, place.checkout, codebase.ignore_globs)
-        if len(found.files) > FEW_FILES:
+        listing = file_listing.list_files(place.root, place.checkout, codebase.ignore_globs)
+        if len(listing.files) > FEW_FILES:
             return None
     _refresh_in_time(codebase, _NAMES_SECONDS, with_history=False)
     return code_index.open_readable(codebase)
@@ -169,17 +169,17 @@ def _open_first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
     if len(files) <= FEW_FILES and _refresh_in_time(codebase):
         return code_index.open_readable(codebase), "fresh"
     left = max(_IN_ALL_SECONDS - (clock.monotonic() - began), _SCAN_SECONDS)
-    found = None
+    results = None
     with suppress(CtxError):
-        found = unindexed_search.search(
+        results = unindexed_search.search(
             codebase.files, questions.read(question).weights, left, files
         )
-    # Only now: the two would slow each other down.
+    # Only now, because the two would slow each other down.
     _refresh_behind(codebase)
-    if found is None:
+    if results is None:
         return None, "none"
     is_made = background_refresh.can_be_written(place)
-    return found, "scanned" if is_made else "not writable"
+    return results, "scanned" if is_made else "not writable"
 
 
 def _refresh_in_time(

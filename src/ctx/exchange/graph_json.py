@@ -93,14 +93,14 @@ def _node_lines(
 
 def _tag_times(graph: Graph, part: Sequence[NodeId]) -> dict[str, dict[str, str]]:
     places = ", ".join("?" * len(part))
-    found: dict[str, dict[str, str]] = {}
+    by_node: dict[str, dict[str, str]] = {}
     for node_id, tag, created_at in graph.connection.execute(
         f"SELECT node_id, tag, created_at FROM tags WHERE node_id IN ({places})"
         " ORDER BY node_id, tag",
         part,
     ):
-        found.setdefault(node_id, {})[tag] = created_at
-    return found
+        by_node.setdefault(node_id, {})[tag] = created_at
+    return by_node
 
 
 def _written_node(node: Node, times: Mapping[str, str]) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _edge_lines(graph: Graph, among: frozenset[NodeId] | None) -> Iterator[str]:
 def _sorted(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(each) for each in value] if isinstance(value, list) else value
+    return [_sorted(nested) for nested in value] if isinstance(value, list) else value
 
 
 def _line(value: Mapping[str, Any]) -> str:
@@ -142,15 +142,15 @@ def _line(value: Mapping[str, Any]) -> str:
 
 def parse(text: str) -> GraphDocument:
     """Parse a document. All of it is checked before anything is imported."""
-    found = _parsed(text)
-    if found.get("format") == FORMAT:
-        version = found.get("version")
+    document = _parsed(text)
+    if document.get("format") == FORMAT:
+        version = document.get("version")
         if not isinstance(version, int) or version > VERSION:
             raise NewerFormat(
                 f"The document has version {version}; this ctx reads up to version {VERSION}."
             )
-        return _ours(found)
-    if not isinstance(found.get("nodes"), list):
+        return _ours(document)
+    if not isinstance(document.get("nodes"), list):
         raise ContentRefused(
             "The document contains no nodes.",
             hint=(
@@ -158,12 +158,12 @@ def parse(text: str) -> GraphDocument:
                 " line, use --from jsonl."
             ),
         )
-    return GraphDocument(list(_go_items(found)), is_ours=False)
+    return GraphDocument(list(_go_items(document)), is_ours=False)
 
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text, parse_constant=_refuse_constant)
+        document = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise ContentRefused(
             f"This is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.",
@@ -171,67 +171,67 @@ def _parsed(text: str) -> dict[str, Any]:
         ) from None
     except (ValueError, RecursionError) as error:
         raise ContentRefused(f"This JSON cannot be used: {error}.", hint="") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ContentRefused("The document is not a JSON object.", hint="Nothing was changed.")
-    return found
+    return document
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _ours(found: Mapping[str, Any]) -> GraphDocument:
-    nodes = [_node(each, at) for at, each in _entries(found, "nodes")]
-    edges = [_edge(each, at) for at, each in _entries(found, "edges")]
-    views = [_view(each, at) for at, each in _entries(found, "views")]
-    seen: dict[str, str] = {}
+def _ours(document: Mapping[str, Any]) -> GraphDocument:
+    nodes = [_node(entry, at) for at, entry in _entries(document, "nodes")]
+    edges = [_edge(entry, at) for at, entry in _entries(document, "edges")]
+    views = [_view(entry, at) for at, entry in _entries(document, "views")]
+    kinds: dict[str, str] = {}
     for word, names in (
         ("node", (node.id for node in nodes)),
         ("edge", (edge.id for edge in edges)),
         ("view", (view.name for view in views)),
     ):
         for name in names:
-            if seen.get(name) == word:
+            if kinds.get(name) == word:
                 raise _wrong(f"The {word} {name} is in the document twice")
-            seen[name] = word
+            kinds[name] = word
     linked = {(edge.from_id, edge.to_id) for edge in edges if edge.type == "SUPERSEDES"}
-    replaced = (_replacement(each, at) for at, each in _entries(found, "nodes"))
-    missing = [each for each in replaced if each and (each.from_id, each.to_id) not in linked]
+    replaced = (_replacement(entry, at) for at, entry in _entries(document, "nodes"))
+    missing = [edge for edge in replaced if edge and (edge.from_id, edge.to_id) not in linked]
     return GraphDocument([*nodes, *edges, *missing, *views], True)
 
 
-def _entries(found: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    listed = found.get(name, [])
+def _entries(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    listed = document.get(name, [])
     if not isinstance(listed, list):
         raise _wrong(f"{name} is not a list")
-    for number, each in enumerate(listed):
-        if not isinstance(each, dict):
+    for number, entry in enumerate(listed):
+        if not isinstance(entry, dict):
             raise _wrong(f"{name}[{number}] is not an object")
-        yield f"{name}[{number}]", each
+        yield f"{name}[{number}]", entry
 
 
-def _node(each: Mapping[str, Any], at: str) -> Draft:
-    tags = each.get("tags", [])
+def _node(entry: Mapping[str, Any], at: str) -> Draft:
+    tags = entry.get("tags", [])
     if not isinstance(tags, list):
         raise _wrong(f"{at}.tags is not a list")
-    tagged_at = each.get("tagged_at", {})
+    tagged_at = entry.get("tagged_at", {})
     if not isinstance(tagged_at, dict):
         raise _wrong(f"{at}.tagged_at is not an object")
-    summary = each.get("summary")
+    summary = entry.get("summary")
     if summary is not None and not isinstance(summary, str):
         raise _wrong(f"{at}.summary is not a string")
-    content = _text(each, "content", at)
+    content = _text(entry, "content", at)
     try:
         model.content(foreign_items.cleaned(content)[0])
         return Draft(
-            NodeId(_ulid(each, "id", at)),
-            model.node_type(_text(each, "type", at)),
+            NodeId(_ulid(entry, "id", at)),
+            model.node_type(_text(entry, "type", at)),
             content,
-            _time(each, "created_at", at),
-            _time(each, "updated_at", at),
+            _time(entry, "created_at", at),
+            _time(entry, "updated_at", at),
             summary=summary,
             tags=tuple(model.tag(_text({"tag": tag}, "tag", f"{at}.tags")) for tag in tags),
-            metadata=_object(each, at),
+            metadata=_object(entry, at),
             tagged_at={tag: _time(tagged_at, tag, f"{at}.tagged_at") for tag in tagged_at},
         )
     except (UsageError, ContentRefused) as error:
@@ -240,68 +240,68 @@ def _node(each: Mapping[str, Any], at: str) -> Draft:
         raise _wrong(f"{at}: {error.message.rstrip('.')}") from None
 
 
-def _replacement(each: Mapping[str, Any], at: str) -> Edge | None:
+def _replacement(entry: Mapping[str, Any], at: str) -> Edge | None:
     """The edge for a node's `superseded_by`, which the document should also contain."""
-    if each.get("superseded_by") is None:
+    if entry.get("superseded_by") is None:
         return None
-    newer, older = (NodeId(_ulid(each, name, at)) for name in ("superseded_by", "id"))
-    replaced_at = _time(each, "updated_at", at)
+    newer, older = (NodeId(_ulid(entry, name, at)) for name in ("superseded_by", "id"))
+    replaced_at = _time(entry, "updated_at", at)
     edge_id = foreign_items.derived_id(clock.parse_iso(replaced_at), FORMAT, newer, older)
     evidence = Evidence("ctx").metadata()
     return Edge(edge_id, newer, older, "SUPERSEDES", replaced_at, evidence)
 
 
-def _edge(each: Mapping[str, Any], at: str) -> Edge:
+def _edge(entry: Mapping[str, Any], at: str) -> Edge:
     try:
-        edge_type = model.edge_type(_text(each, "type", at))
+        edge_type = model.edge_type(_text(entry, "type", at))
     except UsageError as error:
         raise _wrong(f"{at}: {error.message.rstrip('.')}") from None
     return Edge(
-        _ulid(each, "id", at),
-        NodeId(_ulid(each, "from_id", at)),
-        NodeId(_ulid(each, "to_id", at)),
+        _ulid(entry, "id", at),
+        NodeId(_ulid(entry, "from_id", at)),
+        NodeId(_ulid(entry, "to_id", at)),
         edge_type,
-        _time(each, "created_at", at),
-        _object(each, at),
+        _time(entry, "created_at", at),
+        _object(entry, at),
     )
 
 
-def _view(each: Mapping[str, Any], at: str) -> View:
-    budget = each.get("budget")
+def _view(entry: Mapping[str, Any], at: str) -> View:
+    budget = entry.get("budget")
     if budget is not None and not (isinstance(budget, int) and budget > 0):
         raise _wrong(f"{at}.budget is not a whole number above 0")
     return View(
-        _text(each, "name", at),
-        _text(each, "query", at),
+        _text(entry, "name", at),
+        _text(entry, "query", at),
         budget,
-        _time(each, "created_at", at),
-        _time(each, "updated_at", at),
+        _time(entry, "created_at", at),
+        _time(entry, "updated_at", at),
     )
 
 
-def _text(each: Mapping[str, Any], name: str, at: str) -> str:
-    value = each.get(name)
+def _text(entry: Mapping[str, Any], name: str, at: str) -> str:
+    value = entry.get(name)
     if not isinstance(value, str) or not value.strip():
         raise _wrong(f"{at}.{name} is not a string")
     return value
 
 
-def _ulid(each: Mapping[str, Any], name: str, at: str) -> Ulid:
-    value = _text(each, name, at)
+def _ulid(entry: Mapping[str, Any], name: str, at: str) -> Ulid:
+    value = _text(entry, name, at)
     if not ids.is_ulid(value):
         raise _wrong(f"{at}.{name} is not an id of 26 characters")
     return Ulid(value)
 
 
-def _time(each: Mapping[str, Any], name: str, at: str) -> str:
-    ms = clock.parse_iso(_text(each, name, at))
+def _time(entry: Mapping[str, Any], name: str, at: str) -> str:
+    ms = clock.parse_iso(_text(entry, name, at))
     if ms is None or not 0 <= ms < foreign_items.YEAR_10000:
         raise _wrong(f"{at}.{name} is not a time such as 2026-01-20T10:00:00Z")
     return clock.iso(ms)
 
 
-def _object(each: Mapping[str, Any], at: str) -> dict[str, Any]:
-    value = each.get("metadata", {})
+def _object(entry: Mapping[str, Any], at: str) -> dict[str, Any]:
+    value = entry.get("metadata", {})
     if not isinstance(value, dict):
         raise _wrong(f"{at}.metadata is not an object")
     return value
@@ -315,17 +315,17 @@ def _wrong(what: str) -> ContentRefused:
 
 def require_no_conflict(graph: Graph, items: Iterable[Item]) -> None:
     """Raise if an item differs from the existing one with the same name."""
-    found: list[str] = []
+    lines: list[str] = []
     count = 0
     for item in items:
         if conflict := _conflict(graph, item):
             count += 1
-            if len(found) < _CONFLICTS_SHOWN:
-                found.append(f"  {conflict}")
+            if len(lines) < _CONFLICTS_SHOWN:
+                lines.append(f"  {conflict}")
     if count:
-        more = [f"  … and {count - len(found):,} more"] if count > len(found) else []
+        more = [f"  … and {count - len(lines):,} more"] if count > len(lines) else []
         noun = "1 item already exists" if count == 1 else f"{count:,} items already exist"
-        raise ImportConflict(f"{noun} with different content.", detail="\n".join([*found, *more]))
+        raise ImportConflict(f"{noun} with different content.", detail="\n".join([*lines, *more]))
 
 
 def _conflict(graph: Graph, item: Item) -> str | None:
@@ -347,46 +347,48 @@ def _conflict(graph: Graph, item: Item) -> str | None:
         return f"node {item.id}: {', '.join(differing)}" if differing else None
     if isinstance(item, Edge):
         edge = graph.edge(item.from_id, item.to_id, item.type)
-        said = foreign_items.cleaned_value(dict(item.metadata))[0]
-        if edge and said and edge.metadata != said:
+        metadata = foreign_items.cleaned_value(dict(item.metadata))[0]
+        if edge and metadata and edge.metadata != metadata:
             return f"edge {item.from_id} {item.type} {item.to_id}: evidence"
     if isinstance(item, View):
-        view = next((each for each in graph.views() if each.name == item.name), None)
+        view = next(
+            (known_view for known_view in graph.views() if known_view.name == item.name), None
+        )
         same = view is None or (view.query, view.budget) == (item.query, item.budget)
         if view and not same and not is_untouched(view) and not is_untouched(item):
             return f"view {item.name}: {view.query}"
     return None
 
 
-def _go_items(found: Mapping[str, Any]) -> Iterator[Item]:
+def _go_items(document: Mapping[str, Any]) -> Iterator[Item]:
     """The Go program's export: tags are in the nodes, in a separate list, or in both."""
     listed: dict[str, dict[str, object]] = {}
-    for _, each in _lenient(found, "tags"):
-        tags = listed.setdefault(foreign_items.text(each.get("node_id")), {})
-        tags[foreign_items.text(each.get("tag"))] = each.get("created_at")
+    for _, row in _lenient(document, "tags"):
+        tags = listed.setdefault(foreign_items.text(row.get("node_id")), {})
+        tags[foreign_items.text(row.get("tag"))] = row.get("created_at")
     replaced: list[Mapping[str, Any]] = []
-    for name, each in _lenient(found, "nodes"):
-        if each is not _NOTHING:
-            own = each.get("tags")
+    for name, node in _lenient(document, "nodes"):
+        if node is not _NOTHING:
+            own = node.get("tags")
             listed_there = own if isinstance(own, list) else []
             inside = {tag: None for tag in listed_there if isinstance(tag, str)}
             yield go_ctx.node(
-                each, {**inside, **listed.get(foreign_items.text(each.get("id")), {})}
+                node, {**inside, **listed.get(foreign_items.text(node.get("id")), {})}
             )
-            replaced.append(each)
+            replaced.append(node)
         else:
             yield SkippedItem(name, "it is not an object")
-    for _, each in _lenient(found, "edges"):
-        yield go_ctx.edge(each)
-    for each in replaced:
-        yield from go_ctx.replacement(each)
-    yield from go_ctx.views(each for _, each in _lenient(found, "views"))
+    for _, edge in _lenient(document, "edges"):
+        yield go_ctx.edge(edge)
+    for node in replaced:
+        yield from go_ctx.replacement(node)
+    yield from go_ctx.views(row for _, row in _lenient(document, "views"))
 
 
 _NOTHING: Mapping[str, Any] = {}
 
 
-def _lenient(found: Mapping[str, Any], name: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    listed = found.get(name)
-    for number, each in enumerate(listed if isinstance(listed, list) else ()):
-        yield f"{name}[{number}]", each if isinstance(each, dict) else _NOTHING
+def _lenient(document: Mapping[str, Any], name: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    listed = document.get(name)
+    for number, entry in enumerate(listed if isinstance(listed, list) else ()):
+        yield f"{name}[{number}]", entry if isinstance(entry, dict) else _NOTHING

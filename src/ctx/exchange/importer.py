@@ -2,8 +2,8 @@
 
 For an existing node, the records of earlier imports show its last state in the source. Only what
 the source has changed since then is applied; local edits stay unless the source is newer. Tags and
-edges are united. What was deleted here is not imported again, unless it was an import that was
-undone.
+edges are united. Nodes that were deleted here are not imported again, unless the undo of an import
+deleted them.
 
 An id without a time gets one: the time when the item was made, else the time of the import. The
 rest of the id identifies the node at the next import.
@@ -130,7 +130,7 @@ class ItemImporter:
         self._recent.clear()
 
     def _id_of(self, node_id: NodeId, draft: Draft | None = None) -> NodeId:
-        """An id as it is here. One without a time is given one with its draft."""
+        """The id of an item here. An id without a time gets one together with its draft."""
         if not foreign_items.is_untimed(node_id):
             return node_id
         if self._timed is None:
@@ -181,10 +181,11 @@ class ItemImporter:
         return draft._replace(content=content, summary=summary or None, metadata=metadata)
 
     def _deleted_by(self, node_id: NodeId) -> str | None:
-        """The verb that deleted it. To undo an import is not to say that it is unwanted."""
+        """The action that deleted a node. Undoing an import does not mean that the node is
+        unwanted."""
         about = records.about(self._graph.connection, node_id, "node.")
-        said = [record for record in about if record.kind in ("node.delete", "node.restore")]
-        return said[-1].action if said and said[-1].kind == "node.delete" else None
+        deletions = [record for record in about if record.kind in ("node.delete", "node.restore")]
+        return deletions[-1].action if deletions and deletions[-1].kind == "node.delete" else None
 
     def _add(self, draft: Draft) -> None:
         now = clock.iso(clock.now_ms())
@@ -219,7 +220,7 @@ class ItemImporter:
             self._change.update_node(draft.id, **changed, updated_at=draft.updated_at or None)
             self._change.redacted += redacted
             self._counts["updated"] += 1
-            # The next word about this node is said about what it is then.
+            # Later items about this node apply to its new state.
             self._recent.add(draft.id)
         else:
             self._counts["kept" if changed else "unchanged"] += 1
@@ -231,7 +232,7 @@ class ItemImporter:
                     self._change.untag(draft.id, model.OFF_CONTEXT)
 
     def _is_import(self, record: Record) -> bool:
-        """Whether a record is what the source said, and was not taken back since."""
+        """Whether an import wrote a record, and the import was not undone."""
         if record.change not in self._imports:
             undone = record.action == ACTION and inverse_changes.is_undone(
                 self._graph, record.change
@@ -242,16 +243,17 @@ class ItemImporter:
     def _changed(
         self, draft: Draft, node: Node, before: replay.NodeState | None
     ) -> tuple[dict[str, Any], list[Redaction]]:
-        """What the source says now and neither this node nor the source said before.
+        """The fields that the source has changed since the last import and that differ from the
+        node.
 
-        It is said without its secrets, which come beside it.
+        The values are redacted. The second result lists the secrets.
         """
-        said = draft.type, draft.content.strip(), draft.summary, draft.metadata
-        if before and said == (before.type, before.content, before.summary, before.metadata):
+        fields = draft.type, draft.content.strip(), draft.summary, draft.metadata
+        if before and fields == (before.type, before.content, before.summary, before.metadata):
             return {}, []
         metadata = {key: None for key in node.metadata if key not in draft.metadata}
         metadata.update(draft.metadata)
-        # A change that is never applied: it says what would be written.
+        # A change that is never applied: it shows what would be written.
         trial = Change(self._graph, ACTION, Who("", ""))
         trial.source = self._change.source
         if not trial.update_node(
@@ -275,7 +277,8 @@ class ItemImporter:
         return ({**changed, "metadata": keys} if keys else changed), trial.redacted
 
     def _archive(self, page: CompletePage) -> None:
-        """Archive nodes whose text was removed from a page. A pin is a person's and stays."""
+        """Archive nodes whose text was removed from a page. A pin is a person's decision and
+        stays."""
         present = {self._id_of(node_id) for node_id in page.node_ids}
         rows = self._graph.connection.execute(
             "SELECT id FROM nodes WHERE json_extract(metadata, '$.path') = ?",
@@ -290,9 +293,9 @@ class ItemImporter:
     def _is_wanted(self, node: Node) -> bool:
         """Whether a person restored it after an import had archived it."""
         about = records.about(self._graph.connection, node.id, "tag.add")
-        given = [record for record in about if record.key in model.TIERS[1:]]
-        archived = any(r.key == model.OFF_CONTEXT and self._is_import(r) for r in given[:-1])
-        return archived and not self._is_import(given[-1])
+        tier_tags = [record for record in about if record.key in model.TIERS[1:]]
+        archived = any(r.key == model.OFF_CONTEXT and self._is_import(r) for r in tier_tags[:-1])
+        return archived and not self._is_import(tier_tags[-1])
 
     def _take_edge(self, edge: Edge) -> None:
         metadata, count = foreign_items.cleaned_value(dict(edge.metadata))
@@ -372,7 +375,7 @@ class ItemImporter:
             self.skipped.append(SkippedItem(f"view {view.name}", _reason(error)))
             return
         if present and is_untouched(present):
-            # Its time would stay with the one that takes its place.
+            # Otherwise the new view would keep the time of the old one.
             self._change.delete_view(view.name)
         self._change.put_view(view.name, query, view.budget, times)
         self._counts["views"] += 1
@@ -414,12 +417,14 @@ def _is_newer(draft: Draft, node: Node, before: replay.NodeState | None) -> bool
 
 def _is_archived(about: Iterable[Record], node: Node) -> bool:
     """Whether it is archived only because its page did not contain it for a while."""
-    given = [each for each in about if (each.kind, each.key) == ("tag.add", model.OFF_CONTEXT)]
-    return model.OFF_CONTEXT in node.tags and bool(given) and given[-1].action == ACTION
+    added = [
+        record for record in about if (record.kind, record.key) == ("tag.add", model.OFF_CONTEXT)
+    ]
+    return model.OFF_CONTEXT in node.tags and bool(added) and added[-1].action == ACTION
 
 
 def _removed(about: Iterable[Record], kind: str, key: str, given_at: str) -> bool:
-    """Whether a person removed here what the source still has."""
+    """Whether a person removed something here that the source still has."""
     return any(
         record.kind == kind
         and record.key == key

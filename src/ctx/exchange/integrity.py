@@ -39,9 +39,9 @@ class TableDifference(NamedTuple):
 
 @contextmanager
 def copied(connection: Connection) -> Iterator[Connection]:
-    """A private copy of a database, which others may go on changing meanwhile.
+    """A private copy of a database, which others may change meanwhile.
 
-    A database without a name: SQLite keeps it in memory as long as it is small.
+    The copy is a temporary database without a name: SQLite keeps it in memory while it is small.
     """
     with closing(sqlite3.connect("", isolation_level=None)) as copy:
         connection.backup(copy)
@@ -50,17 +50,17 @@ def copied(connection: Connection) -> Iterator[Connection]:
 
 def problems(copy: Connection) -> list[str]:
     """Problems of the file: its pages and foreign keys."""
-    found = integrity_problems(copy)
+    lines = integrity_problems(copy)
     rows = copy.execute("PRAGMA foreign_key_check").fetchall()
-    found += [f"Row {row[1]} of {row[0]} has no row in {row[2]}." for row in rows]
-    return found
+    lines += [f"Row {row[1]} of {row[0]} has no row in {row[2]}." for row in rows]
+    return lines
 
 
 def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[TableDifference]:
     """The rows that do not match the records."""
     with closing(_empty()) as replayed:
-        found = list(_made_otherwise(copy, replayed))
-        # Nobody searches here. The edges are looked up by their ends while they are filled in.
+        wrong = list(_made_otherwise(copy, replayed))
+        # No text is searched here. Edges are looked up by their ends while they are inserted.
         for kind, name in replayed.execute(
             "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL AND (type = 'trigger'"
             " OR type = 'index' AND tbl_name NOT IN ('edges', 'outside'))"
@@ -69,8 +69,8 @@ def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Tabl
         records.copy(copy, replayed)
         materialise_all(replayed, tick)
         for table in DERIVED:
-            found += _compared(table, copy, replayed)
-        return found
+            wrong += _compared(table, copy, replayed)
+        return wrong
 
 
 def _made_otherwise(copy: Connection, made: Connection) -> Iterator[TableDifference]:
@@ -95,12 +95,12 @@ def unrecorded(connection: Connection) -> int:
         "outside": "kind = 'edge.put' AND subject = from_id AND key = outside.type || ' ' || to_id",
         "views": "kind = 'view.put' AND subject = views.name",
     }
-    found = 0
+    total = 0
     for table, where in recorded.items():
-        found += connection.execute(
+        total += connection.execute(
             f"SELECT count(*) FROM {table} WHERE NOT EXISTS (SELECT 1 FROM records WHERE {where})"
         ).fetchone()[0]
-    return found
+    return total
 
 
 def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
@@ -148,20 +148,22 @@ def _compared(table: str, copy: Connection, replayed: Connection) -> Iterator[Ta
     columns = [row[1] for row in replayed.execute(f"PRAGMA table_info({table})")]
     others = [column for column in columns if column not in (*key, "rowid")]
     query = f"SELECT {', '.join((*key, *others))} FROM {table} ORDER BY {', '.join(key)}"
-    there, said = copy.execute(query), replayed.execute(query)
-    row, right = there.fetchone(), said.fetchone()
+    there, expected_rows = copy.execute(query), replayed.execute(query)
+    row, right = there.fetchone(), expected_rows.fetchone()
     while row or right:
         # A key that is missing on one side sorts last.
-        name, right_name = (found[: len(key)] if found else _LAST for found in (row, right))
+        name, right_name = (
+            candidate[: len(key)] if candidate else _LAST for candidate in (row, right)
+        )
         if name < right_name:
             yield TableDifference(table, " ".join(name), "it has no record")
             row = there.fetchone()
         elif name > right_name:
             yield TableDifference(table, " ".join(right_name), "missing")
-            right = said.fetchone()
+            right = expected_rows.fetchone()
         else:
             fields = zip((*key, *others), row, right, strict=True)
-            wrong = [column for column, found, should in fields if found != should]
+            wrong = [column for column, value, should in fields if value != should]
             if wrong:
                 yield TableDifference(table, " ".join(name), f"another {', '.join(wrong)}")
-            row, right = there.fetchone(), said.fetchone()
+            row, right = there.fetchone(), expected_rows.fetchone()

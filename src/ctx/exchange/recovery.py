@@ -51,68 +51,68 @@ class RecoveryReport(NamedTuple):
     """Missing or unreadable pages of the file: their contents may be lost too."""
 
 
-def make_store(found: SalvagedRows, path: str, tick: clock.Tick = clock.no_tick) -> RecoveryReport:
+def make_store(rows: SalvagedRows, path: str, tick: clock.Tick = clock.no_tick) -> RecoveryReport:
     """Make a new store from everything that was salvaged."""
     with closing(user_store.open_for_writing(path)) as connection:
         with transaction(connection):
             # The salvaged records include those of every new store, unless they are lost.
-            records.insert(connection, _unknown(connection, found))
+            records.insert(connection, _unknown(connection, rows))
             connection.execute("DELETE FROM views")
             materialise_all(connection, tick)
-            _put_the_rest(connection, found)
-        adopted = _say_in_records(connection, found)
-        return _report(connection, found, adopted)
+            _put_the_rest(connection, rows)
+        adopted = _say_in_records(connection, rows)
+        return _report(connection, rows, adopted)
 
 
-def unknown_to(connection: Connection, found: SalvagedRows) -> int:
+def unknown_to(connection: Connection, rows: SalvagedRows) -> int:
     """How many salvaged records a store does not have."""
-    return len(_unknown(connection, found))
+    return len(_unknown(connection, rows))
 
 
-def take_in(connection: Connection, found: SalvagedRows) -> int:
+def take_in(connection: Connection, rows: SalvagedRows) -> int:
     """Add salvaged data to an existing store; the number of new records."""
     with transaction(connection):
-        new = _unknown(connection, found)
+        new = _unknown(connection, rows)
         records.insert(connection, new)
         materialise(connection, new)
-        _put_the_rest(connection, found)
-    return len(new) + _say_in_records(connection, found)
+        _put_the_rest(connection, rows)
+    return len(new) + _say_in_records(connection, rows)
 
 
-def _unknown(connection: Connection, found: SalvagedRows) -> list[Record]:
+def _unknown(connection: Connection, rows: SalvagedRows) -> list[Record]:
     present = {row[0] for row in connection.execute("SELECT id FROM records")}
-    return [record for record in found.records.values() if record.id not in present]
+    return [record for record in rows.records.values() if record.id not in present]
 
 
-def _put_the_rest(connection: Connection, found: SalvagedRows) -> None:
+def _put_the_rest(connection: Connection, salvaged: SalvagedRows) -> None:
     """Insert the rows that have no records."""
     connection.executemany(
         "INSERT OR IGNORE INTO pending (key, value, created_at) VALUES (?, ?, ?)",
-        [(key, *rest) for key, rest in found.pending.items()],
+        [(key, *rest) for key, rest in salvaged.pending.items()],
     )
-    for table, rows in found.other_rows.items():
+    for table, rows in salvaged.other_rows.items():
         for values in rows.values():
             places = ", ".join("?" * len(values))
             connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", values)
 
 
-def _say_in_records(connection: Connection, found: SalvagedRows) -> int:
+def _say_in_records(connection: Connection, rows: SalvagedRows) -> int:
     with changing(Graph(connection), "recover", _WHO) as change:
-        _adopt(change, found)
+        _adopt(change, rows)
         return len(change.records)
 
 
-def _report(connection: Connection, found: SalvagedRows, adopted: int) -> RecoveryReport:
+def _report(connection: Connection, rows: SalvagedRows, adopted: int) -> RecoveryReport:
     edges = {
         place
         for table in ("edges", "outside")
         for place in connection.execute(f"SELECT from_id, to_id, type FROM {table}")
     }
-    known_edges = found.known_edges | found.known_outside
+    known_edges = rows.known_edges | rows.known_outside
     tags = set(connection.execute("SELECT node_id, tag FROM tags"))
     nodes = [
-        LostNode(node_id, found.known_nodes.get(node_id, ""))
-        for node_id in sorted(_known_nodes(found))
+        LostNode(node_id, rows.known_nodes.get(node_id, ""))
+        for node_id in sorted(_known_nodes(rows))
         if not Graph(connection).has(node_id)
         # Deleted nodes are not lost.
         and replay.node(records.about(connection, node_id, "node.")) is None
@@ -124,51 +124,51 @@ def _report(connection: Connection, found: SalvagedRows, adopted: int) -> Recove
         len(tags),
         connection.execute("SELECT count(*) FROM views").fetchone()[0],
         adopted,
-        found.lost_records,
+        rows.lost_records,
         tuple(nodes),
-        len((known_edges | found.edges.keys() | found.outside.keys()) - edges),
-        len((found.known_tags | found.tags.keys()) - tags),
-        found.unreadable_pages,
+        len((known_edges | rows.edges.keys() | rows.outside.keys()) - edges),
+        len((rows.known_tags | rows.tags.keys()) - tags),
+        rows.unreadable_pages,
     )
 
 
-def _known_nodes(found: SalvagedRows) -> set[NodeId]:
+def _known_nodes(rows: SalvagedRows) -> set[NodeId]:
     """All nodes that rows or indexes still mention."""
-    known = {*found.known_nodes, *found.nodes}
-    known.update(node_id for node_id, _ in (*found.tags, *found.known_tags))
-    known.update(end for place in (*found.edges, *found.known_edges) for end in place[:2])
-    # Where those lead is elsewhere.
-    known.update(start for start, _, _ in (*found.outside, *found.known_outside))
-    known.update(as_node(r.subject) for r in found.records.values() if r.kind == "node.put")
+    known = {*rows.known_nodes, *rows.nodes}
+    known.update(node_id for node_id, _ in (*rows.tags, *rows.known_tags))
+    known.update(end for place in (*rows.edges, *rows.known_edges) for end in place[:2])
+    # The targets of these edges are in another store.
+    known.update(start for start, _, _ in (*rows.outside, *rows.known_outside))
+    known.update(as_node(r.subject) for r in rows.records.values() if r.kind == "node.put")
     return known
 
 
-def _adopt(change: Change, found: SalvagedRows) -> None:
+def _adopt(change: Change, salvaged: SalvagedRows) -> None:
     """Make records for rows of the tables that have none."""
-    said = {(r.kind.partition(".")[0], r.subject, r.key) for r in found.records.values()}
-    for row in found.nodes.values():
+    known_keys = {(r.kind.partition(".")[0], r.subject, r.key) for r in salvaged.records.values()}
+    for row in salvaged.nodes.values():
         # A damaged byte may have made it invalid.
         with suppress(CtxError):
             _adopt_node(change, row)
-    if found.lost_records:
+    if salvaged.lost_records:
         # The record of its restoration may be lost.
-        for node_id in found.known_nodes.keys() | found.nodes.keys():
+        for node_id in salvaged.known_nodes.keys() | salvaged.nodes.keys():
             state = replay.node(records.about(change.graph.connection, node_id, "node."))
             if state is not None and not state.alive:
                 change.restore_node(node_id)
-    for (node_id, tag), at in found.tags.items():
-        if ("tag", node_id, tag) not in said:
+    for (node_id, tag), at in salvaged.tags.items():
+        if ("tag", node_id, tag) not in known_keys:
             with suppress(CtxError):
                 change.tag(node_id, tag, at)
     edges = {
         (row.superseded_by, row.id, "SUPERSEDES"): EdgeRow(new_ulid(), row.updated_at, {})
-        for row in found.nodes.values()
+        for row in salvaged.nodes.values()
         if row.superseded_by
     }
-    taken = {r.body.get("id", r.id) for r in found.records.values() if r.kind == "edge.put"}
-    every = {**edges, **found.edges, **found.outside}
+    taken = {r.body.get("id", r.id) for r in salvaged.records.values() if r.kind == "edge.put"}
+    every = {**edges, **salvaged.edges, **salvaged.outside}
     for (from_id, to_id, edge_type), edge in every.items():
-        known = ("edge", from_id, records.edge_key(edge_type, to_id)) in said
+        known = ("edge", from_id, records.edge_key(edge_type, to_id)) in known_keys
         # An edge with the id of a recorded one is the same edge with a damaged end.
         if not known and edge.id not in taken:
             taken.add(edge.id)
@@ -180,10 +180,10 @@ def _adopt(change: Change, found: SalvagedRows) -> None:
                     edge.metadata,
                     edge_id=edge.id,
                     created_at=edge.created_at,
-                    outside=(from_id, to_id, edge_type) in found.outside,
+                    outside=(from_id, to_id, edge_type) in salvaged.outside,
                 )
-    for name, view in found.views.items():
-        if ("view", name, "") not in said:
+    for name, view in salvaged.views.items():
+        if ("view", name, "") not in known_keys:
             change.put_view(name, view.query, view.budget, (view.created_at, view.updated_at))
 
 

@@ -200,8 +200,8 @@ class SalvagedRows:
     def fill_from(self, backup: Connection) -> int:
         """Add rows from a backup that are missing; the number of records added."""
         before = len(self.records)
-        for _, said in records.by_subject(backup):
-            for record in said:
+        for _, of_subject in records.by_subject(backup):
+            for record in of_subject:
                 self.records.setdefault(record.id, record)
         for table in self.other_rows:
             width = len(backup.execute(f"PRAGMA table_info({table})").fetchall())
@@ -225,7 +225,7 @@ class SalvagedRows:
                 str(body),
                 str(session),
                 str(author),
-            ) if (said := _json(body)) is not None and _fits(kind, key, target) and stamp >= 0:
+            ) if (parsed := _json(body)) is not None and _fits(kind, key, target) and stamp >= 0:
                 self.records[id_] = Record(
                     Ulid(id_),
                     stamp,
@@ -235,7 +235,7 @@ class SalvagedRows:
                     subject,
                     key,
                     target,
-                    said,
+                    parsed,
                     session,
                     author,
                 )
@@ -262,12 +262,12 @@ class SalvagedRows:
 
 def salvage(path: str, tick: clock.Tick = clock.no_tick) -> SalvagedRows:
     """All readable rows of a store's file and its write-ahead log."""
-    found = SalvagedRows()
+    rows = SalvagedRows()
     with pages_of(path) as pages:
         for row in pages.rows(tick):
-            found.take(row)
-        found.unreadable_pages = pages.unreadable + pages.missing
-    return found
+            rows.take(row)
+        rows.unreadable_pages = pages.unreadable + pages.missing
+    return rows
 
 
 def _fits(kind: str, key: str, target: str | None) -> bool:

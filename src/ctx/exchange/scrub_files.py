@@ -135,8 +135,8 @@ def is_user_file(home: str, path: str) -> bool:
 
 def copy_holds(path: str, needle: Needle) -> int | None:
     """How often a copy contains it, in rows or free pages; None if it cannot be read."""
-    found = rows_hold(path, needle)
-    return found if found != 0 else int(any(holds(path + each, needle) for each in ("", *JOURNALS)))
+    rows = rows_hold(path, needle)
+    return rows if rows != 0 else int(any(holds(path + end, needle) for end in ("", *JOURNALS)))
 
 
 def rows_hold(path: str, needle: Needle) -> int | None:
@@ -179,9 +179,9 @@ def rewritten(path: str, needle: Needle) -> bytes | None:
     text = data.decode("utf-8", "surrogateescape")
     if f"{os.sep}{spool.FOLDER}{os.sep}" in path or path.endswith(".json"):
         with suppress(ValueError, RecursionError):
-            said = json.loads(text)
-            after = needle.scrubbed_json(said, keys=True)
-            if after == said:
+            before = json.loads(text)
+            after = needle.scrubbed_json(before, keys=True)
+            if after == before:
                 return None
             return json.dumps(after).encode("utf-8", "surrogatepass")
     # The project's name there must match the tags of its memory.

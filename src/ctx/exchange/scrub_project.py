@@ -89,8 +89,8 @@ class ScrubbedProject:
             if held.objects:
                 yield ScrubbedPlace(self._shown(store.folder), len(held.objects), "rewritten")
 
-    def _rewritten(self, found: Object) -> Object | None:
-        return rewritten_object(found, self._needle)
+    def _rewritten(self, stored: Object) -> Object | None:
+        return rewritten_object(stored, self._needle)
 
     def _derived(self, *, acting: bool, any_found: bool) -> Iterator[ScrubbedPlace]:
         """Delete memory indexes if memory contains the text, and the code index if it does."""
@@ -120,8 +120,8 @@ class ScrubbedProject:
 
     def _is_below(self, path: str) -> bool:
         if os.path.isdir(path):
-            return any(holds(each, self._needle) for each in plain_files(path))
-        return any(holds(path + each, self._needle) for each in ("", *JOURNALS))
+            return any(holds(file, self._needle) for file in plain_files(path))
+        return any(holds(path + suffix, self._needle) for suffix in ("", *JOURNALS))
 
     def left(self) -> Iterator[RemainingPlace]:
         """Places that still contain it: settings, other working trees, unreadable objects."""
@@ -154,7 +154,7 @@ class ScrubbedProject:
 
     def _left_in(self, folder: str, but: tuple[str, ...]) -> Iterator[RemainingPlace]:
         for path in plain_files(folder):
-            if path.startswith(tuple(each + os.sep for each in but)):
+            if path.startswith(tuple(excluded + os.sep for excluded in but)):
                 continue
             if holds(path, self._needle):
                 is_settings = os.path.basename(path) == CONFIG_NAME
@@ -270,19 +270,19 @@ def _remove(path: str) -> None:
         discard(path)
 
 
-def rewritten_object(found: Object, needle: Needle) -> Object | None:
+def rewritten_object(stored: Object, needle: Needle) -> Object | None:
     """The object without the text; None if it does not contain it."""
-    if found.kind is Kind.BLOB:
-        text = found.payload.decode("utf-8", "surrogateescape")
+    if stored.kind is Kind.BLOB:
+        text = stored.payload.decode("utf-8", "surrogateescape")
         after = needle.scrubbed(text)
         return blob(after.encode("utf-8", "surrogateescape")) if after != text else None
     try:
-        name, version, fields = msgspec.msgpack.decode(found.payload)
+        name, version, fields = msgspec.msgpack.decode(stored.payload)
         changed = _scrubbed_fields(name, fields, needle)
         if changed == fields:
             return None
         payload = _ENCODER.encode((name, version, changed))
-        before, after_value = codec.decode(found.payload), codec.decode(payload)
+        before, after_value = codec.decode(stored.payload), codec.decode(payload)
     except (msgspec.MsgspecError, CtxError, UnicodeError, RecursionError, ValueError, TypeError):
         return None
     # The text may be a word of the format itself.
@@ -291,8 +291,8 @@ def rewritten_object(found: Object, needle: Needle) -> Object | None:
 
 def _scrubbed_fields(name: str, fields: Any, needle: Needle) -> Any:
     if name == "record_batch" and isinstance(fields, dict):
-        said = fields.get("records", ())
-        return {**fields, "records": [_scrubbed_record(each, needle) for each in said]}
+        records = fields.get("records", ())
+        return {**fields, "records": [_scrubbed_record(record, needle) for record in records]}
     if name == "tree" and isinstance(fields, dict):
         return {**fields, "entries": _renamed_entries(fields.get("entries", ()), needle)}
     return _scrubbed_value(fields, needle)
@@ -300,8 +300,8 @@ def _scrubbed_fields(name: str, fields: Any, needle: Needle) -> Any:
 
 def _scrubbed_record(record: Any, needle: Needle) -> Any:
     if isinstance(record, list) and len(record) >= _RECORD_LENGTH:
-        texts = [each for n, each in enumerate(record[:_RECORD_LENGTH]) if n not in (1, 7)]
-        if all(isinstance(each, str) for each in texts):
+        texts = [field for n, field in enumerate(record[:_RECORD_LENGTH]) if n not in (1, 7)]
+        if all(isinstance(text, str) for text in texts):
             return changed_record(record, needle) or record
     # Readers skip an invalid record, but it is kept, so it is scrubbed too.
     return _scrubbed_value(record, needle)
@@ -325,8 +325,10 @@ def _scrubbed_value(value: Any, needle: Needle, key: str = "") -> Any:
         case str() if key not in _FIXED:
             return needle.name(value) if key == "path" else needle.scrubbed(value)
         case list():
-            return [_scrubbed_value(each, needle, key) for each in value]
+            return [_scrubbed_value(nested, needle, key) for nested in value]
         case dict():
-            return {name: _scrubbed_value(each, needle, str(name)) for name, each in value.items()}
+            return {
+                name: _scrubbed_value(nested, needle, str(name)) for name, nested in value.items()
+            }
         case _:
             return value

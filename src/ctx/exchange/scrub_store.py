@@ -1,10 +1,10 @@
 """Removes a text from the database of the user store, including all copies of it.
 
-The records are changed, which nothing else ever does, and the tables are made anew wherever those
-records speak of. What no record speaks of is changed where it lies. Then the index of words is
-built again, and the file is written anew, so that nothing is left in pages that are free.
+The records are changed, which nothing else ever does, and the rows that they are about are derived
+again. Rows without a record are changed in place. Then the text index is rebuilt, and the whole
+file is rewritten, so that nothing is left in free pages.
 
-Ids, kinds, times and the names of sessions are what holds a store together: they stay.
+Ids, kinds, times and session names connect the parts of a store, so they are not changed.
 """
 
 import json
@@ -59,7 +59,7 @@ _TOLD = {
     "session_commands": _Table(("session", "command"), ("command", "problem", "replaced_by")),
     "session_teams": _Table(("session", "team"), ("team", "name")),
 }
-# What the records say lies here once more; where no record does, it is changed here.
+# These tables repeat what the records contain. Rows without a record are changed directly.
 _DERIVED = {
     "nodes": _Table(("id",), ("content", "summary"), ("metadata",), inner_keys=True),
     "edges": _Table(("from_id", "to_id", "type"), (), ("metadata",), inner_keys=True),
@@ -70,35 +70,35 @@ _DERIVED = {
 
 def find(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tick) -> Counter[str]:
     """How many rows contain it, by table."""
-    found: Counter[str] = Counter()
-    found["records"] = sum(1 for _ in _records(connection, needle, tick))
+    counts: Counter[str] = Counter()
+    counts["records"] = sum(1 for _ in _records(connection, needle, tick))
     for table, what in _tables(connection):
-        found[table] = sum(1 for _ in _rows(connection, needle, table, what))
-    found["tags"] = len(_tags(connection, needle))
-    found["contexts"] = len(_contexts(connection, needle))
-    return +found
+        counts[table] = sum(1 for _ in _rows(connection, needle, table, what))
+    counts["tags"] = len(_tags(connection, needle))
+    counts["contexts"] = len(_contexts(connection, needle))
+    return +counts
 
 
 def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_tick) -> Counter[str]:
     """Remove it from every row; the number of changed rows, by table.
 
-    All rows at once or none. What is in free pages and in the log is for `wipe`.
+    All rows are changed, or none. `wipe` handles free pages and the log.
     """
     connection.execute("PRAGMA secure_delete = ON")
     with transaction(connection):
-        found = find(connection, needle, tick)
-        if not found:
-            return found
+        counts = find(connection, needle, tick)
+        if not counts:
+            return counts
         changed = list(_records(connection, needle, clock.no_tick))
         connection.executemany(
             "UPDATE records SET subject = ?, key = ?, body = ?, author = ? WHERE id = ?",
             [(new.subject, new.key, as_json(new.body), new.author, new.id) for _, new in changed],
         )
-        materialise(connection, [each for pair in changed for each in pair])
+        materialise(connection, [record for pair in changed for record in pair])
         for table, what in _tables(connection):
-            if not found[table]:
+            if not counts[table]:
                 continue
-            # Of what the records speak of, only what no record says is still there.
+            # The rows of records are clean now. Only rows without a record can still contain it.
             rows = list(_rows(connection, needle, table, what))
             for where, values in rows:
                 _update(connection, table, what, where, values)
@@ -116,15 +116,15 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
         # Cached contexts may contain it.
         connection.execute("DELETE FROM contexts")
         index_words(connection)
-        # Whoever has read it before, and is about to write, is to know.
+        # Processes that read it before and are about to write must notice the scrub.
         event_log.add(connection, event_log.SCRUBBED, "", {})
-    return found
+    return counts
 
 
 def wipe(connection: Connection) -> bool:
     """Rewrite the file and empty its write-ahead log; False if another process prevented it.
 
-    Somebody who reads keeps the log as it is for as long as that takes.
+    While another process reads, the log cannot be emptied.
     """
     deadline = clock.monotonic() + _PATIENCE_S
     connection.execute(f"PRAGMA busy_timeout = {_TURN_MS}")
@@ -149,19 +149,19 @@ def wipe(connection: Connection) -> bool:
 
 def scrub_copy(connection: Connection, needle: Needle) -> Counter[str]:
     """Scrub a backup, which no other process has open."""
-    found = scrub(connection, needle)
+    counts = scrub(connection, needle)
     if not wipe(connection):
         raise DatabaseFailure("Another process is reading a backup.", hint="Try again.")
-    return found
+    return counts
 
 
 # Matching rows
 
 
 def changed_record(record: Sequence[Any], needle: Needle) -> Sequence[Any] | None:
-    """A record without it; None where it does not hold it. Its body may be text or a value.
+    """A record without it; None if the record does not contain it. The body may be text or a value.
 
-    The record is an array as batches keep it: what a newer version added at its end is left.
+    The record is an array, as in batches. Fields that a newer version appended are kept.
     """
     kind, subject, key, body, author = (record[n] for n in (4, 5, 6, 8, 10))
     changed = list(record)
@@ -186,7 +186,7 @@ def _records(
     for number, row in enumerate(rows):
         if not number % _PART:
             tick(number, total)
-        if not any(needle.is_in(each) for each in (*row[5:7], row[8], row[10])) and (
+        if not any(needle.is_in(value) for value in (*row[5:7], row[8], row[10])) and (
             not needle.is_rules
         ):
             continue
@@ -201,13 +201,13 @@ def _record(row: Sequence[Any]) -> Record:
 def _body(text: str, needle: Needle) -> str:
     """The scrubbed body of a record."""
     try:
-        said = json.loads(text)
+        before = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    if not isinstance(said, dict):
+    if not isinstance(before, dict):
         return text
-    after = dict(said)
-    for name, value in said.items():
+    after = dict(before)
+    for name, value in before.items():
         if name in _FIXED:
             continue
         if name == "metadata" and isinstance(value, dict):
@@ -219,7 +219,7 @@ def _body(text: str, needle: Needle) -> str:
             after[name] = needle.name(value)
         else:
             after[name] = needle.scrubbed_json(value, keys=False)
-    return as_json(after) if after != said else text
+    return as_json(after) if after != before else text
 
 
 def _tables(connection: Connection) -> Iterator[tuple[str, _Table]]:
@@ -257,11 +257,11 @@ def _json(text: str, needle: Needle, what: _Table) -> str:
     if not needle.is_rules and not needle.is_in(text):
         return text
     try:
-        said = json.loads(text)
-        after = needle.scrubbed_json(said, keys=what.inner_keys)
+        before = json.loads(text)
+        after = needle.scrubbed_json(before, keys=what.inner_keys)
     except (ValueError, RecursionError):
         return needle.scrubbed(text)
-    return text if after == said else json.dumps(after, ensure_ascii=False, separators=(",", ":"))
+    return text if after == before else json.dumps(after, ensure_ascii=False, separators=(",", ":"))
 
 
 def _update(

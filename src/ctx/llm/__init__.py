@@ -19,7 +19,7 @@
     scripted_backend   a backend with scripted answers, for tests
     backends           chooses the configured backend, and what `auto` means
 
-This package does not know memory, sessions or packs: text in, text out. Every request passes `send`
-and is reserved in `ledger`. Without a configured backend, neither the worker nor any command loads
-it.
+This package contains nothing about memory, sessions or packs: text in, text out. Every request
+passes `send` and is reserved in `ledger`. Without a configured backend, neither the worker nor any
+command loads it.
 """

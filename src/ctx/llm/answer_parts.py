@@ -122,7 +122,7 @@ class _OpenBlock(NamedTuple):
             self.before[: 2 * _LONGEST_WORD].strip("#*_:` \t"),
             code[: 2 * _LONGEST_WORD].strip(_COMMENTS),
         )
-        path = next((each for each in candidates if _is_path(each)), "")
+        path = next((candidate for candidate in candidates if _is_path(candidate)), "")
         return CodeBlock(language[:_LONGEST_LANGUAGE], path, self.first_line, last_line)
 
 
@@ -172,16 +172,16 @@ def _decision_in(line: str) -> str | None:
 
 
 def _paragraph(prose: list[tuple[int, str]]) -> str:
-    found: list[str] = []
+    kept: list[str] = []
     length = 0
     for _, line in prose:
         is_text = bool(line) and not line.startswith("#")
-        if (found and not is_text) or length > _LONGEST_PARAGRAPH:
+        if (kept and not is_text) or length > _LONGEST_PARAGRAPH:
             break
         if is_text:
-            found.append(line[:_LONGEST_PARAGRAPH])
-            length += len(found[-1]) + 1
-    text = " ".join(found)
+            kept.append(line[:_LONGEST_PARAGRAPH])
+            length += len(kept[-1]) + 1
+    text = " ".join(kept)
     if len(text) <= _LONGEST_PARAGRAPH:
         return text
     return f"{text[: _LONGEST_PARAGRAPH - 1].rstrip()}…"
@@ -191,19 +191,19 @@ def _paragraph(prose: list[tuple[int, str]]) -> str:
 
 
 def _distinct(prose: list[tuple[int, str]], named: list[AnswerMention]) -> Iterator[AnswerMention]:
-    seen: set[str] = set()
+    words: set[str] = set()
     for mention in (*named, *_mentions_in(prose)):
-        if mention.word not in seen:
-            seen.add(mention.word)
+        if mention.word not in words:
+            words.add(mention.word)
             yield mention
-            if len(seen) == MOST_MENTIONS:
+            if len(words) == MOST_MENTIONS:
                 return
 
 
 def _mentions_in(prose: list[tuple[int, str]]) -> Iterator[AnswerMention]:
     for number, line in prose:
-        for found in _WORD.finditer(line):
-            if word := _name(found[0]):
+        for match in _WORD.finditer(line):
+            if word := _name(match[0]):
                 yield AnswerMention(word, number)
 
 

@@ -67,7 +67,7 @@ class Anthropic:
     def probe(self) -> Capabilities:
         self._check_model()
         try:
-            found = self._http.get(f"/models/{quote(self._model, safe='')}")
+            answer = self._http.get(f"/models/{quote(self._model, safe='')}")
         except RequestRefused as refused:
             if refused.status != 404:
                 raise
@@ -75,7 +75,7 @@ class Anthropic:
                 f"Anthropic at {self.where} has no model `{self._model}`.",
                 hint="`ctx config set llm.model NAME` sets the model.",
             ) from refused
-        known: Event = found if isinstance(found, dict) else {}
+        known: Event = answer if isinstance(answer, dict) else {}
         return Capabilities(
             as_name(known.get("id")) or self._model, detail=as_name(known.get("display_name"))
         )
@@ -174,8 +174,8 @@ class _EventReader:
             self.stop = _STOPS.get(reason, "end")
         usage = message.get("usage")
         for word, value in usage.items() if isinstance(usage, dict) else ():
-            if (found := as_count(value)) is not None:
-                self._counts[word] = found
+            if (count := as_count(value)) is not None:
+                self._counts[word] = count
 
 
 def _is_progress(event: Event) -> bool:
@@ -191,10 +191,10 @@ def _api_base(url: str) -> str:
 
 def _merge_blank_parts(parts: tuple[str, ...]) -> list[str]:
     """Merge blank parts into their neighbours: the service rejects blank parts."""
-    found: list[str] = []
+    merged: list[str] = []
     for part in parts:
-        if found and not (part.strip() and found[-1].strip()):
-            found[-1] += part
+        if merged and not (part.strip() and merged[-1].strip()):
+            merged[-1] += part
         else:
-            found.append(part)
-    return found
+            merged.append(part)
+    return merged

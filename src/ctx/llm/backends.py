@@ -69,10 +69,10 @@ def configured_backend(config: Config, variables: Mapping[str, str], home: str) 
         case "off":
             return None
         case "auto":
-            found, _ = _auto_backend(config)
-            if found is None:
+            backend, _ = _auto_backend(config)
+            if backend is None:
                 return None
-            chosen, policy = BackendChoice(found, "server"), _retry_policy(config)
+            chosen, policy = BackendChoice(backend, "server"), _retry_policy(config)
             return _make_backend(chosen, "", config, variables, home, policy)
         case name:
             return named_backend(name, "", config, variables, home)
@@ -102,10 +102,10 @@ def survey_backends(config: Config, variables: Mapping[str, str], home: str) -> 
         return BackendSurvey(setting, "off", others=others)
     chosen = BackendChoice(setting, "person")
     if setting == "auto":
-        found, why = _auto_backend(config)
-        if found is None:
+        local_backend, why = _auto_backend(config)
+        if local_backend is None:
             return BackendSurvey(setting, "none", problem=why, others=others)
-        chosen = BackendChoice(found, "server")
+        chosen = BackendChoice(local_backend, "server")
     name = chosen.name
     backend: Backend | None = None
     try:
@@ -305,10 +305,10 @@ def _is_set(name: str, config: Config) -> bool:
 def _others(setting: str, variables: Mapping[str, str], command: str) -> list[str]:
     from ctx.llm.claude_cli import child_process
 
-    found = []
+    others = []
     if setting != "claude_cli" and child_process.find_program(command, variables):
-        found.append("claude_cli (Claude Code is on the PATH)")
+        others.append("claude_cli (Claude Code is on the PATH)")
     for name, variable in _USUAL_KEYS.items():
         if setting != name and variables.get(variable):
-            found.append(f"{name} ({variable} is set)")
-    return found
+            others.append(f"{name} ({variable} is set)")
+    return others

@@ -201,7 +201,7 @@ def one_line(text: str | bytes) -> str:
     if isinstance(text, bytes):
         text = text[: _LONGEST_QUOTE * 4].decode("utf-8", "replace")
     words = "".join(
-        each if each.isprintable() else " " for each in text[: _LONGEST_QUOTE * 4]
+        char if char.isprintable() else " " for char in text[: _LONGEST_QUOTE * 4]
     ).split()
     return " ".join(words)
 

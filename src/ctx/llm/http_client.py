@@ -3,8 +3,8 @@
 httpx has no retry after a response, no limit on a whole exchange and no bound on the size of a
 line, and each attempt must be reserved in the ledger. So those parts are here.
 
-Each request uses a new connection. If a kept-open connection had been closed by the server, the
-request could not be told from a lost one, and a lost one counts as spent.
+Each request uses a new connection. If a server closes a kept-open connection, it is unknown whether
+it received the request, and such a request counts as spent.
 """
 
 import json

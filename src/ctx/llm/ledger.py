@@ -70,7 +70,7 @@ CREATE INDEX idx_calls_session ON calls(session, at) WHERE session <> '';
 """
 
 OPEN, DONE, REFUSED, FAILED = "open", "done", "refused", "failed"
-"""The states of a call: open, or its process was killed; answered; refused; ended without a usage
+"""The states of a call: open (or its process was killed), answered, refused, ended without a usage
 report."""
 
 
@@ -115,7 +115,7 @@ _MIGRATIONS = (_m001_calls,)
 
 
 class Ledger:
-    """Close it or use it as a context manager; for one thread."""
+    """The ledger, for one thread. Close it or use it as a context manager."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -199,15 +199,15 @@ def problem(path: str) -> CtxError | None:
     """What is wrong with the ledger; None if nothing is, or if there is no ledger yet."""
     try:
         with reading(path) as connection:
-            found = []
+            problems = []
             if connection:
                 counted_on(connection, "")
-                found = check_truth(path)
+                problems = check_truth(path)
     except CtxError as error:
         return error
     return (
-        DatabaseFailure(f"{shown(path)}: {found[0]}", hint=_start_over_hint(path))
-        if found
+        DatabaseFailure(f"{shown(path)}: {problems[0]}", hint=_start_over_hint(path))
+        if problems
         else None
     )
 
@@ -225,7 +225,7 @@ def scrub(path: str, needle: Needle) -> None:
             for number, *names in _matching_rows(connection, needle):
                 connection.execute(
                     "UPDATE calls SET session = ?, project = ?, place = ?, model = ? WHERE id = ?",
-                    (*(each and needle.name(each) for each in names), number),
+                    (*(name and needle.name(name) for name in names), number),
                 )
         with _explain_ledger_errors(path), explained(path):
             connection.execute("VACUUM")
@@ -234,7 +234,7 @@ def scrub(path: str, needle: Needle) -> None:
 
 def _matching_rows(connection: Connection, needle: Needle) -> list[tuple[Any, ...]]:
     rows = connection.execute("SELECT id, session, project, place, model FROM calls")
-    return [row for row in rows if any(each and needle.is_in(each) for each in row[1:])]
+    return [row for row in rows if any(value and needle.is_in(value) for value in row[1:])]
 
 
 @contextmanager
@@ -256,11 +256,11 @@ def _explain_ledger_errors(path: str) -> Iterator[None]:
 def _refuse_emptied_file(path: str) -> None:
     """An empty file may be in creation; if it is older, its content was lost."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return
-    is_empty = stat.S_ISREG(found.st_mode) and not found.st_size and not size_of(f"{path}-wal")
-    if is_empty and clock.wall_ms() - found.st_mtime * 1000 > _CREATION_MS:
+    is_empty = stat.S_ISREG(status.st_mode) and not status.st_size and not size_of(f"{path}-wal")
+    if is_empty and clock.wall_ms() - status.st_mtime * 1000 > _CREATION_MS:
         raise DatabaseFailure(f"{shown(path)} is empty.", hint=_start_over_hint(path))
 
 
@@ -360,7 +360,7 @@ def _is_plausible(usage: Usage) -> bool:
     """Whether reported numbers are possible. They may be of any type."""
     counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
     # Exact: JSON's `true` is an int to isinstance.
-    return all(type(each) is int and 0 <= each <= _MOST_TOKENS for each in counts)
+    return all(type(count) is int and 0 <= count <= _MOST_TOKENS for count in counts)
 
 
 def _cap_error(what: str, cap: int, used: int, wanted: int) -> BudgetExceeded:

@@ -56,10 +56,10 @@ class OpenAi:
 
     def probe(self) -> Capabilities:
         models = _list(_field(self._http.get("/models"), "data"))
-        named = {known: each for each in models if (known := as_name(_field(each, "id")))}
+        named = {known: model for model in models if (known := as_name(_field(model, "id")))}
         wanted = self._model
         # Embedding models cannot chat.
-        for known, model in sorted(named.items(), key=lambda each: "embed" in each[0]):
+        for known, model in sorted(named.items(), key=lambda pair: "embed" in pair[0]):
             # Ollama names end with a version after a colon, which may be omitted.
             if not wanted or known == wanted or known.startswith(f"{wanted}:"):
                 return Capabilities(wanted or known, _context_tokens(model))
@@ -195,7 +195,7 @@ def _delta(choice: Any) -> Any:
 
 def _content(value: Any) -> str:
     """A string, which some servers send in parts."""
-    return as_text(value) or "".join(as_text(_field(each, "text")) for each in _list(value))
+    return as_text(value) or "".join(as_text(_field(part, "text")) for part in _list(value))
 
 
 def _reasoning(delta: Any) -> str:
@@ -219,8 +219,8 @@ def _context_tokens(model: Any) -> int | None:
     """The context window, under any of the names that servers use."""
     words = ("max_model_len", "context_length", "context_window", "max_context_length")
     for word in words:
-        if found := as_count(_field(model, word)):
-            return found
+        if count := as_count(_field(model, word)):
+            return count
     return None
 
 

@@ -19,7 +19,7 @@ class Prices:
 
     def __init__(self, prices: Sequence[tuple[str, Price]]) -> None:
         # The longest prefix wins, `*` comes last.
-        self._prices = sorted(prices, key=lambda each: (each[0] == "*", -len(each[0])))
+        self._prices = sorted(prices, key=lambda price: (price[0] == "*", -len(price[0])))
 
     def cost_micros(self, model: str, usage: Usage) -> int | None:
         """The cost in millionths of a dollar; None without a price for the model."""
@@ -32,17 +32,17 @@ class Prices:
 
 def prices(settings: Sequence[str]) -> Prices:
     """Parse `llm.prices`: `claude-haiku=1.00/5.00`, dollars per million input and output tokens."""
-    found = []
-    for each in settings:
-        name, _, numbers = each.partition("=")
+    parsed = []
+    for setting in settings:
+        name, _, numbers = setting.partition("=")
         try:
             first, second = (float(number) for number in numbers.split("/"))
         except ValueError:
             first = second = -1.0
         if not name.strip() or not (0 <= first < 1e6 and 0 <= second < 1e6):
             raise ConfigInvalid(
-                f"llm.prices: `{each}` is not a price.",
+                f"llm.prices: `{setting}` is not a price.",
                 hint="`claude-haiku=1.00/5.00` is one: dollars for a million tokens in and out.",
             )
-        found.append((name.strip(), Price(first, second)))
-    return Prices(found)
+        parsed.append((name.strip(), Price(first, second)))
+    return Prices(parsed)

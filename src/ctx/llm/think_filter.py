@@ -11,7 +11,7 @@ class ThinkFilter:
     def __init__(self, on_token: OnToken, *, is_thinking: bool) -> None:
         """`is_thinking`: the prompt ends with an open `<think>`."""
         self._hear = on_token
-        self._said: list[str] = []
+        self._pieces: list[str] = []
         self._held = ""
         self._is_thinking = is_thinking
         self._has_begun = False
@@ -35,13 +35,13 @@ class ThinkFilter:
         """The whole answer; empty if only thinking arrived."""
         if not self._has_begun and not self._is_thinking:
             self._begin(self._held)
-        return "".join(self._said)
+        return "".join(self._pieces)
 
     def _think(self, piece: str) -> None:
         # Keep just enough text to recognise a tag that spans two pieces.
         thought = self._held + piece
-        _, found, rest = thought.partition(_END)
-        if not found:
+        _, end_tag, rest = thought.partition(_END)
+        if not end_tag:
             self._held = thought[-len(_END) :]
         elif rest.strip():
             self._begin(rest.lstrip())
@@ -55,5 +55,5 @@ class ThinkFilter:
 
     def _pass_on(self, piece: str) -> None:
         if piece:
-            self._said.append(piece)
+            self._pieces.append(piece)
             self._hear(piece)

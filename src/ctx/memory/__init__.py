@@ -29,9 +29,9 @@
                 finds a node by the number of its document
     query/      the query language: from text to one SQL statement
 
-The package depends on SQLite and objects only; it does not know sessions or commands. `context` and
-`packs` decide what an agent is shown and in which order. `operations` defines verbs such as
-`supersede` and `summarize`.
+The package depends on SQLite and objects only; it contains nothing about sessions or commands.
+`context` and `packs` decide what an agent is shown and in which order. `operations` defines verbs
+such as `supersede` and `summarize`.
 
 It does not import `code`, `narrative` or `search`. They refer to each other by id.
 """

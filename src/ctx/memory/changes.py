@@ -240,8 +240,8 @@ class Change:
         self._require(from_id)
         if not outside:
             self._require(to_id)
-        given = evidence.metadata() if isinstance(evidence, Evidence) else evidence
-        metadata = self._clean_metadata(given)
+        details = evidence.metadata() if isinstance(evidence, Evidence) else evidence
+        metadata = self._clean_metadata(details)
         present = self.graph.edge(from_id, to_id, kind)
         if present and present.metadata == metadata:
             return False
@@ -309,13 +309,13 @@ class Change:
         body: Mapping[str, Any] | None = None,
     ) -> None:
         stamp = self._clock.tick()
-        said = dict(body or {})
+        fields = dict(body or {})
         now = clock.now_ms()
         if clock.stamp_ms(stamp) > now + _AHEAD_MS and kind in _DATED:
             # A clock was ahead. Stamps continue from there, but people see the real time.
             for name in _DATED[kind]:
-                if name != "created_at" or kind != "node.put" or "content" in said:
-                    said.setdefault(name, clock.iso(now))
+                if name != "created_at" or kind != "node.put" or "content" in fields:
+                    fields.setdefault(name, clock.iso(now))
         self.records.append(
             Record(
                 ids.new_ulid(),
@@ -326,7 +326,7 @@ class Change:
                 subject,
                 key,
                 target,
-                said,
+                fields,
                 self._who.session,
                 self._who.author,
             )
@@ -343,10 +343,12 @@ class Change:
     def _clean(self, text: str, where: str) -> str:
         # Text from JSON and other programs may contain surrogates, which cannot be stored.
         text.encode("utf-8")
-        found = _redact_word(text) if len(text) < _SHORT else redact(text)
+        redacted = _redact_word(text) if len(text) < _SHORT else redact(text)
         place = f"{self.source} {where}".strip()
-        self.redacted += [Redaction(place, each.rule, each.line) for each in found.findings]
-        return found.text
+        self.redacted += [
+            Redaction(place, finding.rule, finding.line) for finding in redacted.findings
+        ]
+        return redacted.text
 
     def _refuse_secret(self, word: str, what: str) -> None:
         """Refuse a name with a secret: redacting it would change the name."""
@@ -369,7 +371,7 @@ class Change:
         if isinstance(value, Mapping):
             return self._clean_metadata(value)
         if isinstance(value, list | tuple):
-            return [self._clean_value(key, each) for each in value]
+            return [self._clean_value(key, nested) for nested in value]
         if isinstance(value, float) and not isfinite(value):
             raise ContentRefused(f"The metadata {key} is {value}, which is not a JSON number.")
         return value

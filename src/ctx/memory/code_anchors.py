@@ -65,22 +65,22 @@ def can_be_left_out(source: str, tags: Iterable[str] = ()) -> bool:
 
 def is_gone(states: Sequence[AnchorState]) -> bool:
     """Whether nothing is left of the files that a node is about."""
-    files = [each.state for each in states if each.type == "file"]
+    files = [state.state for state in states if state.type == "file"]
     return bool(files) and all(state == GONE for state in files)
 
 
 def describe(states: Sequence[AnchorState]) -> str:
     """What has become of the anchors, in a few words; empty if all are unchanged."""
     parts = []
-    for each in states:
-        if each.state == MOVED:
-            parts.append(f"{each.name} moved to {each.where}")
-        elif each.state == CHANGED and each.type == "file":
-            parts.append(f"{each.name} changed since")
-        elif each.state == GONE:
-            parts.append(f"{each.name} is gone")
+    for state in states:
+        if state.state == MOVED:
+            parts.append(f"{state.name} moved to {state.where}")
+        elif state.state == CHANGED and state.type == "file":
+            parts.append(f"{state.name} changed since")
+        elif state.state == GONE:
+            parts.append(f"{state.name} is gone")
     return "; ".join(parts)
 
 
 def _texts(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

@@ -20,20 +20,20 @@ _NUMBERED = {
 
 
 def find(connection: Connection, text: str) -> NodeId:
-    found = dict(_meant(connection, text.strip()))
-    if not found:
+    paths = dict(_meant(connection, text.strip()))
+    if not paths:
         raise NodeNotFound(
             f"There is no node {text[:80]!r}.",
             hint="`ctx list --type=task` and `--type=decision` show what there is.",
         )
-    if len(found) > 1:
-        detail = "\n".join(f"  {node_id}  {path}" for node_id, path in found.items())
+    if len(paths) > 1:
+        detail = "\n".join(f"  {node_id}  {path}" for node_id, path in paths.items())
         raise AmbiguousId(
             f"Several documents are called {text[:80]}.",
             detail=detail,
             hint="Give its id, or more of the file's name.",
         )
-    return next(iter(found))
+    return next(iter(paths))
 
 
 def names(connection: Connection) -> dict[str, NodeId]:
@@ -48,9 +48,9 @@ def names(connection: Connection) -> dict[str, NodeId]:
             short = f"{node_type}_{numbered[1]}"
             called.setdefault(short, []).append((node_id, numbered[2] or ""))
     return {
-        short if len(found) == 1 else f"{short}-{rest}": node_id
-        for short, found in called.items()
-        for node_id, rest in found
+        short if len(matches) == 1 else f"{short}-{rest}": node_id
+        for short, matches in called.items()
+        for node_id, rest in matches
     }
 
 
@@ -68,7 +68,7 @@ def _numbered(node_type: str, file: str) -> re.Match[str] | None:
 
 
 def _meant(connection: Connection, text: str) -> Iterator[tuple[NodeId, str]]:
-    asked = _ASKED.fullmatch(text.removesuffix(".md"))
+    match = _ASKED.fullmatch(text.removesuffix(".md"))
     path = text.removeprefix("./").removeprefix(".ctx/").removeprefix("narrative/")
     rows = connection.execute(
         "SELECT id, type, json_extract(metadata, '$.file') AS file FROM nodes"
@@ -79,10 +79,10 @@ def _meant(connection: Connection, text: str) -> Iterator[tuple[NodeId, str]]:
             continue
         if file in (path, f"{path}.md"):
             yield node_id, file
-        elif asked and asked[1].lower() == node_type:
+        elif match and match[1].lower() == node_type:
             numbered = _numbered(node_type, file)
-            is_number = numbered is not None and int(numbered[1]) == int(asked[2])
-            if numbered and is_number and _is_part(asked[3], numbered[2] or ""):
+            is_number = numbered is not None and int(numbered[1]) == int(match[2])
+            if numbered and is_number and _is_part(match[3], numbered[2] or ""):
                 yield node_id, file
 
 

@@ -72,8 +72,8 @@ def since(
 
 def last_id(connection: Connection, type: str) -> int:
     """The id of the last entry of a type; 0 if there is none."""
-    found = connection.execute("SELECT max(id) FROM event_log WHERE type = ?", (type,))
-    return found.fetchone()[0] or 0
+    rows = connection.execute("SELECT max(id) FROM event_log WHERE type = ?", (type,))
+    return rows.fetchone()[0] or 0
 
 
 def tokens_by_day(connection: Connection, at: str) -> dict[str, int]:

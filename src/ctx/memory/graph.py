@@ -52,8 +52,8 @@ class Graph:
             # Ids never contain these characters.
             return documents_by_number.find(self.connection, text)
         prefix = _prefix(text)
-        found = self._beginning_with(prefix, _CANDIDATES_SHOWN + 1)
-        if not found:
+        node_ids = self._beginning_with(prefix, _CANDIDATES_SHOWN + 1)
+        if not node_ids:
             gone = self._deleted_beginning_with(prefix, 1)
             if gone:
                 raise NodeNotFound(
@@ -61,15 +61,15 @@ class Graph:
                     hint=f"`ctx restore {ids.short(gone[0])}` restores it.",
                 )
             raise NodeNotFound(f"No node has an id that begins with {text[:40]!r}.")
-        if len(found) > 1:
-            nodes = self.nodes(found[:_CANDIDATES_SHOWN])
+        if len(node_ids) > 1:
+            nodes = self.nodes(node_ids[:_CANDIDATES_SHOWN])
             lines = [f"  {node.id}  {node.type}  {_glance(node.content)}" for node in nodes]
-            if len(found) > _CANDIDATES_SHOWN:
+            if len(node_ids) > _CANDIDATES_SHOWN:
                 lines.append("  …")
             raise AmbiguousId(
                 f"Several nodes have an id that begins with {prefix}.", detail="\n".join(lines)
             )
-        return found[0]
+        return node_ids[0]
 
     def with_metadata(self, key: str) -> list[NodeId]:
         """The nodes that have this metadata key, oldest first."""
@@ -89,18 +89,18 @@ class Graph:
     def find_deleted(self, text: str) -> NodeId:
         """The deleted node whose id has this prefix."""
         prefix = _prefix(text)
-        found = self._deleted_beginning_with(prefix, _CANDIDATES_SHOWN + 1)
-        if not found:
+        node_ids = self._deleted_beginning_with(prefix, _CANDIDATES_SHOWN + 1)
+        if not node_ids:
             if self._beginning_with(prefix, 1):
                 raise UsageError(f"The node {prefix} is not deleted.", hint=f"ctx show {prefix}")
             raise NodeNotFound(
                 f"No deleted node has an id that begins with {text[:40]!r}.",
                 hint="`ctx list --deleted` lists deleted nodes.",
             )
-        if len(found) > 1:
-            detail = "\n".join(f"  {node_id}" for node_id in found)
+        if len(node_ids) > 1:
+            detail = "\n".join(f"  {node_id}" for node_id in node_ids)
             raise AmbiguousId(f"Several deleted nodes begin with {prefix}.", detail=detail)
-        return found[0]
+        return node_ids[0]
 
     def _deleted_beginning_with(self, prefix: str, limit: int) -> list[NodeId]:
         rows = self.connection.execute(
@@ -207,7 +207,7 @@ class Graph:
         return [row[0] for row in rows], total
 
     def _count(self, where: list[str], values: list[str]) -> int:
-        """How many nodes there are. Those that are superseded are few, so they are taken off."""
+        """The number of nodes. Few are superseded, so these are counted and subtracted."""
         others = [part for part in where if part != "superseded_by IS NULL"]
         condition = " AND ".join(others) or "1"
         count = f"SELECT count(*) FROM nodes WHERE {condition}"
@@ -232,25 +232,25 @@ class Graph:
                 f" updated_at, metadata FROM nodes WHERE id IN ({places})",
                 part,
             )
-            found = {row[0]: (*row[:8], from_json(row[8])) for row in rows}
-            said = sources.of_nodes(
-                [self.connection], {row[0]: (row[1], row[8]) for row in found.values()}
+            by_id = {row[0]: (*row[:8], from_json(row[8])) for row in rows}
+            stated = sources.of_nodes(
+                [self.connection], {row[0]: (row[1], row[8]) for row in by_id.values()}
             )
             for node_id in part:
-                if row := found.get(node_id):
+                if row := by_id.get(node_id):
                     node_tags = tuple(tags.get(node_id, ()))
-                    where = self.scope, staged.get(node_id), said[node_id]
+                    where = self.scope, staged.get(node_id), stated[node_id]
                     yield Node._make((*row[:4], node_tags, *row[4:], *where))
 
     def _tags(self, part: Sequence[NodeId]) -> Mapping[NodeId, list[str]]:
         places = ", ".join("?" * len(part))
-        found: dict[NodeId, list[str]] = {}
+        by_node: dict[NodeId, list[str]] = {}
         for node_id, tag in self.connection.execute(
             f"SELECT node_id, tag FROM tags WHERE node_id IN ({places}) ORDER BY node_id, tag",
             part,
         ):
-            found.setdefault(node_id, []).append(tag)
-        return found
+            by_node.setdefault(node_id, []).append(tag)
+        return by_node
 
     def _staged(self, part: Sequence[NodeId]) -> Mapping[NodeId, str]:
         """The nodes that have staged records, with the session."""
@@ -287,7 +287,7 @@ class Graph:
         self, node_id: NodeId, direction: Direction = "both", edge_type: str | None = None
     ) -> list[Edge]:
         """The edges of a node: outgoing first, then incoming, each by age."""
-        found: list[Edge] = []
+        edges: list[Edge] = []
         for side, column in (("out", "from_id"), ("in", "to_id")):
             if direction in (side, "both"):
                 rows = self.connection.execute(
@@ -297,9 +297,9 @@ class Graph:
                     " AND (?2 IS NULL OR type = ?2) ORDER BY created_at, id",
                     (node_id, edge_type),
                 )
-                found += [_edge(row) for row in rows]
+                edges += [_edge(row) for row in rows]
         # An edge from a node to itself would be listed twice.
-        return list({edge.id: edge for edge in found}.values())
+        return list({edge.id: edge for edge in edges}.values())
 
     def every_edge(self) -> Iterator[Edge]:
         for row in self.connection.execute(f"SELECT {_EDGE_COLUMNS} FROM edges"):
@@ -348,11 +348,11 @@ class Graph:
 
     def history(self, node_id: NodeId) -> list[Record]:
         """All records about a node, oldest first."""
-        found = {record.id: record for record in records.about(self.connection, node_id)}
-        found.update(
+        by_id = {record.id: record for record in records.about(self.connection, node_id)}
+        by_id.update(
             (record.id, record) for record in records.pointing_at(self.connection, node_id)
         )
-        return sorted(found.values(), key=lambda record: record.order)
+        return sorted(by_id.values(), key=lambda record: record.order)
 
 
 def _edge(row: tuple[str, str, str, str, str, str]) -> Edge:

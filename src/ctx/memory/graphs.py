@@ -44,10 +44,10 @@ class Graphs:
 
     def by_scope(self, node_ids: Iterable[NodeId]) -> dict[str, list[NodeId]]:
         """Nodes by the scope in which they live."""
-        found: dict[str, list[NodeId]] = {}
+        by_scope: dict[str, list[NodeId]] = {}
         for node_id in dict.fromkeys(node_ids):
-            found.setdefault(self.holding(node_id).scope, []).append(node_id)
-        return found
+            by_scope.setdefault(self.holding(node_id).scope, []).append(node_id)
+        return by_scope
 
     def shared_scope(self, node_ids: Iterable[NodeId], doing: str) -> str | None:
         """The scope in which nodes live that are changed together; None for no nodes."""
@@ -74,20 +74,20 @@ class Graphs:
 
     def _only(self, text: str, find: Callable[[Graph, str], NodeId]) -> NodeId:
         """The one match in all graphs. Without a match, the most specific error is raised."""
-        found: dict[NodeId, None] = {}
+        node_ids: dict[NodeId, None] = {}
         refusals: list[NodeNotFound | UsageError] = []
         for graph in self.graphs:
             try:
-                found[find(graph, text)] = None
+                node_ids[find(graph, text)] = None
             except (NodeNotFound, UsageError) as error:
                 refusals.append(error)
-        if len(found) > 1:
-            detail = "\n".join(f"  {node_id}" for node_id in found)
+        if len(node_ids) > 1:
+            detail = "\n".join(f"  {node_id}" for node_id in node_ids)
             raise AmbiguousId(f"Several nodes have an id that begins with {text}.", detail=detail)
-        if not found:
+        if not node_ids:
             # "It was deleted" and "it is not deleted" say more than "there is none".
             raise max(refusals, key=lambda error: (isinstance(error, UsageError), bool(error.hint)))
-        return next(iter(found))
+        return next(iter(node_ids))
 
     def deleted(self, limit: int | None) -> tuple[list[Node], int]:
         """The most recently deleted nodes as they were, and the number of all deleted nodes."""
@@ -127,10 +127,10 @@ class Graphs:
             return
         waiting = iter(node_ids)
         while part := list(islice(waiting, _PART)):
-            found: dict[NodeId, Node] = {}
+            by_id: dict[NodeId, Node] = {}
             for graph in reversed(self.graphs):
-                found.update((node.id, node) for node in graph.nodes(part))
-            yield from (found[node_id] for node_id in part if node_id in found)
+                by_id.update((node.id, node) for node in graph.nodes(part))
+            yield from (by_id[node_id] for node_id in part if node_id in by_id)
 
     def newest(
         self,
@@ -143,7 +143,7 @@ class Graphs:
         except_types: Sequence[str] = (),
     ) -> tuple[list[NodeId], int]:
         """The newest nodes with one of the types and all of the tags, and their total number."""
-        found = [
+        parts = [
             graph.newest(
                 node_types,
                 tags,
@@ -154,11 +154,11 @@ class Graphs:
             )
             for graph in self.graphs
         ]
-        merged = list(merge(*(ids for ids, _ in found), reverse=True))
+        merged = list(merge(*(ids for ids, _ in parts), reverse=True))
         # Both graphs may have the same anchor.
         every = list(dict.fromkeys(merged))
         twice = len(merged) - len(every)
-        return every[:limit], sum(total for _, total in found) - twice
+        return every[:limit], sum(total for _, total in parts) - twice
 
     def has(self, node_id: str) -> bool:
         return any(graph.has(node_id) for graph in self.graphs)
@@ -167,39 +167,39 @@ class Graphs:
         return self.holding(node_id).tags_of(node_id)
 
     def of_type(self, node_type: str) -> list[NodeId]:
-        found = (node_id for graph in self.graphs for node_id in graph.of_type(node_type))
-        return list(dict.fromkeys(found))
+        node_ids = (node_id for graph in self.graphs for node_id in graph.of_type(node_type))
+        return list(dict.fromkeys(node_ids))
 
     def tag_counts(self, prefix: str = "") -> list[TagCount]:
         """The number of nodes of every tag, sorted by tag."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for graph in self.graphs:
             for tag, nodes in graph.tag_counts(prefix):
-                found[tag] = found.get(tag, 0) + nodes
-        return [TagCount(tag, found[tag]) for tag in sorted(found)]
+                counts[tag] = counts.get(tag, 0) + nodes
+        return [TagCount(tag, counts[tag]) for tag in sorted(counts)]
 
     def edges(
         self, node_id: NodeId, direction: Direction = "both", edge_type: str | None = None
     ) -> list[Edge]:
         """The edges of a node, including those that start in another graph."""
-        found = [
+        edges = [
             edge for graph in self.graphs for edge in graph.edges(node_id, direction, edge_type)
         ]
         if len(self.graphs) == 1:
-            return found
-        return [edge for edge in found if self.has(edge.from_id) and self.has(edge.to_id)]
+            return edges
+        return [edge for edge in edges if self.has(edge.from_id) and self.has(edge.to_id)]
 
     def edge(self, from_id: NodeId, to_id: NodeId, edge_type: str) -> Edge | None:
-        found = (graph.edge(from_id, to_id, edge_type) for graph in self.graphs)
-        return next((edge for edge in found if edge), None)
+        edges = (graph.edge(from_id, to_id, edge_type) for graph in self.graphs)
+        return next((edge for edge in edges if edge), None)
 
     def source_of(self, path: str) -> Node | None:
-        found = (graph.source_of(path) for graph in self.graphs)
-        return next((node for node in found if node), None)
+        nodes = (graph.source_of(path) for graph in self.graphs)
+        return next((node for node in nodes if node), None)
 
     def views(self) -> list[View]:
-        found = {view.name: view for graph in reversed(self.graphs) for view in graph.views()}
-        return [found[name] for name in sorted(found)]
+        by_name = {view.name: view for graph in reversed(self.graphs) for view in graph.views()}
+        return [by_name[name] for name in sorted(by_name)]
 
     def view(self, name: str) -> View:
         for graph in self.graphs:
@@ -211,5 +211,5 @@ class Graphs:
 
     def history(self, node_id: NodeId) -> list[Record]:
         """All records about a node from all graphs, oldest first."""
-        found = [record for graph in self.graphs for record in graph.history(node_id)]
-        return sorted(found, key=lambda record: record.order)
+        records = [record for graph in self.graphs for record in graph.history(node_id)]
+        return sorted(records, key=lambda record: record.order)

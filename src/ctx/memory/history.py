@@ -56,32 +56,32 @@ def commits(connection: Connection) -> dict[str, IndexedCommit]:
     rows = connection.execute(
         "SELECT id, parents, timestamp_unix, author, session, message, batches FROM commits"
     )
-    found = {
+    by_id = {
         row[0]: IndexedCommit._make(
             (row[0], tuple(row[1].split()), *row[2:6], tuple(row[6].split()))
         )
         for row in rows
     }
-    return {each: found[each] for each in _newest_first(found)}
+    return {id: by_id[id] for id in _newest_first(by_id)}
 
 
-def _newest_first(found: Mapping[str, IndexedCommit]) -> Iterable[str]:
+def _newest_first(by_id: Mapping[str, IndexedCommit]) -> Iterable[str]:
     """A commit is never older than its parents; with equal times it still comes first."""
-    children = dict.fromkeys(found, 0)
-    for commit in found.values():
+    children = dict.fromkeys(by_id, 0)
+    for commit in by_id.values():
         for parent in commit.parents:
             if parent in children:
                 children[parent] += 1
-    ready = [(-found[each].timestamp_unix, each) for each, count in children.items() if not count]
+    ready = [(-by_id[id].timestamp_unix, id) for id, count in children.items() if not count]
     heapq.heapify(ready)
     while ready:
-        _, each = heapq.heappop(ready)
-        yield each
-        for parent in found[each].parents:
+        _, id = heapq.heappop(ready)
+        yield id
+        for parent in by_id[id].parents:
             if parent in children:
                 children[parent] -= 1
                 if not children[parent]:
-                    heapq.heappush(ready, (-found[parent].timestamp_unix, parent))
+                    heapq.heappush(ready, (-by_id[parent].timestamp_unix, parent))
 
 
 def records_in(connection: Connection, commit: IndexedCommit) -> list[Record]:
@@ -104,10 +104,10 @@ def sessions(connection: Connection) -> list[str]:
 
 
 def _of_batches(connection: Connection, numbers: Iterable[int]) -> list[Record]:
-    found: dict[str, Record] = {}
+    by_id: dict[str, Record] = {}
     for number in numbers:
         rows = connection.execute("SELECT record FROM repeated WHERE batch = ?", (number,))
         repeated = records.named(connection, [row[0] for row in rows])
         batch = records.of_batch(connection, number)
-        found.update((record.id, record) for record in (*batch, *repeated))
-    return sorted(found.values(), key=lambda record: record.order)
+        by_id.update((record.id, record) for record in (*batch, *repeated))
+    return sorted(by_id.values(), key=lambda record: record.order)

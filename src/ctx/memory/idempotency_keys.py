@@ -25,8 +25,8 @@ class AlreadyDone(Exception):
 
 
 def is_taken(connection: Connection, claim_id: str) -> bool:
-    found = connection.execute("SELECT 1 FROM commands WHERE id = ?", (claim_id,))
-    return found.fetchone() is not None
+    rows = connection.execute("SELECT 1 FROM commands WHERE id = ?", (claim_id,))
+    return rows.fetchone() is not None
 
 
 def take(connection: Connection, claim: Claim, problem: str | None = None) -> None:

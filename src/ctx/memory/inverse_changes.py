@@ -102,8 +102,10 @@ def is_undone(graph: Graph, change: str, *, as_if: str | None = None) -> bool:
 def origin(graph: Graph, change: str) -> str:
     """The change that a chain of undos starts from; a change that is no undo itself."""
     while True:
-        said = records.of_change(graph.connection, change)
-        about = [each for each in said if each.kind == ACTION and _takes_back(graph, each)]
+        of_change = records.of_change(graph.connection, change)
+        about = [
+            record for record in of_change if record.kind == ACTION and _takes_back(graph, record)
+        ]
         if not about:
             return change
         change = about[0].subject
@@ -146,8 +148,8 @@ class _Undoing:
             about = records.about_key(self._connection, subject, family, key)
             valid = [r for r in about if r.action != ACTION and self._holds(r.change)]
             # Records from documents have no time, so they are never later.
-            said = [r for r in valid if r.change != self._root and r.stamp < records.BEYOND]
-            later = [r for r in said if r.order > own[-1].order]
+            others = [r for r in valid if r.change != self._root and r.stamp < records.BEYOND]
+            later = [r for r in others if r.order > own[-1].order]
             match family:
                 case "node.":
                     self._node(own, about, valid, later)
@@ -225,17 +227,17 @@ class _Undoing:
             self._change.repeat(record, "node.restore", {})
         body: dict[str, Any] = {}
         for name in replay.FIELDS:
-            if any(name in each.body for each in own):
+            if any(name in record.body for record in own):
                 if any(name in put.body for put in puts):
                     self._keep(record, name)
                 if getattr(now, name) != getattr(wanted, name):
                     body[name] = getattr(wanted, name)
-        written = [each for each in own if "before" in each.body]
+        written = [record for record in own if "before" in record.body]
         says = [r for r in about if r.stamp >= records.BEYOND and "digest" in r.body]
         if written and says and not any("content" in put.body for put in puts):
             body.pop("content", None)
             body |= self._in_document(written[-1], now.content, says[-1].body["digest"])
-        keys = dict.fromkeys(key for each in own for key in each.body.get("metadata", {}))
+        keys = dict.fromkeys(key for record in own for key in record.body.get("metadata", {}))
         metadata: dict[str, Any] = {}
         for key in keys:
             if any(key in put.body.get("metadata", {}) for put in puts):

@@ -55,11 +55,11 @@ def _by_subject(
     connection: Connection, came: Sequence[Record]
 ) -> Iterator[tuple[str, list[Record]]]:
     """These records and those of every new store, grouped and sorted by subject."""
-    found: dict[str, list[Record]] = {}
+    by_subject: dict[str, list[Record]] = {}
     for record in (*records.from_the_beginning(connection), *came):
-        found.setdefault(record.subject, []).append(record)
-    for subject in sorted(found):
-        yield subject, found[subject]
+        by_subject.setdefault(record.subject, []).append(record)
+    for subject in sorted(by_subject):
+        yield subject, by_subject[subject]
 
 
 def _fill(connection: Connection, part: list[tuple[str, list[Record]]]) -> None:
@@ -198,8 +198,8 @@ def _put_tags(connection: Connection, node_id: str, tags: dict[str, str]) -> Non
 
 def _write_edge(connection: Connection, from_id: str, to_id: str, edge_type: str) -> None:
     key = records.edge_key(edge_type, to_id)
-    found = replay.edges(records.about_key(connection, from_id, "edge.", key))
-    state = found.get((from_id, key))
+    states = replay.edges(records.about_key(connection, from_id, "edge.", key))
+    state = states.get((from_id, key))
     if state and not _is_there(connection, from_id):
         state = None
     if state and not (state.outside or _is_there(connection, to_id)):

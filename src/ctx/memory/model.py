@@ -155,12 +155,12 @@ class Redaction(NamedTuple):
 
 def node_type(word: str) -> str:
     """Normalise and check a node type: any case, `-` or `_`."""
-    found = word.strip().lower().replace("_", "-")
-    if found not in NODE_TYPES:
+    spelled = word.strip().lower().replace("_", "-")
+    if spelled not in NODE_TYPES:
         raise UsageError(
-            f"There is no node type {word[:80]!r}.", hint=_did_you_mean(found, NODE_TYPES)
+            f"There is no node type {word[:80]!r}.", hint=_did_you_mean(spelled, NODE_TYPES)
         )
-    return found
+    return spelled
 
 
 def edge_type(word: str) -> str:
@@ -168,32 +168,32 @@ def edge_type(word: str) -> str:
     import re
 
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word.strip())
-    found = re.sub(r"[\s_-]+", "_", spaced).upper()
-    if found not in EDGE_TYPES:
+    spelled = re.sub(r"[\s_-]+", "_", spaced).upper()
+    if spelled not in EDGE_TYPES:
         raise UsageError(
-            f"There is no edge type {word[:80]!r}.", hint=_did_you_mean(found, EDGE_TYPES)
+            f"There is no edge type {word[:80]!r}.", hint=_did_you_mean(spelled, EDGE_TYPES)
         )
-    return found
+    return spelled
 
 
 def tag(word: str) -> str:
     """Normalise and check a tag: `namespace:value` or a plain word."""
-    found = spelling(word.strip())
+    spelled = spelling(word.strip())
     if (
-        not found
-        or len(found) > _LONGEST_TAG
-        or found.startswith(":")
-        or found.endswith((":", "*"))
-        or not found.isprintable()
-        or any(character.isspace() or character in _TAG_SEPARATORS for character in found)
+        not spelled
+        or len(spelled) > _LONGEST_TAG
+        or spelled.startswith(":")
+        or spelled.endswith((":", "*"))
+        or not spelled.isprintable()
+        or any(character.isspace() or character in _TAG_SEPARATORS for character in spelled)
     ):
         raise UsageError(
             f"{word[:80]!r} cannot be a tag.",
             hint="A tag is namespace:value or a word, without spaces, commas and quotes.",
         )
-    if found.lower().startswith("tier:") and found not in TIERS:
-        raise UsageError(f"There is no tier {found[:80]!r}.", hint=_did_you_mean(found, TIERS))
-    return found
+    if spelled.lower().startswith("tier:") and spelled not in TIERS:
+        raise UsageError(f"There is no tier {spelled[:80]!r}.", hint=_did_you_mean(spelled, TIERS))
+    return spelled
 
 
 def project_tag(project: str | None) -> str | None:
@@ -237,13 +237,13 @@ def tier(tags: Iterable[str]) -> str | None:
 
 def tags(words: Iterable[str]) -> list[str]:
     """Check tags that are added together: no duplicates, at most one tier besides the pin."""
-    found = list(dict.fromkeys(tag(word) for word in words))
-    if len([each for each in found if each in TIERS[1:]]) > 1:
+    spelled = list(dict.fromkeys(tag(word) for word in words))
+    if len([word for word in spelled if word in TIERS[1:]]) > 1:
         raise UsageError(
             "A node can have only one tier besides the pin.",
             hint=f"Give one of {', '.join(TIERS[1:])}; `ctx pin` pins it.",
         )
-    return found
+    return spelled
 
 
 def replaced_tiers(present: Iterable[str], added: Iterable[str]) -> list[str]:
@@ -256,29 +256,29 @@ def replaced_tiers(present: Iterable[str], added: Iterable[str]) -> list[str]:
 
 def content(text: str) -> str:
     """Check a node's text and strip the white space around it."""
-    found = text.strip()
-    if not found:
+    stripped = text.strip()
+    if not stripped:
         raise ContentRefused("There is no content.", hint="Give it as an argument or by --stdin.")
-    if "\0" in found:
+    if "\0" in stripped:
         raise ContentRefused(
             "The content has NUL bytes in it, so it is not text.",
             hint="Leave a binary file where it is, and add a note about it.",
         )
-    if len(found) > LARGEST_CONTENT:
+    if len(stripped) > LARGEST_CONTENT:
         raise ContentRefused(
-            f"The content has {len(found):,} characters; the limit is {LARGEST_CONTENT:,}.",
+            f"The content has {len(stripped):,} characters; the limit is {LARGEST_CONTENT:,}.",
             hint="Keep it as a file, and add what matters about it.",
         )
     # Arguments that are not UTF-8 arrive as lone surrogates, which cannot be stored.
-    found.encode("utf-8")
-    return found
+    stripped.encode("utf-8")
+    return stripped
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
     import difflib
 
-    found = difflib.get_close_matches(word, list(known), n=1)
-    start = f"Did you mean `{found[0]}`? " if found else ""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    start = f"Did you mean `{close[0]}`? " if close else ""
     return f"{start}There are: {', '.join(known)}."
 
 

@@ -32,10 +32,10 @@ def write(connection: Connection, key: str, value: str, created_at: str) -> None
 def append(connection: Connection, key: str, *more: Any) -> None:
     """Append JSON values to a list, inside a transaction, without duplicates."""
     _expire(connection)
-    found = read(connection, key)
-    waiting = json.loads(found) if found else []
+    stored = read(connection, key)
+    waiting = json.loads(stored) if stored else []
     # Compare the parsed JSON: a tuple comes back as a list.
-    new = [each for each in json.loads(json.dumps(more)) if each not in waiting]
+    new = [value for value in json.loads(json.dumps(more)) if value not in waiting]
     # An agent cannot be given more than this.
     if new and len(waiting) < _MOST_WAITING:
         write(connection, key, json.dumps(waiting + new), clock.iso(clock.now_ms()))

@@ -102,7 +102,7 @@ class HookReceipt(NamedTuple):
 def read(receipt_id: str, at: str, data: Any) -> HookReceipt:
     """Parse a receipt that a hook wrote. Raises `ContentRefused` if it is invalid."""
     try:
-        items = tuple(ReceiptItem(*each[:4], *each[5:6]) for each in data["items"])
+        items = tuple(ReceiptItem(*item[:4], *item[5:6]) for item in data["items"])
         project = None if data["project"] is None else str(data["project"])
         shape = str(data["session"]), str(data["event"]), at, project, int(data["tokens"])
     except (KeyError, TypeError, ValueError):
@@ -236,7 +236,7 @@ def _rows(connection: Connection, where: str, value: str | None, limit: int = 20
 def _read_items(data: Any) -> tuple[tuple[ReceiptItem, ...], PackReceipt | None]:
     """Parse the items column: a list of nodes, or for a pack an object with the nodes and more."""
     items, packed = (data["items"], data["packed"]) if isinstance(data, dict) else (data, None)
-    return tuple(ReceiptItem(*each[:5]) for each in items), _read_pack(packed) if packed else None
+    return tuple(ReceiptItem(*item[:5]) for item in items), _read_pack(packed) if packed else None
 
 
 def _read_pack(data: Sequence[Any]) -> PackReceipt:
@@ -248,7 +248,7 @@ def _read_pack(data: Sequence[Any]) -> PackReceipt:
         confidence,
         code,
         tuple(map(_read_chunk, chunks)),
-        tuple(ReceiptOmission(*each[:4]) for each in left_out),
+        tuple(ReceiptOmission(*omission[:4]) for omission in left_out),
         more,
         *data[8:9],
     )
@@ -257,5 +257,5 @@ def _read_pack(data: Sequence[Any]) -> PackReceipt:
 def _read_chunk(data: Sequence[Any]) -> PackedChunk:
     title, kind, tokens, score, reasons, via = data[:6]
     return PackedChunk(
-        title, kind, tokens, score, tuple(Reason(*each[:2]) for each in reasons), tuple(via)
+        title, kind, tokens, score, tuple(Reason(*reason[:2]) for reason in reasons), tuple(via)
     )

@@ -96,9 +96,9 @@ def has(connection: Connection, record: Record) -> bool:
     ).fetchone()
     if row is None:
         return False
-    found = _record(row)
-    return found[:8] + found[9:] == record[:8] + record[9:] and (
-        as_json(found.body) == as_json(record.body)
+    stored = _record(row)
+    return stored[:8] + stored[9:] == record[:8] + record[9:] and (
+        as_json(stored.body) == as_json(record.body)
     )
 
 
@@ -108,7 +108,7 @@ def of_batch(connection: Connection, batch: int) -> list[Record]:
 
 
 def named(connection: Connection, ids: Iterable[str]) -> list[Record]:
-    return [record for each in ids for record in _read(connection, "id = ?", (each,))]
+    return [record for record_id in ids for record in _read(connection, "id = ?", (record_id,))]
 
 
 def copy(source: Connection, target: Connection) -> None:

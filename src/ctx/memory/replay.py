@@ -84,23 +84,23 @@ def node(records: Iterable[Record]) -> NodeState | None:
 
 def tags(records: Iterable[Record]) -> dict[str, str]:
     """A node's tags and when each was added."""
-    found: dict[str, str] = {}
+    added_at: dict[str, str] = {}
     removed: set[str] = set()
     for record in _ordered(records):
         if record.kind == "tag.add":
             # A tag from a document counts unless a record removes it.
-            if record.stamp < BEYOND or record.key not in {*found, *removed}:
-                found[record.key] = record.body.get("created_at") or at(record)
+            if record.stamp < BEYOND or record.key not in {*added_at, *removed}:
+                added_at[record.key] = record.body.get("created_at") or at(record)
             removed.discard(record.key)
         elif record.kind == "tag.remove":
-            found.pop(record.key, None)
+            added_at.pop(record.key, None)
             removed.add(record.key)
-    return found
+    return added_at
 
 
 def edges(records: Iterable[Record]) -> dict[tuple[str, str], EdgeState]:
     """Edges by source node and key."""
-    found: dict[tuple[str, str], EdgeState] = {}
+    states: dict[tuple[str, str], EdgeState] = {}
     removed: set[tuple[str, str]] = set()
     for record in _ordered(records):
         place = record.subject, record.key
@@ -110,32 +110,32 @@ def edges(records: Iterable[Record]) -> dict[tuple[str, str], EdgeState]:
                 continue
             removed.discard(place)
             body = record.body
-            found[place] = EdgeState(
+            states[place] = EdgeState(
                 body.get("id") or record.id,
                 body.get("created_at") or at(record),
                 body.get("metadata", {}),
                 body.get("outside") is True,
             )
         elif record.kind == "edge.delete":
-            found.pop(place, None)
+            states.pop(place, None)
             removed.add(place)
-    return found
+    return states
 
 
 def view(records: Iterable[Record]) -> ViewState | None:
-    found: ViewState | None = None
+    state: ViewState | None = None
     for record in _ordered(records):
         if record.kind == "view.put":
             body = record.body
-            found = ViewState(
+            state = ViewState(
                 body["query"],
                 body.get("budget"),
-                found.created_at if found else body.get("created_at") or at(record),
+                state.created_at if state else body.get("created_at") or at(record),
                 body.get("updated_at") or at(record),
             )
         elif record.kind == "view.delete":
-            found = None
-    return found
+            state = None
+    return state
 
 
 class TaskState(NamedTuple):
@@ -145,12 +145,12 @@ class TaskState(NamedTuple):
 
 def current_task(records: Iterable[Record]) -> TaskState | None:
     """The current task of a place."""
-    found: TaskState | None = None
+    task: TaskState | None = None
     for record in _ordered(records):
         if record.kind == "task.set":
             word = record.body.get("task")
-            found = TaskState(word, at(record)) if word else None
-    return found
+            task = TaskState(word, at(record)) if word else None
+    return task
 
 
 def at(record: Record) -> str:

@@ -1,7 +1,7 @@
--- The tables of the graph as they are today. migrations.py says how they came to be; a test
--- compares the two. Times are text, 2026-01-20T10:00:00Z; ids are ULIDs.
+-- The current tables of the user store. migrations.py creates them step by step; a test compares
+-- the two. Times are text, 2026-01-20T10:00:00Z; ids are ULIDs.
 
--- The row's number is a column of its own, so that VACUUM cannot change what nodes_fts refers to.
+-- The row number is a column, so that VACUUM cannot change the numbers that nodes_fts refers to.
 CREATE TABLE nodes (
     rowid INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -38,8 +38,8 @@ CREATE INDEX idx_edges_id ON edges(id);
 CREATE UNIQUE INDEX idx_edges_unique ON edges(from_id, to_id, type);
 CREATE INDEX idx_edges_to ON edges(to_id, type);
 
--- Edges from a node here to one in the store of a project. What a project's store holds does not
--- lead out of it.
+-- Edges from a node here to a node in a project's store. Edges in a project's store never point out
+-- of it.
 CREATE TABLE outside (
     id TEXT NOT NULL,
     from_id TEXT NOT NULL,
@@ -63,8 +63,8 @@ CREATE INDEX idx_tags_tag ON tags(tag, node_id);
 CREATE INDEX idx_tags_tier ON tags(node_id, tag) WHERE tag >= 'tier:' AND tag < 'tier;';
 CREATE INDEX idx_tags_project ON tags(node_id, tag) WHERE tag >= 'project:' AND tag < 'project;';
 
--- A view without a budget has the configured one. `compiled` is what a hook runs, see
--- query/prepared.py.
+-- A view without a budget has the configured one. Hooks run the statements in `compiled`, see
+-- query/prepared_views.py.
 CREATE TABLE views (
     name TEXT PRIMARY KEY,
     query TEXT NOT NULL,
@@ -74,14 +74,14 @@ CREATE TABLE views (
     compiled TEXT
 );
 
--- What one command leaves for the next. The current task follows from records, the rest has none.
+-- Values that one command stores for a later one. Only the current task is derived from records.
 CREATE TABLE pending (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL,
     created_at TEXT NOT NULL
 );
 
--- Every change that was ever made. The tables above follow from it.
+-- All changes. The tables above are derived from them.
 CREATE TABLE records (
     id TEXT PRIMARY KEY,
     stamp INTEGER NOT NULL,
@@ -101,8 +101,8 @@ CREATE INDEX idx_records_change ON records(change);
 CREATE INDEX idx_records_stamp ON records(stamp);
 CREATE INDEX idx_records_session ON records(session, subject) WHERE session <> '';
 
--- What agents were given: which nodes, in which state, at what cost. `items` is a JSON list; of a
--- pack an object that says also why each part is in it.
+-- What agents were given: nodes, their versions and their tokens. `items` is a JSON list; for a pack
+-- it is an object that also has the reason for each chunk.
 CREATE TABLE receipts (
     id TEXT PRIMARY KEY,
     session TEXT NOT NULL,
@@ -114,9 +114,9 @@ CREATE TABLE receipts (
 );
 CREATE INDEX idx_receipts_session ON receipts(session, id);
 
--- What hooks and transcripts reported. The id is the name of the file that the hook wrote. A `new`
--- one has as its body what the client said, without secrets; of a `step` it is what policy took of
--- it; what was `dropped`, or `skipped` after three failures, has a reason instead.
+-- Events from hooks and transcripts. The id is the name of the file that the hook wrote. The body of
+-- a `new` event is the redacted payload; that of a `step` is the part that the policy keeps. An event
+-- that was `dropped`, or `skipped` after three failures, has a reason instead.
 CREATE TABLE events (
     id TEXT PRIMARY KEY,
     session TEXT NOT NULL,
@@ -136,8 +136,8 @@ CREATE INDEX idx_events_tool_use ON events(tool_use, session) WHERE tool_use IS 
 CREATE INDEX idx_events_new ON events(id) WHERE status = 'new';
 CREATE INDEX idx_events_skipped ON events(id) WHERE status = 'skipped';
 
--- The stretches of work that agents had here. `seen` is how much of its transcript was taken in,
--- `synthesised` the last event that memory was made of, `summary` the node that tells it.
+-- The sessions of agents. `seen` is how much of the transcript was read, `synthesised` the last event
+-- that synthesis used, `summary` the node with the session summary.
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY,
     project TEXT,
@@ -160,7 +160,7 @@ CREATE TABLE sessions (
 CREATE INDEX idx_sessions_project ON sessions(project, last_at);
 CREATE INDEX idx_sessions_status ON sessions(status, last_at);
 
--- What sessions did to the items of code: `new`, `modified` or `deleted` since the session began.
+-- How sessions changed items of the code: `new`, `modified` or `deleted` since the session began.
 CREATE TABLE symbol_changes (
     session TEXT NOT NULL,
     path TEXT NOT NULL,
@@ -175,9 +175,9 @@ CREATE TABLE symbol_changes (
 ) WITHOUT ROWID;
 CREATE INDEX idx_symbol_changes_at ON symbol_changes(project, at);
 
--- What a model said of the steps of a session, where one is configured; of `kind` `steps`, or
--- `summary`. `steps` are those that it was asked about, by their ids, and `first` is the first of
--- them; of a summary, `steps` is the last that it tells of. A `problem` is why there is nothing.
+-- A model's answers about the steps of a session, if a model is configured. The `kind` is `steps` or
+-- `summary`. `steps` has the ids of the steps in the question, and `first` is the first of them; for a
+-- summary, `steps` is the last step that it covers. `problem` is the reason why there is no answer.
 CREATE TABLE model_answers (
     session TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -190,8 +190,8 @@ CREATE TABLE model_answers (
     PRIMARY KEY (session, kind, first)
 );
 
--- The commands that a session ran to test, lint, build and start, in a normal form. `last` is the
--- last known outcome. A command that cannot be run has a `problem`, and what replaced it.
+-- The commands that a session ran to test, lint, build and start, in a normalised form. `last` is the
+-- last known outcome. A command that does not work has a `problem` and a replacement.
 CREATE TABLE session_commands (
     session TEXT NOT NULL,
     command TEXT NOT NULL,
@@ -235,7 +235,7 @@ CREATE TABLE excerpts (
 CREATE UNIQUE INDEX idx_excerpts_step ON excerpts(session, step, part);
 CREATE INDEX idx_excerpts_project ON excerpts(project, session, at);
 
--- What ctx itself did, for whoever wants to know how well it works.
+-- What ctx itself did and what it cost, for measuring how well it works.
 CREATE TABLE event_log (
     id INTEGER PRIMARY KEY,
     at TEXT NOT NULL,
@@ -247,8 +247,8 @@ CREATE TABLE event_log (
 );
 CREATE INDEX idx_event_log_at ON event_log(type, at);
 
--- The commands that agents wrote into their answers: each is done once. The id says in which
--- message of which session it stood, and where. A `problem` is why it was not done.
+-- The commands in the answers of agents. Each runs once. The id consists of the session, the message
+-- and the position in it. `problem` is the reason why a command was not executed.
 CREATE TABLE commands (
     id TEXT PRIMARY KEY,
     session TEXT NOT NULL,
@@ -258,8 +258,8 @@ CREATE TABLE commands (
 );
 CREATE INDEX idx_commands_session ON commands(session);
 
--- The context of a place, ready to be given. It holds as long as `stamp` is the last one of
--- `records`, and `settings` what the configuration says.
+-- Prepared contexts. A context is valid as long as `stamp` is the last stamp of `records` and
+-- `settings` matches the configuration.
 CREATE TABLE contexts (
     place TEXT PRIMARY KEY,
     stamp INTEGER NOT NULL,
@@ -271,7 +271,7 @@ CREATE TABLE contexts (
     items TEXT NOT NULL
 );
 
--- `terms` is what the application found to search for; `content` serves any other client.
+-- ctx searches in `terms`; other SQLite clients can search in `content`.
 CREATE VIRTUAL TABLE nodes_fts USING fts5(
     content,
     terms,

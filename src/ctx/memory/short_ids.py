@@ -14,13 +14,13 @@ _BATCH = 500
 def shown(connections: Sequence[Connection], node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
     """Short ids that are long enough to be unambiguous in these graphs."""
     wanted = list(dict.fromkeys(node_ids))
-    found = {node_id: node_id[:SHOWN_LENGTH] for node_id in wanted}
+    prefixes = {node_id: node_id[:SHOWN_LENGTH] for node_id in wanted}
     for connection in connections:
         for start in range(0, len(wanted), _BATCH):
             for node_id in _not_alone(connection, wanted[start : start + _BATCH]):
                 longer = _longer(connection, node_id)
-                found[node_id] = max(found[node_id], longer, key=len)
-    return found
+                prefixes[node_id] = max(prefixes[node_id], longer, key=len)
+    return prefixes
 
 
 def _not_alone(connection: Connection, part: Sequence[NodeId]) -> list[NodeId]:

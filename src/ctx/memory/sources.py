@@ -6,10 +6,10 @@
     tool output   what a command printed
     web           a page that was fetched
 
-The sources are ordered by how much they count. What ranks below `agent` is data: an agent is given
-it as a quotation, and nothing pins it but a person. The source is in the metadata `source`. A node
-without it has the source that its type, its other metadata or the author of its text imply, so old
-nodes need no change.
+The sources are ordered by how much they count. Sources below `agent` are data: agents get them as
+quotations, and only a person can pin them. The source is in the metadata `source`. A node without
+it has the source that its type, its other metadata or the author of its text imply, so old nodes
+need no change.
 
 Hooks load this module, so it reads the tables directly.
 """
@@ -97,19 +97,19 @@ def of_nodes(
     connections: Sequence[Connection], nodes: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> dict[str, str]:
     """The sources of nodes, given by type and metadata. The first store that has a node counts."""
-    found = {node_id: stated_source(*each) for node_id, each in nodes.items()}
-    unstated = [node_id for node_id, source in found.items() if not source]
+    by_node = {node_id: stated_source(*node) for node_id, node in nodes.items()}
+    unstated = [node_id for node_id, source in by_node.items() if not source]
     if unstated:
         authors: dict[str, str] = {}
         for connection in reversed(connections):
             authors |= _authors_of_text(connection, unstated)
-        found |= {each: source_of_author(authors.get(each, "")) for each in unstated}
-    return found
+        by_node |= {node_id: source_of_author(authors.get(node_id, "")) for node_id in unstated}
+    return by_node
 
 
 def _authors_of_text(connection: Connection, node_ids: Sequence[str]) -> dict[str, str]:
     """The author who first wrote each node's text as it is now."""
-    found: dict[str, str] = {}
+    authors: dict[str, str] = {}
     for start in range(0, len(node_ids), _PART):
         part = node_ids[start : start + _PART]
         rows = connection.execute(
@@ -118,5 +118,5 @@ def _authors_of_text(connection: Connection, node_ids: Sequence[str]) -> dict[st
             f" AND r.subject IN ({', '.join('?' * len(part))}) ORDER BY r.stamp DESC, r.id DESC",
             part,
         )
-        found.update(rows)
-    return found
+        authors.update(rows)
+    return authors

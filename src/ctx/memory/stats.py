@@ -81,7 +81,7 @@ def by_scope(graphs: Graphs) -> tuple[ScopeCount, ...]:
 def _graph_stats(graph: Graph) -> MemoryStats:
     types = _types(graph)
     return MemoryStats(
-        sum(each.nodes for each in types),
+        sum(count.nodes for count in types),
         _number(graph, "SELECT total(token_estimate) FROM nodes INDEXED BY idx_nodes_row"),
         types,
         _number(graph, "SELECT count(*) FROM edges"),

@@ -50,13 +50,13 @@ def settle_all(connection: Connection) -> None:
 
 def superseding(connection: Connection, node_id: str) -> set[str]:
     """The nodes that supersede a node, directly or not; in a cycle, also the node itself."""
-    found: set[str] = set()
+    newer: set[str] = set()
     waiting = [node_id]
     while waiting:
         for (from_id,) in connection.execute(
             "SELECT from_id FROM edges WHERE to_id = ? AND type = 'SUPERSEDES'", (waiting.pop(),)
         ):
-            if from_id not in found:
-                found.add(from_id)
+            if from_id not in newer:
+                newer.add(from_id)
                 waiting.append(from_id)
-    return found
+    return newer

@@ -55,7 +55,7 @@ def _has_before(body: Mapping[str, Any]) -> bool:
 def _is_settling(record: Record) -> bool:
     lists = [record.body.get(name, []) for name in ("fields", "over")]
     return _is_about_a_node(record) and all(
-        isinstance(each, list) and all(isinstance(word, str) for word in each) for each in lists
+        isinstance(words, list) and all(isinstance(word, str) for word in words) for words in lists
     )
 
 
@@ -163,6 +163,6 @@ def _is_deep(body: Mapping[str, Any]) -> bool:
     for _ in range(_DEEPEST):
         if not level:
             return False
-        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        inner = (value.values() if isinstance(value, dict) else value for value in level)
         level = [value for part in inner for value in part if type(value) in _HOLDING]
     return True

@@ -44,13 +44,13 @@ def trace(
     is listed again but not followed again, so a cycle ends.
     """
     edges = _edges_reached(graph, start, edge_types, reverse, limit)
-    found = [ReachedNode(start, 0, "", not reverse, None)]
+    reached = [ReachedNode(start, 0, "", not reverse, None)]
     # The depth at which each node was followed: one that is reached at a lower depth is followed
     # again.
     followed = {start: 0}
     waiting = [iter(edges.get(start, ()))]
     path = [start]
-    while waiting and len(followed) < limit and len(found) < 4 * limit:
+    while waiting and len(followed) < limit and len(reached) < 4 * limit:
         step = next(waiting[-1], None)
         if step is None or (depth is not None and len(waiting) > depth):
             waiting.pop()
@@ -60,45 +60,45 @@ def trace(
         here = len(waiting)
         nearer = depth is not None and here < followed.get(node_id, here)
         repeated = node_id in followed and not nearer
-        found.append(ReachedNode(node_id, here, edge_type, not reverse, path[-1], repeated))
+        reached.append(ReachedNode(node_id, here, edge_type, not reverse, path[-1], repeated))
         if not repeated:
             followed[node_id] = here
             waiting.append(iter(edges.get(node_id, ())))
             path.append(node_id)
-    return found
+    return reached
 
 
 def all_behind(
     graph: Graphs, starts: Sequence[NodeId], edge_types: Sequence[str], *, reverse: bool = False
 ) -> list[NodeId]:
     """All nodes that edges of some types reach from the start nodes, without these."""
-    found = dict.fromkeys(starts)
-    ring = list(found)
+    reached = dict.fromkeys(starts)
+    ring = list(reached)
     while ring:
         following: list[NodeId] = []
         for _, _, there, _ in _steps(graph, ring, edge_types, reverse):
-            if there not in found:
-                found[there] = None
+            if there not in reached:
+                reached[there] = None
                 following.append(there)
         ring = following
-    return [node_id for node_id in found if node_id not in starts]
+    return [node_id for node_id in reached if node_id not in starts]
 
 
 def _edges_reached(
     graph: Graphs, start: NodeId, edge_types: Sequence[str], reverse: bool, limit: int
 ) -> dict[NodeId, list[tuple[str, NodeId]]]:
     """All edges that a walk in one direction may take, read one depth at a time."""
-    found: dict[NodeId, list[tuple[str, NodeId]]] = {}
-    ring, seen = [start], {start}
-    while ring and len(seen) < limit:
+    edges: dict[NodeId, list[tuple[str, NodeId]]] = {}
+    ring, visited = [start], {start}
+    while ring and len(visited) < limit:
         following: list[NodeId] = []
         for here, edge_type, there, _ in _steps(graph, ring, edge_types, reverse):
-            found.setdefault(here, []).append((edge_type, there))
-            if there not in seen:
-                seen.add(there)
+            edges.setdefault(here, []).append((edge_type, there))
+            if there not in visited:
+                visited.add(there)
                 following.append(there)
         ring = following
-    return found
+    return edges
 
 
 def related(
@@ -113,22 +113,22 @@ def related(
 
     Edges are followed in both directions. The seeds come first, at depth 0.
     """
-    found = {seed: ReachedNode(seed, 0, "", True, None) for seed in seeds}
-    ring = list(found)
+    reached = {seed: ReachedNode(seed, 0, "", True, None) for seed in seeds}
+    ring = list(reached)
     for step in range(1, depth + 1):
         following: dict[NodeId, ReachedNode] = {}
         for reverse in (False, True):
             for here, edge_type, there, _ in _steps(graph, ring, edge_types, reverse):
-                if there not in found and there not in following:
+                if there not in reached and there not in following:
                     following[there] = ReachedNode(there, step, edge_type, not reverse, here)
         for node_id in sorted(following, reverse=True):
-            if len(found) >= limit:
-                return list(found.values())
-            found[node_id] = following[node_id]
+            if len(reached) >= limit:
+                return list(reached.values())
+            reached[node_id] = following[node_id]
         ring = list(following)
         if not ring:
             break
-    return list(found.values())
+    return list(reached.values())
 
 
 def _steps(
@@ -139,19 +139,19 @@ def _steps(
     # Many edges match by type, few by node: the unary plus disables the type index.
     types = f" AND +type IN ({', '.join('?' * len(edge_types))})" if edge_types else ""
     nodes = list(ring)
-    found: list[tuple[NodeId, str, NodeId, str]] = []
+    steps: list[tuple[NodeId, str, NodeId, str]] = []
     for at in range(0, len(nodes), _BATCH):
         part = nodes[at : at + _BATCH]
         places = ", ".join("?" * len(part))
         for connection in graph.connections:
-            found += connection.execute(
+            steps += connection.execute(
                 f"SELECT {here}, type, {there}, created_at FROM edges"
                 f" WHERE {here} IN ({places}){types} ORDER BY {here}, created_at, id",
                 (*part, *edge_types),
             )
         if len(graph.graphs) > 1:
-            found += _between(graph, here, there, part, edge_types)
-    return found
+            steps += _between(graph, here, there, part, edge_types)
+    return steps
 
 
 def _between(

@@ -11,5 +11,6 @@ Files from a clone are untrusted: reading never fails on their content, links ar
 nothing outside the folder is touched. User text is never overwritten: a writer reads the document
 first and leaves the rest of it unchanged, byte for byte.
 
-This package does not know nodes, records or sessions; redaction is up to the caller.
+This package contains nothing about nodes, records or sessions. Callers are responsible for
+redaction.
 """

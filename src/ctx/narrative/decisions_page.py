@@ -23,16 +23,16 @@ class _Decision(NamedTuple):
 
 def decisions(folder: str) -> str:
     """The page: the newest decision first, decisions without a number last."""
-    found = []
-    for seen in narrative_scan.documents(folder):
-        if document_roles.place(seen.path).role != "decision" or _is_about_the_folder(seen.path):
+    pages = []
+    for file in narrative_scan.documents(folder):
+        if document_roles.place(file.path).role != "decision" or _is_about_the_folder(file.path):
             continue
-        data = narrative_scan.read(folder, seen.path)
+        data = narrative_scan.read(folder, file.path)
         if data is not None:
-            found.append(_decision(seen.path, data.decode("utf-8", "replace")))
-    found.sort(key=lambda each: (int(each.number or 0), each.created, each.path), reverse=True)
-    parts = [_OURS, "# Decisions", *(each.text for each in found)]
-    return "\n\n".join(parts if found else [*parts, "None yet."]) + "\n"
+            pages.append(_decision(file.path, data.decode("utf-8", "replace")))
+    pages.sort(key=lambda page: (int(page.number or 0), page.created, page.path), reverse=True)
+    parts = [_OURS, "# Decisions", *(page.text for page in pages)]
+    return "\n\n".join(parts if pages else [*parts, "None yet."]) + "\n"
 
 
 def write_decisions(folder: str) -> bool:

@@ -11,9 +11,8 @@
 
     The body, in whatever sections its author likes.
 
-People write these files too. So reading never fails, and takes the title and the comment
-wherever they stand; writing into an existing document changes what it was asked to change, and
-not a byte of anything else.
+People write these files too. So reading never fails, and finds the title and the comment wherever
+they are. Writing to an existing document changes only the requested parts, and no other byte.
 """
 
 import re
@@ -33,7 +32,7 @@ _CLOSING_MARKS = re.compile(r"(?:^|(?<=[ \t]))(\\*)(#+)\Z")
 
 class Document(NamedTuple):
     title: str
-    """The first heading of the first level; empty where there is none."""
+    """The first heading of level 1; empty if there is none."""
     body: str
     """Everything except the title and the metadata."""
     created: str | None
@@ -57,7 +56,7 @@ class _Parts(NamedTuple):
 
 
 def parse(text: str) -> Document:
-    """What cannot be parsed is ignored."""
+    """Parse a document. Invalid parts are ignored."""
     text = _readable(text)
     parts = _parts_of(text)
     entries = document_metadata.parse(text[slice(*parts.comment)]) if parts.comment else {}
@@ -148,7 +147,8 @@ def tidy(text: str) -> str:
 
 
 def _readable(text: str) -> str:
-    """Bytes that are not text were decoded to surrogates, which nothing else accepts."""
+    """Replace surrogates: bytes that are not text were decoded to them, and nothing else accepts
+    them."""
     text = text.removeprefix(_BYTE_ORDER_MARK)
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 

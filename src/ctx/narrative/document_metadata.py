@@ -7,9 +7,9 @@
       - core::net::Client
     -->
 
-A line that begins with a key and a colon begins an entry; whatever follows up to the next one
-belongs to it. So one broken entry spoils no other. Lists are read in brackets, one item a line
-behind dashes, or bare with commas. What has no meaning here is kept when the rest is rewritten.
+A line that begins with a key and a colon begins an entry, which extends to the next one. So a
+broken entry does not affect the others. A list can be in brackets, one item per line after dashes,
+or separated by commas. Unknown entries are kept when the rest is rewritten.
 """
 
 import re
@@ -40,11 +40,11 @@ def is_metadata(text: str, start: int, end: int) -> bool:
 
 
 def parse(comment: str) -> dict[str, str]:
-    """The entries: key to value. The first of a name counts."""
-    found: dict[str, str] = {}
+    """The entries: key to value. If a key occurs twice, the first one counts."""
+    entries: dict[str, str] = {}
     for key, start, end in _entries(comment):
-        found.setdefault(key, comment[start:end].partition(":")[2].strip())
-    return found
+        entries.setdefault(key, comment[start:end].partition(":")[2].strip())
+    return entries
 
 
 def scalar(value: str) -> str:
@@ -59,12 +59,12 @@ def items(value: str) -> tuple[str, ...]:
     if value in ("", "~", "null"):
         return ()
     if value.startswith("["):
-        found = _listed(value, 1)
+        parsed = _listed(value, 1)
     elif dashed := _DASHED.findall(value):
-        found = [scalar(item.strip()) for item in dashed]
+        parsed = [scalar(item.strip()) for item in dashed]
     else:
-        found = _listed(value.partition(" #")[0], 0)
-    return tuple(item for item in found if item)
+        parsed = _listed(value.partition(" #")[0], 0)
+    return tuple(item for item in parsed if item)
 
 
 def render(entries: Iterable[tuple[str, str | Sequence[str]]]) -> str:
@@ -94,24 +94,24 @@ def _entries(comment: str) -> list[tuple[str, int, int]]:
     last = len(comment.removesuffix(_END))
     inner = comment[first:last]
     keys = [*_KEY.finditer(inner)]
-    found = []
+    entries = []
     for number, key in enumerate(keys):
         start = key.start(1)
         end = keys[number + 1].start() if number + 1 < len(keys) else len(inner)
         written = inner[start:end].rstrip()
-        found.append((key[1].lower(), first + start, first + start + len(written)))
-    return found
+        entries.append((key[1].lower(), first + start, first + start + len(written)))
+    return entries
 
 
 def _listed(text: str, at: int) -> list[str]:
     """The items up to the bracket that closes the list, or to the end."""
-    found = []
+    words = []
     while True:
         at = _past(_SPACE, text, at)
         start = at
         quoted = _QUOTED.match(text, at)
         if quoted:
-            found.append(_unquoted(quoted[0]))
+            words.append(_unquoted(quoted[0]))
             at = quoted.end()
         depth = 0
         while (stop := _STOP.search(text, at)) and (depth or stop[0] == "["):
@@ -119,9 +119,9 @@ def _listed(text: str, at: int) -> list[str]:
             at = stop.end()
         end = stop.start() if stop else len(text)
         if not quoted:
-            found.append(" ".join(text[start:end].split()))
+            words.append(" ".join(text[start:end].split()))
         if stop is None or stop[0] == "]":
-            return found
+            return words
         at = stop.end()
 
 
@@ -146,13 +146,13 @@ def _written(item: str) -> str:
     except UnicodeEncodeError:
         raise ContentRefused("A tag or a mention is not text.") from None
     escaped = _TO_ESCAPE.sub(_escaped, item)
-    # Nothing in it may end the comment.
+    # Its text must not end the comment.
     return '"' + (escaped.replace(">", "\\u003e") if "--" in escaped else escaped) + '"'
 
 
 def _escaped(character: re.Match[str]) -> str:
-    found = character[0]
-    return f"\\{found}" if found in '\\"' else f"\\u{ord(found):04x}"
+    char = character[0]
+    return f"\\{char}" if char in '\\"' else f"\\u{ord(char):04x}"
 
 
 def _unquoted(text: str) -> str:

@@ -1,11 +1,11 @@
-"""What the files of the narrative are called.
+"""The file names of narrative documents.
 
     tasks/task_0043-retry-with-jitter-k3x9.md
     decisions/0007-use-jitter-8m2q.md
     log/2026-01-20-1005-w4hz.md
 
-The number is what people say, and is one sequence for the whole project. The last four characters
-are random: two branches that take the same number never write the same path.
+People refer to a document by its number, which comes from one sequence for the whole project. The
+last four characters are random, so two branches that use the same number never write the same path.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ def slug(title: str) -> str:
 
 
 def task_path(number: int, title: str, within: str = "") -> str:
-    """`within` is the folder of a stream."""
+    """The path of a new task. `within` is the folder of a stream."""
     return _join(within, f"tasks/task_{number:04d}-{slug(title)}-{_random()}.md")
 
 
@@ -59,7 +59,8 @@ def decision_path(number: int, title: str, within: str = "") -> str:
 
 
 def log_path(at_ms: int, end: str = "", within: str = "") -> str:
-    """`end` replaces the random characters if the same entry may be written again."""
+    """The path of a new log entry. `end` replaces the random characters if the same entry may be
+    written again."""
     written = clock.iso(min(max(at_ms, 0), _YEAR_9999_MS))
     minute = f"{written[:10]}-{written[11:13]}{written[14:16]}"
     return _join(within, f"log/{minute}-{end or _random()}.md")
@@ -72,10 +73,10 @@ def token(name: str) -> str:
 
 def number_of(path: str) -> str | None:
     """`task_0043` for a task's file, `0007` for a decision's."""
-    found = _numbered(path)
-    if found is None:
+    name = _numbered(path)
+    if name is None:
         return None
-    return f"task_{found.number:04d}" if found.kind == "task" else f"{found.number:04d}"
+    return f"task_{name.number:04d}" if name.kind == "task" else f"{name.number:04d}"
 
 
 def next_number(folder: str, kind: Kind) -> int:
@@ -93,12 +94,12 @@ def find(folder: str, text: str) -> list[str]:
     wanted = wanted.removeprefix("narrative/")
     if path := _at(folder, wanted):
         return [path]
-    asked = _ASKED.fullmatch(wanted.removesuffix(".md"))
-    if asked is None:
+    match = _ASKED.fullmatch(wanted.removesuffix(".md"))
+    if match is None:
         return []
-    kind = (asked[1] or "decision").lower()
-    number = int(asked[2] or asked[3])
-    rest = asked[4]
+    kind = (match[1] or "decision").lower()
+    number = int(match[2] or match[3])
+    rest = match[4]
     return [
         name.path
         for name in _names(folder)
@@ -114,20 +115,21 @@ class _Name(NamedTuple):
 
 
 def _names(folder: str) -> Iterator[_Name]:
-    for seen in narrative_scan.documents(folder):
-        if name := _numbered(seen.path):
+    for file in narrative_scan.documents(folder):
+        if name := _numbered(file.path):
             yield name
 
 
 def _numbered(path: str) -> _Name | None:
     role = document_roles.place(path).role
     pattern = _TASK if role == "task" else _DECISION if role == "decision" else None
-    found = pattern.fullmatch(os.path.basename(path)) if pattern else None
-    return _Name(path, role, int(found[1]), found[2] or "") if found else None
+    match = pattern.fullmatch(os.path.basename(path)) if pattern else None
+    return _Name(path, role, int(match[1]), match[2] or "") if match else None
 
 
 def _is_part(rest: str, whole: str) -> bool:
-    """Whether this is all of the text after a number, its beginning or its random end."""
+    """Whether a text is the whole rest of a file name after the number, its beginning, or its
+    random end."""
     rest, whole = _comparable(rest).casefold(), _comparable(whole).casefold()
     return whole == rest or whole.startswith(f"{rest}-") or whole.endswith(f"-{rest}")
 

@@ -43,7 +43,7 @@ def render(entry: Entry) -> str:
     parts = [log_text.paragraphs(message)]
     for heading, lines in entry.sections:
         if lines:
-            bullets = "\n".join(f"- {_bullet(each)}" for each in lines)
+            bullets = "\n".join(f"- {_bullet(line)}" for line in lines)
             parts.append(f"## {log_text.heading(heading)}\n\n{bullets}")
     return document_format.render(
         log_text.heading(entry.title),
@@ -83,8 +83,8 @@ def day(folder: str, date: str) -> str:
 
 def paths(folder: str) -> list[str]:
     """The log files of all streams, in order of paths."""
-    found = narrative_scan.files(folder, _may_hold_logs)
-    every = [seen.path for seen, why_not in found if why_not is None]
+    files = narrative_scan.files(folder, _may_hold_logs)
+    every = [file.path for file, why_not in files if why_not is None]
     return [path for path in every if document_roles.place(path).role == "log"]
 
 

@@ -37,8 +37,8 @@ def line(text: str) -> str:
 def paragraphs(text: str) -> str:
     """The text as prose: its paragraphs and plain lists stay, and nothing else has a meaning."""
     made = []
-    for each in text.splitlines():
-        flat = " ".join(each.split())
+    for raw_line in text.splitlines():
+        flat = " ".join(raw_line.split())
         bullet = _BULLET.match(flat)
         made.append(f"{bullet[1]} {line(flat[bullet.end() :])}" if bullet else line(flat))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(made)).strip("\n")
@@ -50,14 +50,14 @@ def _without_html(text: str) -> str:
     while special := _SPECIAL.search(text, done):
         made.append(text[done : special.start()])
         done = special.end()
-        found = special[0]
-        if found[0] == "`":
-            end = _code_end(text, done, len(found))
+        token = special[0]
+        if token[0] == "`":
+            end = _code_end(text, done, len(token))
             # An unpaired backtick would pair with one in the lines below.
-            made.append(text[special.start() : end] if end else "\\`" * len(found))
+            made.append(text[special.start() : end] if end else "\\`" * len(token))
             done = end or done
         else:
-            made.append("\\<" if found == "<" else found)
+            made.append("\\<" if token == "<" else token)
     return "".join([*made, text[done:]])
 
 

@@ -36,23 +36,23 @@ def create(folder: str, path: str, text: str) -> None:
         disk.sync_folder(within)
 
 
-def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
+def replace(folder: str, path: str, text: str, *, expected: bytes) -> bool:
     """Overwrite a document if it is unchanged since it was read.
 
     False, and nothing is written, if its author saved it meanwhile. The last check is right before
     the new file takes the name.
     """
     data = _encoded(text)
-    if narrative_scan.read(folder, path) != seen:
+    if narrative_scan.read(folder, path) != expected:
         return False
-    if data == seen:
+    if data == expected:
         return True
     full = narrative_scan.located(folder, path)
     with disk.explained(f"writing the narrative file {path}"):
         temporary = disk.write_temporary(full, data)
         try:
             os.chmod(temporary, stat.S_IMODE(os.lstat(full).st_mode) & 0o777)
-            if narrative_scan.read(folder, path) != seen:
+            if narrative_scan.read(folder, path) != expected:
                 disk.discard(temporary)
                 return False
             interrupts.defer()
@@ -68,7 +68,8 @@ def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
 
 
 def _name(temporary: str, full: str) -> None:
-    """Give a written file its name, if the name is free: a link cannot replace, a rename would."""
+    """Rename a new file if the name is free. A hard link cannot overwrite a file, but a rename
+    could."""
     try:
         os.link(temporary, full)
     except OSError as error:
@@ -83,7 +84,7 @@ def _name(temporary: str, full: str) -> None:
 
 
 def _encoded(text: str) -> bytes:
-    """Bytes that are not text are written back as they were."""
+    """The text as bytes. Bytes that were not text are restored."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

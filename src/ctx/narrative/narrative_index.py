@@ -153,9 +153,9 @@ def _refresh(connection: Connection, database: str, folder: str) -> None:
     with explained(database, IndexCorrupt):
         known = dict(connection.execute("SELECT path, stamp FROM documents"))
         present = {
-            seen.path: _stamp(seen)
-            for seen, why_not in narrative_scan.files(folder)
-            if why_not is None and document_roles.place(seen.path).role not in _NODES
+            file.path: _stamp(file)
+            for file, why_not in narrative_scan.files(folder)
+            if why_not is None and document_roles.place(file.path).role not in _NODES
         }
         changed = [path for path, stamp in present.items() if known.get(path) != stamp]
         gone = known.keys() - present.keys()
@@ -171,8 +171,8 @@ def _refresh(connection: Connection, database: str, folder: str) -> None:
                 raise IndexCorrupt(f"The index {database} contradicts itself.") from error
 
 
-def _stamp(seen: ScannedFile) -> str:
-    return f"{seen.mtime_ns} {seen.size} {seen.inode}"
+def _stamp(file: ScannedFile) -> str:
+    return f"{file.mtime_ns} {file.size} {file.inode}"
 
 
 def _forget(connection: Connection, path: str) -> None:
@@ -212,7 +212,7 @@ def _query(
             (" OR ".join(f'"{term}"' for term in wanted), limit),
         ).fetchall()
     best = max((row[-1] for row in rows), default=0.0) or 1.0
-    return [FoundSection._make((*found, score / best)) for *found, score in rows]
+    return [FoundSection._make((*fields, score / best)) for *fields, score in rows]
 
 
 class Section(NamedTuple):

@@ -38,15 +38,15 @@ class ScannedFile(NamedTuple):
 
 def documents(folder: str) -> Iterator[ScannedFile]:
     """The documents that people edit, in order of paths: all but the log, which is written once."""
-    found = files(folder, lambda path: document_roles.place(f"{path}/_").role != "log")
-    return (seen for seen, why_not in found if why_not is None)
+    scanned = files(folder, lambda path: document_roles.place(f"{path}/_").role != "log")
+    return (file for file, why_not in scanned if why_not is None)
 
 
 def files(
     folder: str, enters: Callable[[str], bool] = lambda _: True
 ) -> list[tuple[ScannedFile, str | None]]:
     """Every markdown file in order of paths; with a reason if it is not a document."""
-    found = []
+    scanned = []
     waiting = [""]
     while waiting:
         above = waiting.pop()
@@ -66,11 +66,11 @@ def files(
                         status = entry.stat(follow_symlinks=False)
                     except OSError:
                         continue
-                    seen = ScannedFile(
+                    file = ScannedFile(
                         path, disk.storable_ns(status.st_mtime_ns), status.st_size, status.st_ino
                     )
-                    found.append((seen, _why_not(path, status)))
-    return sorted(found)
+                    scanned.append((file, _why_not(path, status)))
+    return sorted(scanned)
 
 
 def read(folder: str, path: str) -> bytes | None:

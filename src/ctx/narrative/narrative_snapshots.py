@@ -32,9 +32,9 @@ class Skipped(NamedTuple):
 
 def documents(folder: str) -> tuple[list[str], list[Skipped]]:
     """The markdown files under the narrative folder, relative to it, in order."""
-    found = narrative_scan.files(folder)
-    kept = [seen.path for seen, why_not in found if why_not is None]
-    skipped = [Skipped(seen.path, why_not) for seen, why_not in found if why_not is not None]
+    files = narrative_scan.files(folder)
+    kept = [file.path for file, why_not in files if why_not is None]
+    skipped = [Skipped(file.path, why_not) for file, why_not in files if why_not is not None]
     return kept, skipped
 
 
@@ -77,12 +77,12 @@ def last_kept(
 ) -> dict[str, ObjectId]:
     """The newest snapshot of each wanted document in the history of the heads."""
     missing = set(wanted)
-    found: dict[str, ObjectId] = {}
+    blobs: dict[str, ObjectId] = {}
     for _, commit in commits.walk(reader, heads):
         if not missing:
             break
         for ref in commit.narrative_refs if commit else ():
             if ref.path in missing:
-                found[ref.path] = ref.blob_id
+                blobs[ref.path] = ref.blob_id
                 missing.remove(ref.path)
-    return found
+    return blobs

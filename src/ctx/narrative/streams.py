@@ -1,7 +1,8 @@
 """Streams: the parts of the narrative, and their folders.
 
-`main` is `narrative/` itself, `work` has the notes of one session, `feature-<slug>` what belongs to
-one feature. `document_roles.place` returns the stream of a path; this module does the opposite.
+`main` is `narrative/` itself, `work` contains the notes of one session, and `feature-<slug>`
+contains the documents of one feature. `document_roles.place` returns the stream of a path; this
+module does the opposite.
 """
 
 import unicodedata

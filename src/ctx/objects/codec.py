@@ -1,9 +1,8 @@
-"""Typed objects to bytes and back.
+"""Encodes typed objects as bytes, and decodes them.
 
-The payload is the msgpack array `[type, version, fields]`, the fields as a map in the order of
-the struct. The same value gives the same bytes in every process: there are no sets, no floats,
-and maps are sorted. A type that this version does not know decodes to `Unknown`, and fields
-that it does not know are skipped.
+The payload is the msgpack array `[type, version, fields]`, with the fields as a map in the order of
+the struct. The same value gives the same bytes in every process: there are no sets and no floats,
+and maps are sorted. An unknown type decodes to `Unknown`, and unknown fields are skipped.
 """
 
 import msgspec
@@ -82,7 +81,7 @@ def named_ids(payload: bytes) -> set[ObjectId]:
     Garbage collection uses this, so it cannot miss a field. An id that is not an object does no
     harm.
     """
-    found: set[ObjectId] = set()
+    ids: set[ObjectId] = set()
     try:
         rest = [msgspec.msgpack.decode(payload)]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -90,7 +89,7 @@ def named_ids(payload: bytes) -> set[ObjectId]:
     while rest:
         match rest.pop():
             case str(text) if is_object_id(text):
-                found.add(ObjectId(text))
+                ids.add(ObjectId(text))
             case list(items) | tuple(items):
                 rest.extend(items)
             case dict(fields):
@@ -98,4 +97,4 @@ def named_ids(payload: bytes) -> set[ObjectId]:
                 rest.extend(fields.values())
             case _:
                 pass
-    return found
+    return ids

@@ -51,7 +51,7 @@ def _walk(
     reader: Reader, starts: Iterable[ObjectId], boundary: tuple[type[CtxError], ...]
 ) -> Iterator[Visited]:
     starts = list(starts)
-    seen = set(starts)
+    visited = set(starts)
     boundaries = []
     queue: list[tuple[int, ObjectId, Commit]] = []
 
@@ -69,8 +69,8 @@ def _walk(
         _, id, commit = heapq.heappop(queue)
         yield Visited(id, commit)
         for parent in commit.parents:
-            if parent not in seen:
-                seen.add(parent)
+            if parent not in visited:
+                visited.add(parent)
                 enter(parent)
     for id in boundaries:
         yield Visited(id, None)
@@ -128,12 +128,12 @@ class Amended:
         if commit.replaced or commit.amends is None:
             return commit.replaced
         # Earlier versions recorded only the last one.
-        found = [commit.amends]
-        while len(found) < _MOST_AMENDED and (earlier := self._directly(found[-1])):
-            found += earlier
+        amended = [commit.amends]
+        while len(amended) < _MOST_AMENDED and (earlier := self._directly(amended[-1])):
+            amended += earlier
             if len(earlier) > 1:
                 break
-        return tuple(found)
+        return tuple(amended)
 
     def _directly(self, id: ObjectId) -> tuple[ObjectId, ...]:
         if id not in self._known:

@@ -28,12 +28,13 @@ _STALE_TEMPORARY_MS = 3_600_000
 
 
 class Limits(NamedTuple):
-    """How long what nothing refers to is kept."""
+    """How long unreachable objects are kept."""
 
     keep_days: int
     tracked_keep_days: int
     tracked: bool = False
-    """Also delete what git tracks, if it has been out of reach for `tracked_keep_days`."""
+    """Also delete objects that git tracks, if they have been unreachable for
+    `tracked_keep_days`."""
     aggressive: bool = False
     """Delete unreachable staging objects whatever their age."""
 
@@ -75,13 +76,13 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
     required = set(stack)
     contents: set[ObjectId] = set()
     parents: set[ObjectId] = set()
-    seen = set(stack)
+    visited = set(stack)
     missing: list[ObjectNotFound] = []
     has_boundary = False
     while stack:
         id = stack.pop()
         try:
-            found = reader.read(id)
+            stored = reader.read(id)
         except ObjectNotFound as error:
             if id in required:
                 raise
@@ -90,31 +91,32 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
             has_boundary |= id in parents
             continue
         yield id
-        if found.id != id:
+        if stored.id != id:
             # It was scrubbed, and this is its replacement.
-            yield found.id
-        value = decode(found)
+            yield stored.id
+        value = decode(stored)
         (contents if isinstance(value, Tree) else required).update(references.needed(value))
         if isinstance(value, Commit):
             parents.update(value.parents)
-        for named in references.named(found):
-            if named not in seen:
-                seen.add(named)
+        for named in references.named(stored):
+            if named not in visited:
+                visited.add(named)
                 stack.append(named)
     if missing and not has_boundary:
         raise missing[0]
 
 
 def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_tick) -> Collection:
-    """Find what may be deleted. To delete it too, hold the lock over this and `delete`."""
+    """Find what can be deleted. To delete it as well, hold the lock for this call and for
+    `delete`."""
     ages = _Ages(repository)
     expired = _expired(repository, limits.keep_days, ages)
     names = [name for name in repository.refs.names() if not refs.damaged_name(name)]
     pointers = {name: repository.refs.require(name) for name in names if name not in expired}
     chains = [id for name, id in pointers.items() if name != refs.MAIN]
-    # What is committed lies in the project's objects; staging serves only the open chains.
+    # Committed objects are in the project's objects. Staging is only needed for open chains.
     staged = set(reachable(_WithoutCommits(repository.everything), chains))
-    # Until git has a commit, its files in the working tree may go at any time.
+    # Until git has a commit, its files in the working tree can be lost at any time.
     staged |= untracked_survey.kept(repository)
     here = Layered(repository.objects, _WithoutCommits(repository.staged))
     # The commit made here last may be on another branch by now.
@@ -164,7 +166,7 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
 
 
 class _Ages:
-    """How old files are, by the wall clock as far as it can be believed."""
+    """The age of files by the wall clock, as far as the clock can be trusted."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -178,8 +180,8 @@ class _Ages:
         limit_ms = self._now_ms - days * _DAY_MS
         if _written_ms(status) > limit_ms:
             return False
-        # If nothing was written in a year around the limit, the clock may have leapt ahead over it:
-        # what lies before such a gap may be from yesterday.
+        # If nothing was written in a year around the limit, the clock may have leapt ahead: files
+        # from before such a gap may be from yesterday.
         place = bisect_right(self._times, limit_ms)
         after = self._times[place] if place < len(self._times) else self._now_ms
         has_leapt = place > 0 and after - self._times[place - 1] > clock.YEAR_MS
@@ -193,11 +195,11 @@ class _Ages:
         folder = repository.refs.folder
         paths = [os.path.join(folder, name) for name in repository.refs.names()]
         paths += [*repository.objects.everything(), *repository.staged.everything()]
-        found = []
+        times = []
         for path in paths:
             with contextlib.suppress(FileNotFoundError):
-                found.append(_written_ms(os.lstat(path)))
-        return sorted(found)
+                times.append(_written_ms(os.lstat(path)))
+        return sorted(times)
 
 
 class _WithoutCommits:
@@ -210,10 +212,10 @@ class _WithoutCommits:
         self._reader = reader
 
     def read(self, id: ObjectId) -> Object:
-        found = self._reader.read(id)
-        if isinstance(decode(found), Commit):
+        stored = self._reader.read(id)
+        if isinstance(decode(stored), Commit):
             raise ObjectNotFound(f"Object {id} is a commit.")
-        return found
+        return stored
 
     def __contains__(self, id: ObjectId) -> bool:
         return id in self._reader
@@ -221,15 +223,15 @@ class _WithoutCommits:
 
 def _expired(repository: Repository, keep_days: int, ages: _Ages) -> dict[str, Garbage]:
     """The refs of aborted and damaged chains that can no longer be restored."""
-    found = {}
+    garbage = {}
     for name in repository.refs.names():
         if refs.aborted_name(name) or refs.damaged_name(name):
             path = os.path.join(repository.refs.folder, name)
             with contextlib.suppress(FileNotFoundError):
                 status = os.lstat(path)
                 if ages.is_old(status, keep_days):
-                    found[name] = Garbage(path, None, status.st_size)
-    return found
+                    garbage[name] = Garbage(path, None, status.st_size)
+    return garbage
 
 
 def _given_up(project: Project, keep_days: int, ages: _Ages) -> Iterator[Garbage]:

@@ -1,8 +1,8 @@
 """The canonical heads: one empty file per head, named by its commit, tracked by git.
 
-Two branches never write the same path here, and git does not take empty files for renames of
-each other, so that any merge of the folder is clean. After a merge there may be several heads.
-That is a normal state: readers take all of them, the next commit joins them.
+Two branches never write the same path here, and git does not treat empty files as renames of each
+other, so every merge of the folder is clean. After a merge there may be several heads. That is a
+normal state: readers use all of them, and the next commit joins them.
 """
 
 import os

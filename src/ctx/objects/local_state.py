@@ -21,17 +21,17 @@ def removed_worktrees(project: Project) -> list[str]:
     if project.checkout is None:
         return []
     together, part = os.path.dirname(project.local), project.part
-    found = []
+    removed = []
     for name in disk.names(together):
         worktree = name.removeprefix("worktree-").removesuffix(part)
         if f"worktree-{worktree}{part}" != name or (not part and "+" in name):
             continue
         is_there = os.path.exists(os.path.join(project.checkout.common_dir, "worktrees", worktree))
         folder = os.path.join(together, name)
-        pointers = (os.path.join(folder, *each) for each in (("refs", "work"), ("untracked",)))
-        if not is_there and any(disk.names(each) for each in pointers):
-            found.append(folder)
-    return found
+        pointers = (os.path.join(folder, *parts) for parts in (("refs", "work"), ("untracked",)))
+        if not is_there and any(disk.names(pointer) for pointer in pointers):
+            removed.append(folder)
+    return removed
 
 
 def take_over(project: Project, folder: str) -> None:

@@ -1,11 +1,11 @@
 """Objects as files: `objects/ab/ab12…`, one each, compressed, written once.
 
-A file is a zstd frame of the canonical bytes and a skippable frame with the CRC of the first:
-`zstd -d` reads it, and there is no bit in it that could change unnoticed (a few bits of a zstd
-frame mean nothing, so the hash of the content alone would not tell).
+A file is a zstd frame with the canonical bytes, and a skippable frame with the CRC of the first.
+`zstd -d` can read it, and a change of any bit is detected. (A few bits of a zstd frame have no
+meaning, so the hash of the content alone would not detect every change.)
 
-A second copy of an object may lie beside the first as `ab12….<random>`; see `write_again`. An
-object that was scrubbed is read under the id of what stands in for it; see `replaced_objects`.
+A second copy of an object may exist as `ab12….<random>`; see `write_again`. For a scrubbed object,
+its replacement is read; see `replaced_objects`.
 """
 
 import errno
@@ -65,30 +65,30 @@ class LooseStore:
         return len(missing)
 
     def write_again(self, objects: Iterable[Object]) -> None:
-        """Write objects that are here already under a second name.
+        """Write objects that already exist here under a second name.
 
-        git drops a file in a merge if one side deleted it and the other did not touch it. A
-        commit that takes up an old object which another branch may have collected must
-        therefore bring a file of its own.
+        In a merge, git removes a file that one side deleted and the other did not change. So a
+        commit that uses an old object, which another branch may have collected, must add its own
+        file.
         """
         named = [(f"{self._path(item.id)}.{secrets.token_hex(4)}", item) for item in objects]
         self._write_files(named, set())
 
     def rewrite(self, objects: Iterable[Object]) -> None:
-        """Write objects that are here already, each into a file of its own."""
+        """Write objects that already exist here, each to its own file."""
         LooseStore._write_files(self, [(self._path(item.id), item) for item in objects], set())
 
     def read(self, id: ObjectId) -> Object:
-        """What stands in for a scrubbed object has an id of its own."""
+        """Read an object. For a scrubbed object, this is its replacement, which has another id."""
         if self._replaced:
             *others, _ = self._replaced.standing_in(id)
-            for each in others:
+            for stand_in in others:
                 if self._limit:
                     self._limit.count_object()
                 # The replacement is not here, is in another store, or was replaced again.
                 with suppress(ObjectNotFound):
-                    if self._has(each) and not self.was_emptied(self._path(each), each):
-                        return self._read_any(each)
+                    if self._has(stand_in) and not self.was_emptied(self._path(stand_in), stand_in):
+                        return self._read_any(stand_in)
         return self._read_any(id)
 
     def was_emptied(self, path: str, id: ObjectId) -> bool:
@@ -115,7 +115,7 @@ class LooseStore:
         return self._read(id, path)
 
     def inside(self, path: str) -> list[Object]:
-        """Every object in one file; none where it is damaged."""
+        """All objects in one file; none if it is damaged."""
         try:
             return [self.read_file(path)]
         except (ObjectNotFound, HashMismatch, InvalidEnvelope):
@@ -132,10 +132,10 @@ class LooseStore:
             if error.errno in (errno.ELOOP, errno.EINVAL):
                 raise InvalidEnvelope(f"Object {id} is not a plain file.") from error
             raise disk.failure(f"reading object {id}", error) from error
-        found = parse(id, self._unsealed(id, stored))
-        if self._limit and found.kind is Kind.TYPED:
-            self._limit.check_typed(len(found.payload))
-        return found
+        parsed = parse(id, self._unsealed(id, stored))
+        if self._limit and parsed.kind is Kind.TYPED:
+            self._limit.check_typed(len(parsed.payload))
+        return parsed
 
     def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
         return unseal(id, stored, self._limit)
@@ -145,16 +145,16 @@ class LooseStore:
         return any(map(self._has, every))
 
     def _has(self, id: ObjectId) -> bool:
-        """Whether there is a file of exactly this object."""
+        """Whether there is a file for exactly this object."""
         return os.path.exists(self._path(id)) or bool(self._copies(id))
 
     def ids(self) -> Iterator[ObjectId]:
-        seen = None
+        last = None
         for path in self.files():
             id = ObjectId(os.path.basename(path)[:OBJECT_ID_LENGTH])
-            if id != seen:
+            if id != last:
                 yield id
-            seen = id
+            last = id
 
     def matching(self, prefix: str) -> set[ObjectId]:
         """The objects whose ids begin with at least two given characters."""
@@ -198,7 +198,7 @@ class LooseStore:
         return name.endswith(disk.TEMPORARY_SUFFIX) and is_object_id(name[:OBJECT_ID_LENGTH])
 
     def _write_files(self, files: list[tuple[str, Object]], touched: set[str]) -> None:
-        # Compressing between two syncs takes three times as long: the caches are cold.
+        # Compressing between two syncs takes three times as long, because the caches are cold.
         sealed = [(path, self._seal(item.canonical)) for path, item in files]
         with disk.explained("writing objects"):
             for path, data in sealed:
@@ -216,7 +216,7 @@ class LooseStore:
                 disk.sync_folder(folder)
 
     def is_sound(self, id: ObjectId) -> bool:
-        """Whether an object is here and undamaged; a damaged one is written again."""
+        """Whether an object exists and is undamaged. A damaged one is written again."""
         try:
             self.read(id)
         except (ObjectNotFound, HashMismatch, InvalidEnvelope):
@@ -234,23 +234,24 @@ class LooseStore:
         return f"{self.folder}/{id[:2]}/{id}"
 
     def _copies(self, id: ObjectId) -> list[str]:
-        """The second copies of an object. Each folder is listed once, as long as it is the same:
-        otherwise thousands of missing objects would list a folder of thousands each."""
+        """The second copies of an object. Each folder is listed again only if it has changed:
+        otherwise a search for thousands of missing objects would list a folder of thousands each
+        time."""
         shard = self._shard(id)
         try:
             status = os.stat(shard)
         except OSError:
             return []
-        seen = status.st_mtime_ns, status.st_ino
+        stamp = status.st_mtime_ns, status.st_ino
         known, copies = self._copies_in.get(shard, (None, {}))
-        if known != seen or clock.now_ms() * 1_000_000 - status.st_mtime_ns < _RACY_NS:
+        if known != stamp or clock.now_ms() * 1_000_000 - status.st_mtime_ns < _RACY_NS:
             copies = {}
             for name in disk.names(shard):
                 path = f"{shard}/{name}"
-                of = self.id_of_file(path) if len(name) > OBJECT_ID_LENGTH else None
-                if of is not None:
-                    copies.setdefault(of, []).append(path)
-            self._copies_in[shard] = seen, copies
+                object_id = self.id_of_file(path) if len(name) > OBJECT_ID_LENGTH else None
+                if object_id is not None:
+                    copies.setdefault(object_id, []).append(path)
+            self._copies_in[shard] = stamp, copies
         return copies.get(id, [])
 
 

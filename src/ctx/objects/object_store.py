@@ -1,8 +1,8 @@
-"""What an object is, and what a store of objects can do.
+"""Objects, and the protocol of object stores.
 
-An object's canonical bytes are the magic `CTXO1`, one byte of kind, the payload's length as 64
-bits little-endian, and the payload. Its id is the BLAKE3 hash of those bytes. How a store keeps
-them is its own business; what it gives back has been checked against the id.
+An object's canonical bytes are the magic `CTXO1`, one byte of kind, the payload's length as 64 bits
+little-endian, and the payload. Its id is the BLAKE3 hash of those bytes. How a store keeps them is
+up to the store. Every object that it returns has been checked against its id.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ MAGIC = b"CTXO1"
 HEADER_LENGTH = len(MAGIC) + 1 + 8
 
 DAMAGE = (HashMismatch, InvalidEnvelope, DeserializationFailed)
-"""What reading an object that is there but damaged may raise."""
+"""Errors for an object that exists but is damaged."""
 
 # No object that ctx writes is nearly as large; a small file in an untrusted repository could
 # decompress to more.
@@ -140,20 +140,20 @@ def read_typed(reader: Reader, id: ObjectId, expected: type[T]) -> T:
     """A typed object, which must have the given type."""
     value = decode(reader.read(id))
     if not isinstance(value, expected):
-        found = "a blob" if value is None else f"a {codec.type_name(value)}"
+        actual = "a blob" if value is None else f"a {codec.type_name(value)}"
         wanted = expected.__name__
-        raise DeserializationFailed(f"Object {id} is {found} where a {wanted} should be.")
+        raise DeserializationFailed(f"Object {id} is {actual} where a {wanted} should be.")
     return value
 
 
-def decode(found: Object) -> Typed | codec.Unknown | None:
+def decode(stored: Object) -> Typed | codec.Unknown | None:
     """The content of a typed object; None for a blob."""
-    if found.kind is Kind.BLOB:
+    if stored.kind is Kind.BLOB:
         return None
     try:
-        return codec.decode(found.payload)
+        return codec.decode(stored.payload)
     except DeserializationFailed as error:
-        raise DeserializationFailed(f"Object {found.id}: {error.message}") from error
+        raise DeserializationFailed(f"Object {stored.id}: {error.message}") from error
 
 
 def derived_id(*parts: str) -> ObjectId:

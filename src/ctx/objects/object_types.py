@@ -1,7 +1,7 @@
-"""The typed objects. Their fields are the format: each is written to disk as it stands here.
+"""The typed objects. Their fields define the format on disk.
 
-A field is never removed or given another meaning. A new one is added at the end with a default;
-a default is not written, so that an object that does not use the field keeps its bytes and its
+A field is never removed, and its meaning never changes. A new field is added at the end with a
+default. Defaults are not written, so an object that does not use the field keeps its bytes and its
 id. There are no floats: confidence and weight are in per mille.
 """
 

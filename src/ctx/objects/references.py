@@ -46,19 +46,19 @@ def needed(value: Typed | codec.Unknown | None) -> Iterator[ObjectId]:
             docs = (item.doc_blob_id for item in value.items)
             yield from (id for id in docs if id is not None)
         case DiagnosticsSnapshot():
-            for each in value.diagnostics:
-                texts = (each.message_blob_id, each.related_blob_id)
+            for diagnostic in value.diagnostics:
+                texts = (diagnostic.message_blob_id, diagnostic.related_blob_id)
                 yield from (id for id in texts if id is not None)
         case _:
             return
 
 
-def named(found: Object) -> set[ObjectId]:
+def named(stored: Object) -> set[ObjectId]:
     """Every id in an object that keeps another object alive."""
-    if found.kind is Kind.BLOB:
+    if stored.kind is Kind.BLOB:
         return set()
-    ids = codec.named_ids(found.payload)
-    value = codec.decode(found.payload)
+    ids = codec.named_ids(stored.payload)
+    value = codec.decode(stored.payload)
     if isinstance(value, Commit):
         # The origin of a commit must not keep alive what it replaced.
         ids -= {value.compacted, value.amends, *value.replaced} - set(value.parents)
@@ -73,6 +73,6 @@ def _names_of_code(value: CodeSnapshot) -> set[ObjectId]:
     ids = {module.module_id for module in value.modules}
     ids.update(module.file_id for module in value.modules)
     ids.update(item.item_id for item in value.items)
-    for each in value.imports:
-        ids.update(id for id in (each.resolved_to_item, each.resolved_to_module) if id)
+    for import_ in value.imports:
+        ids.update(id for id in (import_.resolved_to_item, import_.resolved_to_module) if id)
     return ids - set(needed(value))

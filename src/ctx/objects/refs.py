@@ -61,16 +61,16 @@ class Refs:
         return ObjectId(text[:-1])
 
     def require(self, name: str) -> ObjectId:
-        found = self.read(name)
-        if found is None:
+        id = self.read(name)
+        if id is None:
             raise RefNotFound(f"There is no ref {name}.")
-        return found
+        return id
 
-    def move(self, name: str, seen: ObjectId | None, to: ObjectId | None) -> None:
+    def move(self, name: str, expected: ObjectId | None, to: ObjectId | None) -> None:
         """Compare and swap; `None` stands for a missing ref."""
         present = self.read(name)
-        if present != seen:
-            raise StagingConflict(f"The ref {name} is at {present}, not at {seen} as expected.")
+        if present != expected:
+            raise StagingConflict(f"The ref {name} is at {present}, not at {expected} as expected.")
         path = self._path(name)
         interrupts.defer()
         with disk.explained(f"moving the ref {name}"):
@@ -90,9 +90,9 @@ class Refs:
         with disk.explained(f"moving the ref {name}"):
             disk.replace(self._path(name), f"{to}\n".encode())
 
-    def rename(self, name: str, seen: ObjectId, to: str) -> None:
+    def rename(self, name: str, expected: ObjectId, to: str) -> None:
         """Rename a ref. A crash leaves it under one of the two names."""
-        if self.read(name) != seen or self.read(to) is not None:
+        if self.read(name) != expected or self.read(to) is not None:
             raise StagingConflict(f"The ref {name} or {to} is not what was expected.")
         self._rename(name, to)
 

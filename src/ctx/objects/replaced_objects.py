@@ -1,16 +1,16 @@
-"""What stands in for an object that was scrubbed: empty files, `replaced/<old id>.<new id>`.
+"""The replacements of scrubbed objects, as empty files `replaced/<old id>.<new id>`.
 
-An object cannot be changed, and everything that names it names it by its hash. So what held a
-secret goes, what is left of it comes as an object of its own, and an empty file leads from the one
-name to the other. Whoever reads follows it; no commit, head or batch has to be written anew.
+An object cannot be changed, because everything refers to it by its hash. So an object with a secret
+is removed, the rest of it is written as a new object, and an empty file maps the old id to the new
+one. Readers follow this mapping, so no commit, head or batch is rewritten.
 
-The files are tracked by git and are never removed. On two branches they are the same files or
-others, and empty, so that every merge keeps all of them. The file of the old object stays too,
-with nothing in it: were it gone, git would take what stands in for it, which is similar, for the
-same file under another name, and two branches that scrub different words could not be merged.
+The files are tracked by git and never removed. They are empty, so every merge of two branches keeps
+all of them. The file of the old object stays as an empty file: without it, git would detect the
+replacement as a rename, because it is similar, and two branches that scrub different words could
+not be merged.
 
-Where two scrubs left different successors of one object, the first of them by name counts, and it
-may hold what the other scrub took out: to scrub again settles it.
+If two scrubs replaced one object differently, the first replacement by name counts. It may contain
+what the other scrub removed; scrubbing again removes that too.
 """
 
 import os
@@ -19,15 +19,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from ctx import disk
 from ctx.ids import ObjectId, is_object_id
 
-# Each scrub of an object adds one. Without a bound every read of a stranger's long chain would
-# follow all of it.
+# Each scrub of an object adds one. Without a limit, every read would follow a chain of any length
+# in an untrusted store.
 _MOST_STAND_INS = 50
 
 
 class Replaced:
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._seen: object = None
+        self._stamp: object = None
         self._successors: Mapping[ObjectId, Sequence[ObjectId]] = {}
 
     def current(self, id: ObjectId) -> ObjectId:
@@ -37,21 +37,24 @@ class Replaced:
     def standing_in(self, id: ObjectId) -> list[ObjectId]:
         """The candidates to read for an object, in order; the object itself last."""
         successors = self.successors()
-        found: list[ObjectId] = []
+        order: list[ObjectId] = []
         # Files from outside may form a cycle or a very long chain.
         passed = {id}
         waiting = [(id, iter(successors.get(id, ())))]
         while waiting:
             here, after = waiting[-1]
             is_enough = len(passed) >= _MOST_STAND_INS
-            following = next((each for each in after if each not in passed and not is_enough), None)
+            following = next(
+                (next_id for next_id in after if next_id not in passed and not is_enough),
+                None,
+            )
             if following is None:
-                found.append(here)
+                order.append(here)
                 waiting.pop()
             else:
                 passed.add(following)
                 waiting.append((following, iter(successors.get(following, ()))))
-        return found
+        return order
 
     def successors(self) -> Mapping[ObjectId, Sequence[ObjectId]]:
         """Every replaced object with its replacements, in order of the names."""
@@ -60,13 +63,13 @@ class Replaced:
         except OSError:
             return {}
         # A long-running process must notice scrubs of others.
-        seen = status.st_mtime_ns, status.st_ino
-        if seen != self._seen:
-            found: dict[ObjectId, list[ObjectId]] = {}
+        stamp = status.st_mtime_ns, status.st_ino
+        if stamp != self._stamp:
+            successors: dict[ObjectId, list[ObjectId]] = {}
             for old, new in filter(None, map(pair_of, self.names())):
-                found.setdefault(old, []).append(new)
-            self._successors = found
-            self._seen = seen
+                successors.setdefault(old, []).append(new)
+            self._successors = successors
+            self._stamp = stamp
         return self._successors
 
     def names(self) -> list[str]:

@@ -65,7 +65,7 @@ class Repository:
     ) -> None:
         self.project = project
         self.limit = limit
-        """How much of it may be read; None if it is trusted."""
+        """How much may be read from it; None if it is trusted."""
         self.replaced = Replaced(project.replaced)
         self.staged = StagedStore(project.staged_objects, compression_level, self.replaced, limit)
         self.objects = CommittedStore(project, compression_level, self.replaced, self.staged, limit)
@@ -128,11 +128,11 @@ class Repository:
                 os.close(fd)
 
     def is_as_made_here(self, id: ObjectId, commit: Commit, own: set[str]) -> bool:
-        """Whether a commit was made here and nobody else has replaced its content."""
+        """Whether a commit was made here and its content was not replaced by somebody else."""
         if id not in own:
             return False
-        after = {each: self.replaced.current(each) for each in (id, *commit.record_batches)}
-        return all(now == each or now in own for each, now in after.items())
+        after = {old: self.replaced.current(old) for old in (id, *commit.record_batches)}
+        return all(now == old or now in own for old, now in after.items())
 
     def _settle(self, commit: ObjectId, chain: tuple[SessionId, ObjectId] | None) -> None:
         if self.project.checkout is not None and commit in self.everything:
@@ -157,7 +157,7 @@ class Repository:
             # The staging store may have more: content from behind a boundary of history.
             objects = {id for id in objects if id in self.objects}
         branch, checked_out = checkouts.standing(checkout)
-        last = max((each.number for each in known.values()), default=0)
+        last = max((entry.number for entry in known.values()), default=0)
         untracked_commits.write(
             self.project,
             entry._replace(
@@ -226,15 +226,15 @@ class Repository:
     def resolve(self, text: str) -> ObjectId:
         """The object with an id, or with the beginning of an id."""
         prefix = object_prefix(text)
-        found = sorted(self.objects.matching(prefix) | self.staged.matching(prefix))
-        if not found:
+        ids = sorted(self.objects.matching(prefix) | self.staged.matching(prefix))
+        if not ids:
             raise ObjectNotFound(
                 f"No object begins with {prefix}.",
                 hint="`ctx debug history` and `ctx debug refs` show ids.",
             )
-        if len(found) > 1:
-            listed = ", ".join(id[: len(prefix) + 8] for id in found[:8])
+        if len(ids) > 1:
+            listed = ", ".join(id[: len(prefix) + 8] for id in ids[:8])
             raise UsageError(
-                f"{len(found)} objects begin with {prefix}: {listed}.", hint="Give more of the id."
+                f"{len(ids)} objects begin with {prefix}: {listed}.", hint="Give more of the id."
             )
-        return found[0]
+        return ids[0]

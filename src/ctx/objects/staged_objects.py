@@ -86,22 +86,22 @@ class StagedStore(LooseStore):
             disk.sync_folder(self.folder)
 
     def inside(self, path: str) -> list[Object]:
-        found = []
+        objects = []
         try:
             rest = disk.read_plain(path, LARGEST_OBJECT)
             while first := first_sealed(rest, self._limit):
                 canonical, length = first
-                found.append(parse(id_of(canonical), canonical))
+                objects.append(parse(id_of(canonical), canonical))
                 rest = rest[length:]
         except (OSError, InvalidEnvelope):
             return []
-        return [] if rest else found
+        return [] if rest else objects
 
     def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
         """One object out of those written together."""
         rest = stored
-        while found := first_sealed(rest, self._limit):
-            canonical, length = found
+        while sealed := first_sealed(rest, self._limit):
+            canonical, length = sealed
             rest = rest[length:]
             # Check every byte, also after the last object.
             if id_of(canonical) == id and (not rest or first_sealed(rest, self._limit)):

@@ -28,13 +28,13 @@ def paths(reader: Reader, root: ObjectId) -> Iterator[tuple[str, ObjectId]]:
     """Every file in a tree with its blob, in order."""
     entries_of = cache(partial(_read, reader))
     stack: list[tuple[str, ObjectId]] = [("", root)]
-    seen = 0
+    cost = 0
     while stack:
         prefix, id = stack.pop()
         inner = []
         entries = entries_of(id)
-        seen += _cost(prefix, entries)
-        if seen > MOST_PATHS:
+        cost += _cost(prefix, entries)
+        if cost > MOST_PATHS:
             raise BudgetExceeded(f"Tree {root} has more than {MOST_PATHS:,} entries.")
         for entry in entries:
             if entry.kind is TreeEntryKind.TREE:
@@ -98,10 +98,9 @@ class Present:
 def updated(
     reader: Reader, root: ObjectId | None, changes: Mapping[str, ObjectId]
 ) -> tuple[ObjectId, list[Object]]:
-    """A tree with some paths changed: its root, and the objects that are new.
+    """A tree with some paths changed: its root, and the new objects.
 
-    `None` stands for the tree that has nothing in it yet. Only the folders on the way to a
-    changed path are read and written.
+    `None` stands for an empty tree. Only the folders above a changed path are read and written.
     """
     made: list[Object] = []
 
@@ -130,14 +129,14 @@ def updated(
 def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[str]:
     """The paths at which two trees differ. Equal folders are not read."""
     entries_of = cache(partial(_read, reader))
-    found: set[str] = set()
+    changed: set[str] = set()
     waiting: list[tuple[str, ObjectId | None, ObjectId | None]] = [("", before, after)]
-    seen = 0
+    cost = 0
     while waiting:
         prefix, *both = waiting.pop()
         sides = [{entry.name: entry for entry in entries_of(id)} if id else {} for id in both]
-        seen += sum(_cost(prefix, side.values()) for side in sides)
-        if seen > MOST_PATHS:
+        cost += sum(_cost(prefix, side.values()) for side in sides)
+        if cost > MOST_PATHS:
             raise BudgetExceeded(f"Two trees have more than {MOST_PATHS:,} entries.")
         for name in {**sides[0], **sides[1]}:
             old, new = (side.get(name) for side in sides)
@@ -147,8 +146,8 @@ def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[s
             if any(inner) and prefix.count("/") < DEEPEST:
                 waiting.append((f"{prefix}{name}/", inner[0], inner[1]))
             if any(entry and entry.kind is TreeEntryKind.BLOB for entry in (old, new)):
-                found.add(prefix + name)
-    return found
+                changed.add(prefix + name)
+    return changed
 
 
 def fresh(reader: Reader, before: ObjectId | None, after: ObjectId) -> Iterator[ObjectId]:
@@ -159,13 +158,13 @@ def fresh(reader: Reader, before: ObjectId | None, after: ObjectId) -> Iterator[
     yield after
     entries_of = cache(partial(_read, reader))
     waiting: list[tuple[int, ObjectId | None, ObjectId]] = [(0, before, after)]
-    seen = 0
+    cost = 0
     while waiting:
         depth, old_id, id = waiting.pop()
         old = {entry.name: entry for entry in entries_of(old_id)} if old_id else {}
         entries = entries_of(id)
-        seen += _cost("", entries)
-        if seen > MOST_PATHS:
+        cost += _cost("", entries)
+        if cost > MOST_PATHS:
             raise BudgetExceeded(f"Tree {after} has more than {MOST_PATHS:,} entries.")
         for entry in entries:
             same = old.get(entry.name)
@@ -183,15 +182,15 @@ def joined(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
     If heads disagree, the content that was committed last wins. If a name is a file in one head and
     a folder in another, the folder wins, because it contains more.
     """
-    found: dict[str, set[ObjectId]] = {}
+    blobs_at: dict[str, set[ObjectId]] = {}
     roots = {commit.root_tree for _, commit in heads}
     every = ((path, blob) for root in roots for path, blob in paths(reader, root))
     for number, (path, blob) in enumerate(every):
         if number >= MOST_PATHS:
             raise BudgetExceeded(f"The heads have more than {MOST_PATHS:,} paths.")
-        found.setdefault(path, set()).add(blob)
-    folders = {folder for path in found for folder in folders_above(path)}
-    together = {path: blobs for path, blobs in found.items() if path not in folders}
+        blobs_at.setdefault(path, set()).add(blob)
+    folders = {folder for path in blobs_at for folder in folders_above(path)}
+    together = {path: blobs for path, blobs in blobs_at.items() if path not in folders}
     disputed = {path for path, blobs in together.items() if len(blobs) > 1}
     arrivals: dict[str, set[Arrival]] = {path: set() for path in disputed}
     for head in heads if disputed else ():
@@ -246,7 +245,7 @@ def _arrivals(reader: Reader, head: Head, disputed: set[str]) -> dict[str, Arriv
     """How a head's content of some paths was added to its history."""
     here = Lookup(reader, head.commit.root_tree)
     contents = {path: here.blob_at(path) for path in disputed}
-    found: dict[str, Arrival] = {}
+    arrivals: dict[str, Arrival] = {}
     stack = [(*head, {path for path, blob in contents.items() if blob is not None})]
     while stack:
         id, commit, waiting = stack.pop()
@@ -264,8 +263,8 @@ def _arrivals(reader: Reader, head: Head, disputed: set[str]) -> dict[str, Arriv
         for path in waiting:
             blob = contents[path]
             assert blob is not None
-            found[path] = Arrival(commit.timestamp_unix, id, blob)
-    return found
+            arrivals[path] = Arrival(commit.timestamp_unix, id, blob)
+    return arrivals
 
 
 def _cost(prefix: str, entries: Iterable[TreeEntry]) -> int:

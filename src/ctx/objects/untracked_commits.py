@@ -75,16 +75,16 @@ def read(project: Project, commit: ObjectId) -> UntrackedCommit | None:
     """None if there is no entry, or if it cannot be read."""
     for place in (_FOLDER, _DISCARDED):
         try:
-            found = json.loads(disk.read(os.path.join(project.local, place, commit)))
+            fields = json.loads(disk.read(os.path.join(project.local, place, commit)))
             return UntrackedCommit(
                 commit,
-                tuple(map(ObjectId, found["parents"])),
-                tuple(map(ObjectId, found["objects"])),
-                found["git_commit"],
-                found["branch"],
-                int(found["number"]),
-                tuple(map(ObjectId, found["replaces"])),
-                bool(found["is_parked"]),
+                tuple(map(ObjectId, fields["parents"])),
+                tuple(map(ObjectId, fields["objects"])),
+                fields["git_commit"],
+                fields["branch"],
+                int(fields["number"]),
+                tuple(map(ObjectId, fields["replaces"])),
+                bool(fields["is_parked"]),
             )
         except (OSError, ValueError, KeyError, TypeError):
             continue

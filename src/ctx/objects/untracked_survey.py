@@ -94,16 +94,16 @@ def _without_entries(repository: "Repository") -> dict[ObjectId, UntrackedCommit
 def entry_of(repository: "Repository", commit: ObjectId) -> UntrackedCommit:
     """An entry made from the commit and from the copies in the staging store."""
     value = read_typed(repository.everything, commit, Commit)
-    found: dict[ObjectId, None] = {commit: None}
+    ids: dict[ObjectId, None] = {commit: None}
     waiting = list(references.needed(value))
     while waiting:
         id = waiting.pop()
-        if id in found or id not in repository.staged:
+        if id in ids or id not in repository.staged:
             continue
-        found[id] = None
+        ids[id] = None
         with suppress(CtxError):
             waiting += references.needed(decode(repository.staged.read(id)))
-    return UntrackedCommit(commit, value.parents, tuple(found))
+    return UntrackedCommit(commit, value.parents, tuple(ids))
 
 
 class _Look(NamedTuple):
@@ -133,8 +133,8 @@ def _look(repository: "Repository", checkout: Checkout) -> _Look:
         before = [parent for parent in entry.parents if places.get(parent) != HERE]
         belongs = not before or commits.contain(reader, base, before)
         if not belongs:
-            # Its parent may have been a head of this branch once: git has the head file no more
-            # if somebody committed after `git clean` had taken the head that followed it.
+            # Its parent may once have been a head of this branch. git no longer has that head file
+            # if `git clean` removed the head after it and somebody committed then.
             if earlier is None:
                 added = git.branch_adders(checkout, project.heads) if last else {}
                 earlier = {ObjectId(os.path.basename(path)) for path in added}
@@ -163,13 +163,15 @@ def survey(repository: "Repository") -> list[Untracked]:
     known, places, headless = _look(repository, checkout)
     states: dict[ObjectId, str] = {}
     for id, entry in known.items():
-        is_gone = id in headless or any(each not in repository.objects for each in entry.objects)
+        is_gone = id in headless or any(
+            object_id not in repository.objects for object_id in entry.objects
+        )
         here = THROWN_AWAY if is_gone and not entry.is_parked else HERE
         states[id] = PARKED if places[id] == PARKED else here
     if PARKED in states.values():
         branches = git.adders(checkout, project.heads)
         for id in states:
-            before = (os.path.join(project.heads, each) for each in _base(known, id))
+            before = (os.path.join(project.heads, parent) for parent in _base(known, id))
             if states[id] == PARKED and branches.keys().isdisjoint(before):
                 states[id] = THROWN_AWAY
     if THROWN_AWAY in states.values():
@@ -196,16 +198,16 @@ def message_of(repository: "Repository", commit: ObjectId) -> str:
 
 def _base(known: Mapping[ObjectId, UntrackedCommit], commit: ObjectId) -> set[ObjectId]:
     """The ancestors of a commit that git has, past those that it does not have."""
-    found: set[ObjectId] = set()
-    waiting, seen = [commit], {commit}
+    base: set[ObjectId] = set()
+    waiting, visited = [commit], {commit}
     while waiting:
         for parent in known[waiting.pop()].parents:
             if parent not in known:
-                found.add(parent)
-            elif parent not in seen:
-                seen.add(parent)
+                base.add(parent)
+            elif parent not in visited:
+                visited.add(parent)
                 waiting.append(parent)
-    return found
+    return base
 
 
 def _held(repository: "Repository", known: Mapping[ObjectId, UntrackedCommit]) -> set[ObjectId]:
@@ -228,7 +230,7 @@ def _held(repository: "Repository", known: Mapping[ObjectId, UntrackedCommit]) -
                 holder_of.setdefault(parent, holder)
     now = repository.replaced.current
     files = {
-        id: [(holder, committed(project, now(each))) for each in known[id].objects]
+        id: [(holder, committed(project, now(object_id))) for object_id in known[id].objects]
         for id, holder in holder_of.items()
         if id in known
     }
@@ -264,14 +266,16 @@ def thrown_away(repository: "Repository") -> list[ObjectId]:
     if places is None or project.checkout is None or not gone:
         return []
     try:
-        found = {each.commit: each for each in survey(repository)}
+        by_commit = {entry.commit: entry for entry in survey(repository)}
     except GitFailure:
         return []
-    if safe := [id for id in gone if id not in found or found[id].state == STASHED]:
+    if safe := [id for id in gone if id not in by_commit or by_commit[id].state == STASHED]:
         at = untracked_commits.position(project.checkout)
         with suppress(DiskFailure):
             untracked_commits.write_places(project, at, {**places, **dict.fromkeys(safe, HELD)})
-    return [each.commit for each in found.values() if each.state == THROWN_AWAY and each.is_tip]
+    return [
+        entry.commit for entry in by_commit.values() if entry.state == THROWN_AWAY and entry.is_tip
+    ]
 
 
 # Only for holders of the project's lock

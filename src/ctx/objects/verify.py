@@ -66,24 +66,26 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
     staged: dict[ObjectId, ReadObject] = {}
     for number, (store, path, id) in enumerate(files):
         tick(number, len(files))
-        found = committed if store is repository.objects else staged
+        objects = committed if store is repository.objects else staged
         try:
             value = decode(store.read_file(path))
         except StoreTooLarge:
             raise
         except CtxError as error:
             damages.append(Damage(error.code, path, error.message))
-            found.setdefault(id, ReadObject(path, None))
+            objects.setdefault(id, ReadObject(path, None))
         else:
             newer += isinstance(value, codec.Unknown)
-            found[id] = ReadObject(path, value)
+            objects[id] = ReadObject(path, value)
     commits = sum(isinstance(item.value, Commit) for item in committed.values())
     damages += _replaced(repository)
     for old in repository.replaced.successors():
         stand_ins = repository.replaced.standing_in(old)
-        for found in (committed, staged):
-            if there := next((found[each] for each in stand_ins if each in found), None):
-                found[old] = there
+        for objects in (committed, staged):
+            if there := next(
+                (objects[stand_in] for stand_in in stand_ins if stand_in in objects), None
+            ):
+                objects[old] = there
     # Committed data must be complete without staging, which is not shared through git.
     boundaries = _follow(heads, committed, damages)
     boundaries |= _follow(chains, {**staged, **committed}, damages)
@@ -102,7 +104,7 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
 
 
 def _follow(
-    pointers: list[tuple[str, ObjectId]], found: dict[ObjectId, ReadObject], damages: list[Damage]
+    pointers: list[tuple[str, ObjectId]], objects: dict[ObjectId, ReadObject], damages: list[Damage]
 ) -> set[ObjectId]:
     """Walk from the pointers: a missing object is damage, or beyond a boundary.
 
@@ -111,21 +113,21 @@ def _follow(
     """
     boundaries: set[ObjectId] = set()
     missing: list[tuple[Damage, ObjectId, bool]] = []
-    seen: set[ObjectId] = set()
+    visited: set[ObjectId] = set()
     stack = [(path, id, False) for path, id in pointers]
     while stack:
         path, id, is_content = stack.pop()
-        if id in seen:
+        if id in visited:
             continue
-        seen.add(id)
-        if id not in found:
+        visited.add(id)
+        if id not in objects:
             damage = Damage(ObjectNotFound.code, path, f"Object {id} does not exist.")
             missing.append((damage, id, is_content))
             continue
-        here, value = found[id]
+        here, value = objects[id]
         parents = value.parents if isinstance(value, Commit) else ()
-        boundaries.update(parent for parent in parents if parent not in found)
-        stack += [(here, parent, False) for parent in parents if parent in found]
+        boundaries.update(parent for parent in parents if parent not in objects)
+        stack += [(here, parent, False) for parent in parents if parent in objects]
         is_tree = isinstance(value, Tree)
         stack += [(here, needed, is_tree) for needed in references.needed(value)]
     for damage, id, is_content in missing:

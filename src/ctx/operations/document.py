@@ -298,7 +298,7 @@ def rewriting(document: NodeDocument) -> Iterator[Callable[[str], None]]:
         # Also what is in place already when the folder cannot be synced is taken back.
         written.append(text)
         if not narrative_files.replace(
-            document.folder, document.path, fitting(text), seen=document.data
+            document.folder, document.path, fitting(text), expected=document.data
         ):
             raise StagingConflict(
                 f"The file {document.path} was changed just now.",
@@ -310,7 +310,7 @@ def rewriting(document: NodeDocument) -> Iterator[Callable[[str], None]]:
     except (CtxError, OSError, DatabaseError):
         for text in written:
             now = text.encode("utf-8", "surrogateescape")
-            narrative_files.replace(document.folder, document.path, document.text, seen=now)
+            narrative_files.replace(document.folder, document.path, document.text, expected=now)
         raise
 
 

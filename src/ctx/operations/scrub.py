@@ -105,7 +105,7 @@ def look(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tick) ->
         places += project.look(tick)
         in_git = project.in_git()
     folders = _folders(scope, needle)
-    return ScrubResult(True, needle.told, _summed(places), (), in_git, transcripts, folders)
+    return ScrubResult(True, needle.description, _summed(places), (), in_git, transcripts, folders)
 
 
 def scrub_all(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tick) -> ScrubResult:
@@ -137,7 +137,7 @@ def scrub_all(scope: ScrubScope, needle: Needle, tick: clock.Tick = clock.no_tic
     summed = _summed(places)
     if summed and scope.home:
         left += _at_models(scope.home)
-    return ScrubResult(False, needle.told, summed, tuple(left), in_git, transcripts, folders)
+    return ScrubResult(False, needle.description, summed, tuple(left), in_git, transcripts, folders)
 
 
 def _scrub_store(

@@ -19,7 +19,7 @@ THRESHOLD = 0.12
 """Chunks below this share of the best score do not help, however much room there is."""
 
 _PRICE = 0.25
-"""How much the length of a chunk counts: of two chunks with equal scores, the shorter one wins."""
+"""How much the length of a chunk counts. Of two chunks with equal scores, the shorter one wins."""
 _CHEAP = 20
 _FADES = 0.75
 """The factor for each further chunk of the same file."""
@@ -96,7 +96,7 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
         first = _first(offer, room)
         taken.add(first)
         room -= first.tokens
-    # The value of an offer never rises, so the first one whose value is unchanged is the best of
+    # The value of an offer never rises, so the first one with an unchanged value is the best of
     # all.
     heap = [(-taken.worth(offer.chunk), place, offer) for place, offer in enumerate(waiting)]
     heapify(heap)
@@ -119,7 +119,7 @@ def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudge
         chosen = chosen[:limit]
     return FilledBudget(
         tuple(chosen),
-        tuple(sorted(left_out, key=lambda each: -each.relevance_score)),
+        tuple(sorted(left_out, key=lambda chunk: -chunk.relevance_score)),
     )
 
 
@@ -147,20 +147,21 @@ def _first(offer: ChunkOffer, room: int) -> Chunk:
 
 def _fitting(offer: ChunkOffer, room: int) -> Chunk | None:
     """An offer, whole or in brief; None if it does not fit."""
-    for each in (offer.chunk, offer.brief):
-        if each is not None and each.tokens <= room:
-            chunk = _without_secrets(each)
+    for candidate in (offer.chunk, offer.brief):
+        if candidate is not None and candidate.tokens <= room:
+            chunk = _without_secrets(candidate)
             if chunk.tokens <= room:
                 return chunk
     return None
 
 
 def _without_secrets(chunk: Chunk) -> Chunk:
-    """Memory contains no secrets. Code may, and nobody checks a pack before a model reads it."""
-    said = redact(chunk.snippet)
-    if not said.findings:
+    """Memory contains no secrets, but code may, and nobody checks a pack before a model reads
+    it."""
+    redacted = redact(chunk.snippet)
+    if not redacted.findings:
         return chunk
-    clean = chunk._replace(snippet=said.text)
+    clean = chunk._replace(snippet=redacted.text)
     return clean._replace(tokens=pack_text.cost(clean))
 
 

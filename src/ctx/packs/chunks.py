@@ -72,8 +72,8 @@ def node_offer(
 ) -> ChunkOffer:
     """A node of memory. The title names the author if it is somebody else."""
     first, _, rest = node.content.strip().partition("\n")
-    said = f"{node.type.replace('-', ' ').capitalize()}{f' by {author}' if author else ''}"
-    title = f"{said}: {_beginning(first)}"
+    label = f"{node.type.replace('-', ' ').capitalize()}{f' by {author}' if author else ''}"
+    title = f"{label}: {_beginning(first)}"
     kind = _KINDS.get(node.type, "Memory")
     rationale = node.metadata.get("rationale")
     # The snippet does not repeat the title.

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 _RANKED = 50
 _FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 1_200
-"""How many files are searched: more if the budget is larger."""
+"""The number of files to search. It grows with the budget."""
 _MOST_PARTS, _TOKENS_A_PART = 60, 220
-"""How many parts are offered, likewise."""
+"""The number of parts to offer. It grows with the budget."""
 _SMALLEST_PART, _LARGEST_PART, _PARTS = 100, 1_200, 6
 """Tokens of one part, chosen so that at least a few fit."""
 
 # The components of a part's score.
 _FILE_ALONE = 0.6
-"""What a part gets for its file, whatever it contains."""
+"""The score that a part gets for its file, whatever it contains."""
 _APART = 0.7
 """The factor for a file that is connected to none of the others. Connected files rank higher."""
 _SHARPENED = 3
@@ -44,7 +44,7 @@ _ANCHORED = 12
 _LONGEST_WAY = 20
 _LITTLE, _SOME = 120, 200
 _SHOWN = frozenset({"struct", "enum", "class", "trait", "interface", "type_alias", "const"})
-"""For these kinds a signature says too little."""
+"""Kinds of items whose signature alone says too little."""
 
 
 class MemoryPointer(NamedTuple):
@@ -75,22 +75,22 @@ class CodeCandidates:
         self,
         sources: "Sources",
         config: "RetrievalConfig",
-        asked: SearchQuestion,
-        said: Entities,
+        question: SearchQuestion,
+        entities: Entities,
         room: int,
     ) -> None:
         assert sources.code is not None
         self._code = sources.code
         self._sources = sources
         self._config = config
-        self._asked = asked
+        self._question = question
         self._texts = FileTexts(sources.code.connection, sources.root)
-        self._named = seeds.in_code(sources.code, said)
+        self._named = seeds.in_code(sources.code, entities)
         part = min(max(room // _PARTS, _SMALLEST_PART), _LARGEST_PART)
-        self._sought = ItemQuery(asked.weights, self._named.items, said.quoted, part)
+        self._query = ItemQuery(question.weights, self._named.items, entities.quoted, part)
         self._most = min(_MOST, _FEWEST + max(room, 0) // _TOKENS_A_FILE)
         self._most_parts = min(_MOST_PARTS, _FEWEST + max(room, 0) // _TOKENS_A_PART)
-        ranked = file_ranking.rank(sources.code.connection, asked, self._named.files, _RANKED)
+        ranked = file_ranking.rank(sources.code.connection, question, self._named.files, _RANKED)
         self.files = [file for file in ranked if self._allows(file.path)]
         self._touched = frozenset(sources.touched)
         self._scored: dict[int, _Scored] = {}
@@ -100,18 +100,21 @@ class CodeCandidates:
         self.reached_names: list[str] = []
         self.condensed = False
 
-    def look_at(self, led: Sequence[MemoryPointer]) -> None:
+    def look_at(self, pointers: Sequence[MemoryPointer]) -> None:
         """Search the files, including those that memory refers to, and follow the graph from
         there."""
         looked_at = [*self.files[: self._most]]
         known = {file.path for file in looked_at}
-        by_memory = self._referenced_items(led)
-        wanted = {**{item: each.score for item, each in by_memory.items()}, **self._named.items}
-        self._sought = self._sought._replace(named=wanted)
-        for each in self._code.located(wanted):
-            if each.path not in known and self._allows(each.path):
-                known.add(each.path)
-                looked_at.append(RankedFile(file_of(each.id), each.path, 0.0, ()))
+        by_memory = self._referenced_items(pointers)
+        wanted = {
+            **{item: pointer.score for item, pointer in by_memory.items()},
+            **self._named.items,
+        }
+        self._query = self._query._replace(named=wanted)
+        for located in self._code.located(wanted):
+            if located.path not in known and self._allows(located.path):
+                known.add(located.path)
+                looked_at.append(RankedFile(file_of(located.id), located.path, 0.0, ()))
         self._score(looked_at, by_memory)
         self._expand()
 
@@ -119,23 +122,23 @@ class CodeCandidates:
         self._learn_names(self._scored)
         offers = [
             chunks.part_offer(
-                item_ranking.candidate_part(each.candidate, self._sought),
+                item_ranking.candidate_part(scored.candidate, self._query),
                 self._name(item),
-                (each.score, each.signals, each.via),
+                (scored.score, scored.signals, scored.via),
             )
-            for item, each in self._scored.items()
+            for item, scored in self._scored.items()
         ]
         # An empty file has nothing to read, even if it is the right one.
-        return [each for each in (*offers, *self._reached) if each.chunk.snippet.strip()]
+        return [offer for offer in (*offers, *self._reached) if offer.chunk.snippet.strip()]
 
     def ranked(self) -> Iterator[PackFile]:
-        """The files in order, with the scores behind it."""
+        """The files in order, with their scores."""
         least = inf
         for file in self.files:
             # A test ranks below everything that it may test, whatever words it contains.
             least = min(least, file.score)
             factor = least / file.score if file.score else 1.0
-            signals = tuple(Signal(each.name, each.value * factor) for each in file.signals)
+            signals = tuple(Signal(signal.name, signal.value * factor) for signal in file.signals)
             yield PackFile(file.path, least, signals)
 
     @property
@@ -149,52 +152,55 @@ class CodeCandidates:
 
     def anchors(self) -> dict[tuple[str, str], float]:
         """What memory may refer to: the best items and files, with their scores."""
-        found: dict[tuple[str, str], float] = {}
-        # If memory led to an item, it would only return what memory says about it.
-        own = [(item, each) for item, each in self._scored.items() if not each.via]
-        for item, each in own[:_ANCHORED]:
-            found.setdefault(("file", each.candidate.searched.file.path), each.score)
-            inside = self._code.within([item])[:_MOST_INSIDE] if each.is_whole else [item]
+        anchors: dict[tuple[str, str], float] = {}
+        # Items that memory pointed to are excluded: they would only lead back to the same nodes.
+        own = [(item, scored) for item, scored in self._scored.items() if not scored.via]
+        for item, scored in own[:_ANCHORED]:
+            anchors.setdefault(("file", scored.candidate.searched.file.path), scored.score)
+            inside = self._code.within([item])[:_MOST_INSIDE] if scored.is_whole else [item]
             for one in inside:
-                found.setdefault(("item", self._name(one)), each.score)
-        return found
+                anchors.setdefault(("item", self._name(one)), scored.score)
+        return anchors
 
     # Scores
 
-    def _score(self, looked_at: Sequence[RankedFile], led: Mapping[int, MemoryPointer]) -> None:
-        found = item_ranking.candidates(self._code, self._texts, looked_at, self._sought)
+    def _score(
+        self, looked_at: Sequence[RankedFile], pointers: Mapping[int, MemoryPointer]
+    ) -> None:
+        candidates = item_ranking.candidates(self._code, self._texts, looked_at, self._query)
         shares = self._held_together(looked_at)
         best = max((self._worth(file) * shares[file.id] for file in looked_at), default=0.0) or 1.0
-        scale = self._scale(found) / best
+        scale = self._scale(candidates) / best
         scored = [
-            self._scored_one(each, scale * shares[each.searched.file.id], led) for each in found
+            self._scored_one(candidate, scale * shares[candidate.searched.file.id], pointers)
+            for candidate in candidates
         ]
-        scored = [each for each in scored if each.score > 0]
-        scored.sort(key=lambda each: (-each.score, each.candidate.id))
+        scored = [item for item in scored if item.score > 0]
+        scored.sort(key=lambda item: (-item.score, item.candidate.id))
         # What the task names may score higher than any search result.
         most = max(scored[0].score, 1.0) if scored else 1.0
-        for each in scored[: self._most_parts]:
-            signals = tuple(Signal(one.name, one.value / most) for one in each.signals)
-            self._scored[each.candidate.id] = each._replace(
-                score=each.score / most, signals=signals
+        for item in scored[: self._most_parts]:
+            signals = tuple(Signal(one.name, one.value / most) for one in item.signals)
+            self._scored[item.candidate.id] = item._replace(
+                score=item.score / most, signals=signals
             )
 
     def _scored_one(
-        self, candidate: ItemCandidate, scale: float, led: Mapping[int, MemoryPointer]
+        self, candidate: ItemCandidate, scale: float, pointers: Mapping[int, MemoryPointer]
     ) -> _Scored:
         file = candidate.searched.file
         shown = self._shown_with(candidate)
         by_fit = _FILE_ALONE + (1 - _FILE_ALONE) * candidate.fit
         factor = self._worth(file) / file.score * scale * by_fit if file.score else 0.0
-        signals = [Signal(each.name, each.value * factor) for each in file.signals]
+        signals = [Signal(signal.name, signal.value * factor) for signal in file.signals]
         if sure := max((self._named.items.get(item, 0.0) for item in shown), default=0.0):
             signals.append(Signal("named", _NAMED * sure))
         if file.path in self._touched:
             signals.append(Signal("touched", _TOUCHED))
-        score = sum(each.value for each in signals)
+        score = sum(signal.value for signal in signals)
         by_memory = max(
-            (led[item] for item in shown if item in led),
-            key=lambda each: each.score,
+            (pointers[item] for item in shown if item in pointers),
+            key=lambda pointer: pointer.score,
             default=None,
         )
         if by_memory and by_memory.score > score:
@@ -206,7 +212,7 @@ class CodeCandidates:
         """The wanted items that a candidate shows: all of them if it is a whole file."""
         if candidate.row is not None:
             return [candidate.id]
-        wanted = self._sought.named
+        wanted = self._query.named
         file_id = candidate.searched.file.id
         return [candidate.id, *(item for item in wanted if file_of(item) == file_id)]
 
@@ -214,7 +220,7 @@ class CodeCandidates:
         """The weight of a file by its role in the project."""
         if file_roles.role_of(file.path) != file_roles.BESIDE:
             return file.score
-        is_wanted = self._asked.is_about_tests and file_roles.is_test(file.path)
+        is_wanted = self._question.is_about_tests and file_roles.is_test(file.path)
         # A test repeats the words of the code it tests and may contain more of them.
         return file.score if is_wanted else _BESIDE * min(file.score, 1.0)
 
@@ -228,67 +234,69 @@ class CodeCandidates:
         least = CONFIDENCES.index(self._config.min_confidence)
         joined = self._code.joined_files(every, labels, least)
         if not any(joined.values()):
-            # Nothing is resolved yet, or no file is connected to another.
+            # Nothing is resolved yet, or no files are connected.
             return every
         fits = {file.id: self._worth(file) ** _SHARPENED for file in looked_at}
         around = {id: fsum((fits[id], *map(fits.__getitem__, joined[id]))) for id in every}
         most = max(around.values()) or 1.0
         return {id: _APART + (1 - _APART) * around[id] / most for id in every}
 
-    def _scale(self, found: Sequence[ItemCandidate]) -> float:
+    def _scale(self, candidates: Sequence[ItemCandidate]) -> float:
         """How much of the task the best file covers."""
-        weights = self._asked.weights
+        weights = self._question.weights
         every = sum(weights.values())
         covered: dict[str, set[str]] = {}
         best = {file.path for file in self.files[:3]}
-        for each in found:
-            path = each.searched.file.path
+        for candidate in candidates:
+            path = candidate.searched.file.path
             if path in best:
-                covered.setdefault(path, set(terms.extract(path))).update(each.covered)
+                covered.setdefault(path, set(terms.extract(path))).update(candidate.covered)
         most = max(
-            (fsum(weights.get(term, 0.0) for term in said) for said in covered.values()),
+            (fsum(weights.get(term, 0.0) for term in own) for own in covered.values()),
             default=0.0,
         )
         return chunks.by_coverage(most / every if every else 0.0)
 
-    def _referenced_items(self, led: Sequence[MemoryPointer]) -> dict[int, MemoryPointer]:
-        """The items that memory refers to; for a file, the item of the file itself."""
-        found: dict[int, MemoryPointer] = {}
-        for each in led:
-            if each.kind == "file":
-                file = self._code.file(each.name)
+    def _referenced_items(self, pointers: Sequence[MemoryPointer]) -> dict[int, MemoryPointer]:
+        """The items that memory refers to. For a file, it is the item of the file itself."""
+        by_item: dict[int, MemoryPointer] = {}
+        for pointer in pointers:
+            if pointer.kind == "file":
+                file = self._code.file(pointer.name)
                 meant = [item_id(file.id, 0)] if file else []
             else:
-                meant = [item.id for item in seeds.items_named(self._code, each.name)]
+                meant = [item.id for item in seeds.items_named(self._code, pointer.name)]
             for item in meant:
-                if item not in found or found[item].score < each.score:
-                    found[item] = each
-        return found
+                if item not in by_item or by_item[item].score < pointer.score:
+                    by_item[item] = pointer
+        return by_item
 
     # The graph
 
     def _expand(self) -> None:
-        starts = {item: each.score for item, each in self._scored.items()}
+        starts = {item: scored.score for item, scored in self._scored.items()}
         self._learn_names(starts)
-        own = [item for item, each in self._scored.items() if not each.via]
+        own = [item for item, scored in self._scored.items() if not scored.via]
         self.seed_names = [self._name(item) for item in [*self._named.items, *own][:_ANCHORED]]
-        for item, each in self._scored.items():
-            if each.is_whole and not each.via:
+        for item, scored in self._scored.items():
+            if scored.is_whole and not scored.via:
                 # A file that is shown whole leads to everything that its items lead to.
                 for inside in self._code.within([item])[:_MOST_INSIDE]:
-                    starts.setdefault(inside, each.score)
+                    starts.setdefault(inside, scored.score)
         limits = expand.ExpansionLimits(
             self._config.depth,
             self._config.labels,
             self._config.max_expanded_nodes,
             self._config.min_confidence,
         )
-        found = expand.in_code(self._code, starts, limits)
-        by_id = {each.id: each for each in found.items}
+        expansion = expand.in_code(self._code, starts, limits)
+        by_id = {reached.id: reached for reached in expansion.items}
         least = budget.THRESHOLD * max(starts.values(), default=0.0)
-        worth = [each for each in found.items if each.score >= least][: self._most_parts]
-        located = {each.id: each for each in self._code.located(each.id for each in worth)}
-        shown = {file_of(item) for item, each in self._scored.items() if each.is_whole}
+        worth = [reached for reached in expansion.items if reached.score >= least][
+            : self._most_parts
+        ]
+        located = {item.id: item for item in self._code.located(reached.id for reached in worth)}
+        shown = {file_of(item) for item, scored in self._scored.items() if scored.is_whole}
         self._names.update((there.id, there.name) for there in located.values())
         for reached in worth:
             there = located.get(reached.id)
@@ -297,7 +305,7 @@ class CodeCandidates:
             self.reached_names.append(there.name)
             if there.kind != "module" and file_of(there.id) not in shown:
                 self._reached.append(self._offer(there, reached, self._way(reached, by_id)))
-        self.condensed = found.condensed and bool(self.reached_names)
+        self.condensed = expansion.condensed and bool(self.reached_names)
 
     def _offer(
         self, item: LocatedItem, reached: expand.ReachedItem, via: tuple[str, ...]
@@ -312,7 +320,7 @@ class CodeCandidates:
                 rows = item_ranking.rows_of(self._code, file_id, item.line, item.end_line)
                 row = rows.get(item.id)
                 if row is not None:
-                    most = min(_SOME if is_test else _LITTLE, self._sought.most_tokens)
+                    most = min(_SOME if is_test else _LITTLE, self._query.most_tokens)
                     return chunks.part_offer(
                         item_ranking.item_part(text, rows, row, {}, most), item.name, why
                     )
@@ -332,12 +340,12 @@ class CodeCandidates:
     def _learn_names(self, items: Iterable[int]) -> None:
         """Look up names in one batch, which is faster than one by one."""
         unknown = [item for item in items if item not in self._names]
-        self._names.update((each.id, each.name) for each in self._code.located(unknown))
+        self._names.update((item.id, item.name) for item in self._code.located(unknown))
 
     def _name(self, item: int) -> str:
         if item not in self._names:
-            found = self._code.located([item])
-            self._names[item] = found[0].name if found else ""
+            located = self._code.located([item])
+            self._names[item] = located[0].name if located else ""
         return self._names[item]
 
     def _hash(self, file_id: int) -> str:

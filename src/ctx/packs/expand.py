@@ -69,14 +69,14 @@ class _Hop(NamedTuple):
 
 
 def in_code(code: Code, starts: Mapping[int, float], limits: ExpansionLimits) -> Expansion:
-    """What the edges of the code reach from some items, with scores."""
+    """The items that the edges of the code reach from some items, with scores."""
     labels = [label for label in LABELS if label in limits.labels]
     if not labels or not limits.depth or not limits.most or not starts:
         return Expansion((), False)
     least = CONFIDENCES.index(limits.least_confidence)
     best = sorted(starts, key=lambda item: (-starts[item], item))[:_MOST_STARTS]
     scores = {item: starts[item] for item in best}
-    found: dict[int, ReachedItem] = {}
+    by_id: dict[int, ReachedItem] = {}
     ring: list[int] = best
     condensed = False
     leads: list[CodeEdge] = []
@@ -89,12 +89,12 @@ def in_code(code: Code, starts: Mapping[int, float], limits: ExpansionLimits) ->
         leads += _ahead(code, [edge.target for edge in outward], labels, least)
         together = _cycles((edge.source, edge.target) for edge in leads)
         condensed = condensed or bool(ways)
-        ring = _step(code, ways, together, scores, found, depth)
+        ring = _step(code, ways, together, scores, by_id, depth)
         ring = sorted(ring, key=lambda item: (-scores[item], item))[: limits.most]
         if not ring:
             break
-    reached = [each for each in found.values() if each.id not in starts]
-    reached.sort(key=lambda each: (-each.score, each.id))
+    reached = [item for item in by_id.values() if item.id not in starts]
+    reached.sort(key=lambda item: (-item.score, item.id))
     return Expansion(tuple(reached[: limits.most]), condensed)
 
 
@@ -102,13 +102,13 @@ def _ahead(code: Code, items: Sequence[int], labels: Sequence[str], least: int) 
     """The edges from items and from their targets that are resolved already. They are enough to
     find most of the cycles around the items."""
     known = CodeGraph(code.connection)
-    found: list[CodeEdge] = []
+    all_edges: list[CodeEdge] = []
     ring = list(dict.fromkeys(items))[:_MOST_AHEAD]
     for _ in range(_STEPS_AHEAD):
         edges = known.edges_from(ring, labels, least)
-        found += edges
+        all_edges += edges
         ring = list(dict.fromkeys(edge.target for edge in edges))[:_MOST_AHEAD]
-    return found
+    return all_edges
 
 
 def _forward(edge: CodeEdge) -> _Hop:
@@ -126,7 +126,7 @@ def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: in
     leading: dict[int, int] = {}
     for edge in edges:
         leading[edge.target] = leading.get(edge.target, 0) + 1
-    found: list[_Hop] = []
+    hops: list[_Hop] = []
     taken: dict[tuple[int, bool], int] = {}
     for edge in edges:
         is_test = edge.source in tests
@@ -136,8 +136,8 @@ def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: in
         weight = _OF_A_TEST if is_test else _BACKWARD[edge.label]
         # One of a hundred callers says less than the only one.
         weight *= _SURE[edge.confidence] / (1 + log2(leading[edge.target]) / 2)
-        found.append(_Hop(edge.target, edge.source, weight, f"<{edge.label}"))
-    return found
+        hops.append(_Hop(edge.target, edge.source, weight, f"<{edge.label}"))
+    return hops
 
 
 def _step(
@@ -145,7 +145,7 @@ def _step(
     ways: Sequence[_Hop],
     together: Mapping[int, Sequence[int]],
     scores: dict[int, float],
-    found: dict[int, ReachedItem],
+    reached: dict[int, ReachedItem],
     depth: int,
 ) -> list[int]:
     """Follow one ring of edges and return the items that were reached for the first time."""
@@ -161,7 +161,7 @@ def _step(
         for item in together.get(way.target, (way.target,)):
             if item not in scores:
                 scores[item] = score if item == way.target else score * _SAME_CYCLE
-                found[item] = ReachedItem(item, scores[item], depth, way.label, way.source)
+                reached[item] = ReachedItem(item, scores[item], depth, way.label, way.source)
                 new[item] = None
     return list(new)
 
@@ -176,31 +176,31 @@ def _cycles(edges: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
         if left == pairs:
             break
         pairs = left
-    leads, led = _neighbours(pairs), _neighbours((other, one) for one, other in pairs)
-    found: dict[int, tuple[int, ...]] = {}
+    leads, backward = _neighbours(pairs), _neighbours((other, one) for one, other in pairs)
+    cycles: dict[int, tuple[int, ...]] = {}
     for item in sorted(leads):
-        if item not in found:
+        if item not in cycles:
             # Few items are left: two items are in one cycle if each reaches the other.
-            together = tuple(sorted(_reached(item, leads) & _reached(item, led)))
-            found.update(dict.fromkeys(together, together))
-    return found
+            together = tuple(sorted(_reached(item, leads) & _reached(item, backward)))
+            cycles.update(dict.fromkeys(together, together))
+    return cycles
 
 
 def _neighbours(pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    neighbours: dict[int, list[int]] = {}
     for one, other in pairs:
-        found.setdefault(one, []).append(other)
-    return found
+        neighbours.setdefault(one, []).append(other)
+    return neighbours
 
 
 def _reached(start: int, leads: Mapping[int, Sequence[int]]) -> set[int]:
-    found, waiting = {start}, [start]
+    reached, waiting = {start}, [start]
     while waiting:
         for other in leads.get(waiting.pop(), ()):
-            if other not in found:
-                found.add(other)
+            if other not in reached:
+                reached.add(other)
                 waiting.append(other)
-    return found
+    return reached
 
 
 def _in_tests(code: Code, items: Collection[int]) -> set[int]:
@@ -230,12 +230,12 @@ def anchors(names: Iterable[tuple[str, str]], project_tag: str) -> dict[NodeId, 
 
     In the user store, which holds many projects, the project is part of the name.
     """
-    found: dict[NodeId, str] = {}
+    by_anchor: dict[NodeId, str] = {}
     for kind, name in names:
-        found[anchor_id(kind, name)] = name
+        by_anchor[anchor_id(kind, name)] = name
         if project_tag:
-            found[anchor_id(kind, f"{project_tag}\0{name}")] = name
-    return found
+            by_anchor[anchor_id(kind, f"{project_tag}\0{name}")] = name
+    return by_anchor
 
 
 InSight = Callable[[Collection[NodeId]], Collection[NodeId]]
@@ -248,7 +248,7 @@ def in_memory(
     limits: ExpansionLimits,
     in_sight: InSight | None = None,
 ) -> list[ExpandedNode]:
-    """What the edges of memory reach in both directions, the best first.
+    """The nodes that the edges of memory reach in both directions, the best first.
 
     Hidden nodes are neither reached nor passed through: a connection would reveal them too.
     """
@@ -256,7 +256,7 @@ def in_memory(
     if not types or not limits.depth or not limits.most or not starts:
         return []
     scores = dict(starts)
-    found: dict[NodeId, ExpandedNode] = {}
+    expanded: dict[NodeId, ExpandedNode] = {}
     ring = list(starts)
     for depth in range(1, limits.depth + 1):
         new: dict[NodeId, ExpandedNode] = {}
@@ -268,10 +268,10 @@ def in_memory(
                     label = step.type if step.outward else f"<{step.type}"
                     new[step.id] = ExpandedNode(step.id, score, depth, label, here)
         if in_sight is not None:
-            seen = in_sight(new)
-            new = {node_id: each for node_id, each in new.items() if node_id in seen}
+            visible = in_sight(new)
+            new = {node_id: step for node_id, step in new.items() if node_id in visible}
         ring = sorted(new, key=lambda node_id: (-new[node_id].score, node_id))[: limits.most]
         scores.update((node_id, new[node_id].score) for node_id in ring)
-        found.update((node_id, new[node_id]) for node_id in ring)
-    every = sorted(found.values(), key=lambda each: (-each.score, each.id))
+        expanded.update((node_id, new[node_id]) for node_id in ring)
+    every = sorted(expanded.values(), key=lambda node: (-node.score, node.id))
     return every[: limits.most]

@@ -131,17 +131,17 @@ def line_of(text: FileText, number: int) -> str:
 
 def joined(text: FileText, numbers: Sequence[int]) -> str:
     """Some lines of a file in order, with `…` where lines are left out."""
-    found: list[str] = []
+    shown: list[str] = []
     previous = numbers[0] - 1 if numbers else 0
     for number in numbers:
         line = line_of(text, number)
         if number != previous + 1:
             # A gap of blank lines needs no mark.
             is_said = any(map(str.strip, text.lines[previous : number - 1]))
-            found.append(f"{_indentation(line)}{GAP}" if is_said else "")
-        found.append(line)
+            shown.append(f"{_indentation(line)}{GAP}" if is_said else "")
+        shown.append(line)
         previous = number
-    return "\n".join(found).rstrip("\n")
+    return "\n".join(shown).rstrip("\n")
 
 
 def cost(text: FileText, numbers: Sequence[int]) -> float:
@@ -154,10 +154,10 @@ def cost(text: FileText, numbers: Sequence[int]) -> float:
     else:
         spans = [(number - 1, number) for number in numbers if number <= last]
     before, foreign = text.characters, text.foreign_tokens
-    found = sum([before[end] - before[start] + end - start for start, end in spans]) * 2 / 7
+    total = sum([before[end] - before[start] + end - start for start, end in spans]) * 2 / 7
     if foreign:
-        found += sum([foreign[end] - foreign[start] for start, end in spans])
-    return found
+        total += sum([foreign[end] - foreign[start] for start, end in spans])
+    return total
 
 
 def from_above(text: FileText, first: int, lowest: int = 1) -> int:

@@ -96,8 +96,8 @@ def _rank(
 
 def _sums(signals: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
     scores: dict[int, float] = defaultdict(float)
-    for found in signals.values():
-        for id, value in found.items():
+    for values in signals.values():
+        for id, value in values.items():
             scores[id] += value
     return scores
 
@@ -123,12 +123,12 @@ def _texts(
     for segment, totals, added in scores:
         ids, role_of = segment.ids, segment.roles
         near = _near(totals, role_of)
-        source = {each: totals[each] * _BY_ROLE[role_of[each]] for each in near}
+        source = {file: totals[file] * _BY_ROLE[role_of[file]] for file in near}
         wanted = compress(range(len(ids)), map(others.__contains__, ids))
         chosen = {
             *heapq.nlargest(_CANDIDATES, near, key=source.__getitem__),
             *heapq.nlargest(_BESIDE, near, key=totals.__getitem__),
-            *(each for each in wanted if totals[each]),
+            *(file for file in wanted if totals[file]),
         }
         best = max(best, max(source.values(), default=0.0))
         best_beside = max(best_beside, max(map(totals.__getitem__, near), default=0.0))
@@ -141,9 +141,9 @@ def _texts(
                 if own[position]:
                     signals[_SIGNALS[field]][id] = factor * own[position]
     most = best or best_beside
-    for found in signals.values():
-        for id in found:
-            found[id] /= most
+    for values in signals.values():
+        for id in values:
+            values[id] /= most
     return _Texts(dict(signals), beside)
 
 
@@ -155,18 +155,18 @@ def _near(totals: Sequence[float], role_of: bytes) -> list[int]:
     return [place for place, total in enumerate(totals) if total >= least and total]
 
 
-def _scaled(weight: float, found: Mapping[int, float]) -> dict[int, float]:
+def _scaled(weight: float, values: Mapping[int, float]) -> dict[int, float]:
     """Scale the values so that the highest equals the weight."""
-    most = max(found.values(), default=0.0)
-    return {id: weight * value / most for id, value in found.items()} if most else {}
+    most = max(values.values(), default=0.0)
+    return {id: weight * value / most for id, value in values.items()} if most else {}
 
 
 def _named(connection: Connection, paths: Sequence[str]) -> dict[int, float]:
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT id FROM files WHERE path IN (SELECT value FROM json_each(?))",
         (json.dumps(list(paths)),),
     )
-    return {id: 1.0 for (id,) in found}
+    return {id: 1.0 for (id,) in rows}
 
 
 def _touched(connection: Connection, question: SearchQuestion) -> dict[int, float]:
@@ -184,8 +184,8 @@ def _touched(connection: Connection, question: SearchQuestion) -> dict[int, floa
     for id, time, packed in rows:
         age = min((newest - time) / _DAY, _OLDEST_DAYS)
         faded.append((spoken[id] * 0.5 ** (age / _HALF_LIFE_DAYS), packed))
-    faded.sort(key=lambda each: -each[0])
-    told: list[tuple[float, list[int]]] = []
+    faded.sort(key=lambda commit: -commit[0])
+    best: list[tuple[float, list[int]]] = []
     # Most commits touch files that still exist, so little more than needed is read.
     for start in range(0, len(faded), _AT_ONCE):
         part = [(score, unpack(packed)) for score, packed in faded[start : start + _AT_ONCE]]
@@ -193,14 +193,14 @@ def _touched(connection: Connection, question: SearchQuestion) -> dict[int, floa
         for score, paths in part:
             files = [files_of[path] for path in paths if path in files_of]
             if 1 <= len(files) <= _MOST_FILES:
-                told.append((score, files))
-        if len(told) >= _COMMITS:
+                best.append((score, files))
+        if len(best) >= _COMMITS:
             break
-    found: dict[int, float] = defaultdict(float)
-    for score, files in told[:_COMMITS]:
+    scores: dict[int, float] = defaultdict(float)
+    for score, files in best[:_COMMITS]:
         for file in files:
-            found[file] += (score / told[0][0]) ** 2 / math.sqrt(len(files))
-    return found
+            scores[file] += (score / best[0][0]) ** 2 / math.sqrt(len(files))
+    return scores
 
 
 def _recent(connection: Connection, files: Sequence[int]) -> dict[int, float]:
@@ -236,7 +236,7 @@ def _ranked(
             id,
             paths[id],
             scores[id],
-            tuple(Signal(name, found[id]) for name, found in parts.items() if id in found),
+            tuple(Signal(name, values[id]) for name, values in parts.items() if id in values),
         )
         for id in ids
         if id in paths

@@ -25,14 +25,14 @@ _FEW_BEGUN = 32
 _NO_WORD = "".join(
     chr(code) if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128)
 )
-"""Maps each ASCII character so that words are separated by spaces."""
+"""Maps ASCII characters so that spaces separate the words."""
 _MOST_ITEMS = 2_000
 _NO_LINE = 1 << 40
-"""Beyond the last line of any file."""
+"""Greater than any line number."""
 _MOST_OF_A_FILE = 8
-"""Parts of one file that are worth offering."""
+"""The maximum number of parts of one file."""
 
-# The optimum of these values is flat; only their order matters.
+# The results hardly depend on these values; only their order matters.
 _IN_NAME = 3.0
 _IN_SIGNATURE = 1.0
 _SATURATION = 1.2
@@ -41,7 +41,7 @@ _UNKNOWN = 0.35
 """The score of the first lines of a file without any word of the task. It was ranked for its path
 or its history."""
 SHORT = 350
-"""A file of at most so many tokens is given whole."""
+"""A file of at most this many tokens is included whole."""
 
 
 class RankedRow(NamedTuple):
@@ -100,7 +100,7 @@ class SearchedFile(NamedTuple):
 
 
 class ItemCandidate(NamedTuple):
-    """A part of a file that may be shown. Its text is not made yet."""
+    """A part of a file that may be shown. Its text is not built yet."""
 
     searched: SearchedFile
     row: RankedRow | None
@@ -116,11 +116,11 @@ class ItemCandidate(NamedTuple):
 
 
 class _Words(dict[str, tuple[str, ...]]):
-    """The terms of the task that each word stands for; most words have none."""
+    """Maps each word to the terms of the task that it stands for; most words have none."""
 
     def __init__(self, weights: Mapping[str, float]) -> None:
         self._weights = weights
-        # For most words a look at the first letters is enough.
+        # For most words, checking the first letters is enough.
         self.begun = sorted(set(map(terms.beginning, weights)))
         few = "|".join(map(re.escape, self.begun)) if len(self.begun) <= _MOST_BEGUN else ""
         self._begins = re.compile(few)
@@ -129,43 +129,45 @@ class _Words(dict[str, tuple[str, ...]]):
         return not word.isascii() or self._begins.search(word.lower()) is not None
 
     def __missing__(self, word: str) -> tuple[str, ...]:
-        found = tuple(
+        matching = tuple(
             [term for term in dict.fromkeys(terms.extract(word)) if term in self._weights]
         )
-        self[word] = found
-        return found
+        self[word] = matching
+        return matching
 
 
 def candidates(
-    code: Code, texts: FileTexts, files: Sequence[RankedFile], sought: ItemQuery
+    code: Code, texts: FileTexts, files: Sequence[RankedFile], query: ItemQuery
 ) -> list[ItemCandidate]:
     """The parts of files that may be shown, grouped by file, the best first."""
-    words = _Words(sought.weights)
-    seen = [each for file in files if (each := _look_through(code, texts, file, words))]
-    found = [_matching_items(each, words) for each in seen]
-    rarity = _rarity(found)
-    scores = [_scores(each, own, rarity, sought) for each, own in zip(seen, found, strict=True)]
-    best = max((max(each.values(), default=0.0) for each in scores), default=0.0) or 1.0
+    words = _Words(query.weights)
+    searched = [result for file in files if (result := _look_through(code, texts, file, words))]
+    matching = [_matching_items(file, words) for file in searched]
+    rarity = _rarity(matching)
+    scores = [
+        _scores(file, own, rarity, query) for file, own in zip(searched, matching, strict=True)
+    ]
+    best = max((max(of_file.values(), default=0.0) for of_file in scores), default=0.0) or 1.0
     return [
         candidate
-        for each, own, of_items in zip(seen, found, scores, strict=True)
-        for candidate in _chosen(each, own, of_items, sought, best)
+        for file, own, of_items in zip(searched, matching, scores, strict=True)
+        for candidate in _chosen(file, own, of_items, query, best)
     ]
 
 
 def rows_of(code: Code, file_id: int, first_line: int = 0, last_line: int = _NO_LINE) -> Rows:
     """The items of a file in file order, the file itself first; with lines, only the items around
     them."""
-    found = code.connection.execute(
+    rows = code.connection.execute(
         "SELECT start, -stop, id, parent, kind, name, line, end_line, signature FROM items"
         " WHERE id BETWEEN ? AND ? AND line <= ? AND end_line >= ?",
         (item_id(file_id, 0), item_id(file_id, (1 << SLOTS) - 1), last_line, first_line),
     ).fetchall()
     # They are nearly sorted, so this is faster than sorting in SQL.
-    found.sort()
+    rows.sort()
     return {
         id: RankedRow(id, parent, KINDS[kind], name, line, end_line, signature)
-        for _, _, id, parent, kind, name, line, end_line, signature in found[:_MOST_ITEMS]
+        for _, _, id, parent, kind, name, line, end_line, signature in rows[:_MOST_ITEMS]
     }
 
 
@@ -193,39 +195,39 @@ def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
         return lines
     lines = {}
     number, at = 1, 0
-    for start, told in _words_in(text, words):
+    for start, matching in _words_in(text, words):
         number += text.count("\n", at, start)
         at = start
         here = lines.get(number)
         if here is None:
-            lines[number] = dict.fromkeys(told, 1)
+            lines[number] = dict.fromkeys(matching, 1)
             continue
-        for term in told:
+        for term in matching:
             here[term] = here.get(term, 0) + 1
     return lines
 
 
 def _counted(every: Iterable[str], words: _Words) -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for word in every:
         for term in words[word] if words.may_be(word) else ():
-            found[term] = found.get(term, 0) + 1
-    return found
+            counts[term] = counts.get(term, 0) + 1
+    return counts
 
 
 def _words_in(text: str, words: _Words) -> list[tuple[int, tuple[str, ...]]]:
-    """Where the words of an ASCII text that stand for terms of the task begin, in order, with these
-    terms."""
+    """The positions of the words in an ASCII text that stand for terms of the task, in order, with
+    these terms."""
     if len(words.begun) > _FEW_BEGUN:
         telling = {
-            word: told
+            word: matching
             for word in set(_WORD.findall(text))
-            if words.may_be(word) and (told := words[word])
+            if words.may_be(word) and (matching := words[word])
         }
         every = _WORD.finditer(text)
-        return [(each.start(), telling[each[0]]) for each in every if each[0] in telling]
+        return [(match.start(), telling[match[0]]) for match in every if match[0] in telling]
     lower, apart = text.lower(), text.translate(_NO_WORD)
-    found: dict[int, tuple[str, ...]] = {}
+    by_start: dict[int, tuple[str, ...]] = {}
     for begun in words.begun:
         at = lower.find(begun)
         while at >= 0:
@@ -236,10 +238,10 @@ def _words_in(text: str, words: _Words) -> list[tuple[int, tuple[str, ...]]]:
             start = apart.rfind(" ", 0, at) + 1
             end = apart.find(" ", at)
             end = len(text) if end < 0 else end
-            if start not in found and (told := words[text[start:end]]):
-                found[start] = told
+            if start not in by_start and (matching := words[text[start:end]]):
+                by_start[start] = matching
             at = lower.find(begun, end)
-    return sorted(found.items())
+    return sorted(by_start.items())
 
 
 def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
@@ -265,32 +267,32 @@ def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
     return owners
 
 
-_Found = dict[int, dict[str, float]]
+_TermCounts = dict[int, dict[str, float]]
 """How often each item contains each term. Matches in a name count more than in a body."""
 
 
-def _matching_items(seen: SearchedFile, words: _Words) -> _Found:
-    found: _Found = {}
-    for line, here in seen.lines.items():
-        own = found.setdefault(seen.owners[line], {})
+def _matching_items(searched: SearchedFile, words: _Words) -> _TermCounts:
+    by_item: _TermCounts = {}
+    for line, here in searched.lines.items():
+        own = by_item.setdefault(searched.owners[line], {})
         for term, times in here.items():
             own[term] = own.get(term, 0.0) + times
-    rows = [row for row in seen.rows.values() if row.parent is not None]
+    rows = [row for row in searched.rows.values() if row.parent is not None]
     # Join all texts into one, two lines each: searching one text is faster than searching many.
-    told = [text.replace("\n", " ") for row in rows for text in (row.name, row.signature)]
-    for line, here in _lines_with("\n".join(told), words).items():
+    texts = [text.replace("\n", " ") for row in rows for text in (row.name, row.signature)]
+    for line, here in _lines_with("\n".join(texts), words).items():
         place, is_signature = divmod(line - 1, 2)
-        own = found.setdefault(rows[place].id, {})
+        own = by_item.setdefault(rows[place].id, {})
         for term in here:
             own[term] = own.get(term, 0.0) + (_IN_SIGNATURE if is_signature else _IN_NAME)
-    return found
+    return by_item
 
 
-def _rarity(found: Sequence[_Found]) -> dict[str, float]:
+def _rarity(matching: Sequence[_TermCounts]) -> dict[str, float]:
     """How rare each term is among these items."""
     having: dict[str, int] = {}
     total = 1
-    for of_file in found:
+    for of_file in matching:
         total += len(of_file)
         for own in of_file.values():
             for term in own:
@@ -301,66 +303,70 @@ def _rarity(found: Sequence[_Found]) -> dict[str, float]:
 
 
 def _scores(
-    seen: SearchedFile, found: _Found, rarity: Mapping[str, float], sought: ItemQuery
+    searched: SearchedFile, matching: _TermCounts, rarity: Mapping[str, float], query: ItemQuery
 ) -> dict[int, float]:
-    rows = seen.rows
+    rows = searched.rows
     lengths = [row.end_line - row.line + 1 for row in rows.values() if row.kind not in CONTAINERS]
     mean = max(10.0, sum(lengths) / len(lengths)) if lengths else 20.0
     scores: dict[int, float] = {}
-    for id, own in found.items():
+    for id, own in matching.items():
         row = rows.get(id)
         is_function = row is not None and row.kind not in CONTAINERS
         length = row.end_line - row.line + 1 if row and is_function else mean
         norm = _SATURATION * (0.5 + 0.5 * min(length / mean, 4.0))
         score = sum(
-            sought.weights[term] * rarity[term] * times / (times + norm)
+            query.weights[term] * rarity[term] * times / (times + norm)
             for term, times in own.items()
         )
         # The lines of a file outside of its items are mostly imports.
         scores[id] = score if row is None or row.parent is not None else score * _AROUND
     strongest = max(scores.values(), default=1.0)
-    for id, sure in sought.named.items():
+    for id, sure in query.named.items():
         if id in rows:
             scores[id] = scores.get(id, 0.0) + strongest * sure
-    for row in rows.values() if sought.quoted else ():
-        if any(quote in row.signature or quote == row.name for quote in sought.quoted):
+    for row in rows.values() if query.quoted else ():
+        if any(quote in row.signature or quote == row.name for quote in query.quoted):
             scores[row.id] = scores.get(row.id, 0.0) + strongest * 0.5
     return scores
 
 
 def _chosen(
-    seen: SearchedFile, found: _Found, scores: Mapping[int, float], sought: ItemQuery, best: float
+    searched: SearchedFile,
+    matching: _TermCounts,
+    scores: Mapping[int, float],
+    query: ItemQuery,
+    best: float,
 ) -> Iterator[ItemCandidate]:
-    text = seen.text
-    if not seen.rows or text.size * 2 / 7 <= min(SHORT, sought.most_tokens):
+    text = searched.text
+    if not searched.rows or text.size * 2 / 7 <= min(SHORT, query.most_tokens):
         top = max(scores.values(), default=0.0)
-        covered = frozenset(term for own in found.values() for term in own)
-        yield ItemCandidate(seen, None, max(top / best, _UNKNOWN), covered)
+        covered = frozenset(term for own in matching.values() for term in own)
+        yield ItemCandidate(searched, None, max(top / best, _UNKNOWN), covered)
         return
-    rows = seen.rows
+    rows = searched.rows
     known = [id for id in scores if id in rows and scores[id] > 0]
     known.sort(key=lambda id: (-scores[id], id))
     for id in known[:_MOST_OF_A_FILE]:
-        yield ItemCandidate(seen, rows[id], scores[id] / best, frozenset(found.get(id, ())))
+        yield ItemCandidate(searched, rows[id], scores[id] / best, frozenset(matching.get(id, ())))
     if not known:
-        yield ItemCandidate(seen, next(iter(rows.values())), _UNKNOWN, frozenset())
+        yield ItemCandidate(searched, next(iter(rows.values())), _UNKNOWN, frozenset())
 
 
-def candidate_part(candidate: ItemCandidate, sought: ItemQuery) -> FilePart:
+def candidate_part(candidate: ItemCandidate, query: ItemQuery) -> FilePart:
     """The text of a candidate."""
-    seen, row = candidate.searched, candidate.row
-    text = seen.text
+    searched, row = candidate.searched, candidate.row
+    text = searched.text
     first, last = (row.line, row.end_line) if row else (1, len(text.lines))
     matters = {
-        line: sum(map(sought.weights.__getitem__, here))
-        for line, here in seen.lines.items()
+        line: sum(map(query.weights.__getitem__, here))
+        for line, here in searched.lines.items()
         if first <= line <= last
     }
     if row is not None:
-        return item_part(text, seen.rows, row, matters, sought.most_tokens)
+        return item_part(text, searched.rows, row, matters, query.most_tokens)
     every = range(1, len(text.lines) + 1)
     snippet = file_excerpts.joined(
-        text, file_excerpts.fitting(text, every, matters, sought.most_tokens)
+        text, file_excerpts.fitting(text, every, matters, query.most_tokens)
     )
     place = 1, max(len(text.lines), 1)
     return FilePart(candidate.id, text.path, text.hash, "", "module", *place, snippet, "")

@@ -31,7 +31,7 @@ _AT_HAND = 0.3
 _ALSO = 0.05
 """If a node was found in two ways, the share of the weaker score. It breaks ties."""
 _SECTION = 0.7
-"""The weight of a section beside a node: it says the same less precisely."""
+"""The weight of a section compared with a node: it says the same less precisely."""
 _OF_A_DOCUMENT = 2
 _ANCHORED = 0.8
 _LEAST_COVERAGE, _LEAST_NEARNESS = 0.1, 0.5
@@ -53,12 +53,12 @@ class MemoryCandidates:
         self,
         sources: "Sources",
         config: "RetrievalConfig",
-        asked: SearchQuestion,
-        said: Entities,
+        question: SearchQuestion,
+        entities: Entities,
         room: int,
     ) -> None:
         self._sources = sources
-        self._asked = asked
+        self._question = question
         self._limits = expand.ExpansionLimits(
             config.depth, config.labels, config.max_expanded_nodes, config.min_confidence
         )
@@ -67,18 +67,18 @@ class MemoryCandidates:
         self._replaced: dict[NodeId, LeftOutChunk] = {}
         self._reached: dict[NodeId, Node] = {}
         self._seeds: dict[NodeId, Node] = {}
-        found = list(sources.remembered(asked.cleaned or asked.text, _NODES))
-        self._found = [each for each in found if _is_about_it(each)]
-        for each in self._found:
-            scale = chunks.by_coverage(_answered(each))
-            signals = tuple(Signal(one.name, one.value * scale) for one in each.signals)
-            self._know(_Known(each.node, each.score * scale, signals))
-        self._take_named(seeds.in_memory(sources.graphs, said))
-        best = [each.node for each in list(self._known.values())[:_FROM]]
+        ranked = list(sources.remembered(question.cleaned or question.text, _NODES))
+        self._ranked = [node for node in ranked if _is_about_it(node)]
+        for ranked_node in self._ranked:
+            scale = chunks.by_coverage(_answered(ranked_node))
+            signals = tuple(Signal(one.name, one.value * scale) for one in ranked_node.signals)
+            self._know(_Known(ranked_node.node, ranked_node.score * scale, signals))
+        self._take_named(seeds.in_memory(sources.graphs, entities))
+        best = [known.node for known in list(self._known.values())[:_FROM]]
         self._seeds.update((node.id, node) for node in best)
         self._take_at_hand(sources.task)
         self._sections = (
-            list(sources.sections(asked.cleaned or asked.text, _SECTIONS))
+            list(sources.sections(question.cleaned or question.text, _SECTIONS))
             if sources.sections and config.include_narrative
             else []
         )
@@ -87,9 +87,9 @@ class MemoryCandidates:
     def sureness(self) -> tuple[float, float] | None:
         """The lead of the first node over the second, as a share of its score, and how much of the
         question it covers; None without nodes."""
-        if not self._found or not self._found[0].score:
+        if not self._ranked or not self._ranked[0].score:
             return None
-        first, second = self._found[0], self._found[1].score if len(self._found) > 1 else 0.0
+        first, second = self._ranked[0], self._ranked[1].score if len(self._ranked) > 1 else 0.0
         return (first.score - second) / first.score, _answered(first)
 
     @property
@@ -98,9 +98,10 @@ class MemoryCandidates:
 
     @property
     def reached_names(self) -> list[str]:
-        """Without the starting nodes, to which edges may lead back."""
+        """The names of the reached nodes, without the starting nodes, to which edges may lead
+        back."""
         return self._names(
-            {id: each for id, each in self._reached.items() if id not in self._seeds}
+            {id: node for id, node in self._reached.items() if id not in self._seeds}
         )
 
     @property
@@ -108,12 +109,12 @@ class MemoryCandidates:
         return list(self._replaced.values())
 
     def led_to_code(self) -> list[MemoryPointer]:
-        """What the best nodes refer to in the code: files and items that they mention."""
+        """The files and items that the best nodes mention."""
         # Anchors that were found by name are skipped: the code search finds these better.
-        nodes = [each for each in self._known.values() if each.node.type not in _PLACES]
-        best = sorted(nodes, key=lambda each: -each.score)[:_FROM]
-        starts = {each.node.id: each.score for each in best}
-        starts.update((each, left.relevance_score) for each, left in self._replaced.items())
+        nodes = [known for known in self._known.values() if known.node.type not in _PLACES]
+        best = sorted(nodes, key=lambda known: -known.score)[:_FROM]
+        starts = {known.node.id: known.score for known in best}
+        starts.update((node_id, left.relevance_score) for node_id, left in self._replaced.items())
         task = self._sources.task
         if task is not None and task.id in self._seeds:
             starts.setdefault(task.id, _AT_HAND)
@@ -124,50 +125,50 @@ class MemoryCandidates:
         anchors = expand.anchors(anchored, self._sources.project_tag)
         scores = {name: score for (_, name), score in anchored.items()}
         there = [node.id for node in self._sources.graphs.nodes(anchors)]
-        self._follow({each: _ANCHORED * scores[anchors[each]] for each in there})
+        self._follow({node_id: _ANCHORED * scores[anchors[node_id]] for node_id in there})
 
     def offers(self) -> list[ChunkOffer]:
         shown = [
-            each
-            for each in self._known.values()
-            if each.node.type not in _PLACES and each.score > 0
+            known
+            for known in self._known.values()
+            if known.node.type not in _PLACES and known.score > 0
         ]
         check = self._sources.anchor_states
-        states = check([each.node for each in shown]) if check else {}
-        for each in list(shown):
-            is_gone = code_anchors.is_gone(states.get(each.node.id, ()))
-            if is_gone and code_anchors.can_be_left_out(each.node.source, each.node.tags):
-                shown.remove(each)
-                self._leave_out(each.node, each.score, "its code is gone")
+        states = check([known.node for known in shown]) if check else {}
+        for known in list(shown):
+            is_gone = code_anchors.is_gone(states.get(known.node.id, ()))
+            if is_gone and code_anchors.can_be_left_out(known.node.source, known.node.tags):
+                shown.remove(known)
+                self._leave_out(known.node, known.score, "its code is gone")
         graphs = self._sources.graphs
         projects = [graph.connection for graph in graphs.graphs if graph.scope == PROJECT]
-        written_by = authors.strangers(projects, [each.node.id for each in shown])
+        written_by = authors.strangers(projects, [known.node.id for known in shown])
         nodes = [
             chunks.node_offer(
-                each.node,
-                written_by.get(each.node.id, ""),
-                (each.score, each.signals, each.via),
+                known.node,
+                written_by.get(known.node.id, ""),
+                (known.score, known.signals, known.via),
                 self._most,
-                states.get(each.node.id, ()),
+                states.get(known.node.id, ()),
             )
-            for each in shown
+            for known in shown
         ]
         return [*nodes, *self._of_sections()]
 
     def _of_sections(self) -> Iterator[ChunkOffer]:
-        weights = self._asked.weights
+        weights = self._question.weights
         every = sum(weights.values()) or 1.0
         of_document: dict[str, int] = {}
-        for each in self._sections:
-            number = of_document[each.path] = of_document.get(each.path, 0) + 1
+        for section in self._sections:
+            number = of_document[section.path] = of_document.get(section.path, 0) + 1
             if number > _OF_A_DOCUMENT:
                 continue
             # The title of a document is repeated above each section and is not part of its text.
-            said = terms.counts(each.text)
-            covered = sum(weight for term, weight in weights.items() if term in said) / every
+            counts = terms.counts(section.text)
+            covered = sum(weight for term, weight in weights.items() if term in counts) / every
             scale = _SECTION * chunks.by_coverage(covered)
-            signals = tuple(Signal(one.name, one.value * scale) for one in each.signals)
-            yield chunks.section_offer(each, (scale * each.score, signals, ()), self._most)
+            signals = tuple(Signal(one.name, one.value * scale) for one in section.signals)
+            yield chunks.section_offer(section, (scale * section.score, signals, ()), self._most)
 
     def _take_named(self, named: Sequence[NodeId]) -> None:
         for node in self._sources.graphs.nodes(self._in_sight(named)):
@@ -175,7 +176,7 @@ class MemoryCandidates:
             if node.superseded_by is None or node.id in self._known:
                 self._know(_Known(node, _NAMED, (Signal("named", _NAMED),)))
             else:
-                # A superseded node that is named means its replacement, which an edge leads to.
+                # If a superseded node is named, its replacement is meant, which an edge leads to.
                 self._leave_out(node, _NAMED)
 
     def _take_at_hand(self, task: Node | None) -> None:
@@ -186,26 +187,27 @@ class MemoryCandidates:
     def _in_sight(self, node_ids: Sequence[NodeId]) -> Sequence[NodeId]:
         if self._sources.in_sight is None:
             return node_ids
-        seen = self._sources.in_sight(node_ids)
-        return [each for each in node_ids if each in seen]
+        visible = self._sources.in_sight(node_ids)
+        return [node_id for node_id in node_ids if node_id in visible]
 
     def _names(self, nodes: Mapping[NodeId, Node]) -> list[str]:
         """Names for nodes: anchors by name, documents by number, all others by type and id."""
         shown = self._sources.graphs.shown(nodes)
         return [
-            _called(each)
-            if each.type in _PLACES
-            else documents_by_number.name(each) or f"{each.type}:{shown[each.id]}"
-            for each in nodes.values()
+            _called(node)
+            if node.type in _PLACES
+            else documents_by_number.name(node) or f"{node.type}:{shown[node.id]}"
+            for node in nodes.values()
         ]
 
     def _know(self, known: _Known) -> None:
-        """A node that was found in two ways has two reasons. The weaker score counts in part."""
+        """Add a node. If it was found in two ways, it has two reasons, and the weaker score counts
+        in part."""
         before = self._known.get(known.node.id)
         if before is None:
             self._known[known.node.id] = known
             return
-        weaker, stronger = sorted((before, known), key=lambda each: each.score)
+        weaker, stronger = sorted((before, known), key=lambda one: one.score)
         named = {signal.name for signal in stronger.signals}
         also = tuple(
             Signal(signal.name, _ALSO * signal.value)
@@ -224,7 +226,7 @@ class MemoryCandidates:
         every = [*starts, *(step.id for step in steps)]
         nodes = {node.id: node for node in graphs.nodes(every)}
         by_id = {step.id: step for step in steps}
-        led: list[MemoryPointer] = []
+        pointers: list[MemoryPointer] = []
         for step in steps:
             node = nodes.get(step.id)
             if node is None:
@@ -232,29 +234,29 @@ class MemoryCandidates:
             via = _way(step, by_id, nodes)
             self._reached.setdefault(node.id, node)
             if node.type in ("file", "item"):
-                led.append(MemoryPointer(node.type, _called(node), step.score, via))
+                pointers.append(MemoryPointer(node.type, _called(node), step.score, via))
             elif node.superseded_by is not None:
                 if node.id not in self._known:
                     self._leave_out(node, step.score)
             else:
                 self._know(_Known(node, step.score, (Signal("graph", step.score),), via))
-        return led
+        return pointers
 
     def _leave_out(self, node: Node, score: float, reason: str = "superseded") -> None:
         title = f"{node.type.capitalize()}: {_called(node)}"
         self._replaced.setdefault(node.id, LeftOutChunk(title, score, 0, reason))
 
 
-def _is_about_it(found: RankedNode) -> bool:
-    """Scores are relative to the best node, which may not match the question at all. A node that
-    has neither words nor vectors to compare was selected by filters."""
-    is_weak = found.coverage < _LEAST_COVERAGE and found.nearness < _LEAST_NEARNESS
-    return not (is_weak and (found.coverage or found.nearness))
+def _is_about_it(ranked: RankedNode) -> bool:
+    """Whether a node matches the question. Scores are relative to the best node, which may not
+    match at all. A node without words or vectors to compare was selected by filters."""
+    is_weak = ranked.coverage < _LEAST_COVERAGE and ranked.nearness < _LEAST_NEARNESS
+    return not (is_weak and (ranked.coverage or ranked.nearness))
 
 
-def _answered(found: RankedNode) -> float:
+def _answered(ranked: RankedNode) -> float:
     """How much of the question a node covers, by words or by meaning."""
-    return min(max(found.coverage, found.nearness), 1.0)
+    return min(max(ranked.coverage, ranked.nearness), 1.0)
 
 
 def _way(

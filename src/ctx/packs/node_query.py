@@ -37,7 +37,7 @@ NOTHING = NodeQuery({}, {}, {}, 0.0, ())
 
 
 def parse_telling(words: str, connections: Sequence[Connection]) -> NodeQuery:
-    """The same as `parse`, but nothing if the words only ask what happened."""
+    """Like `parse`, but nothing if the words only ask what happened."""
     question = questions.read(words)
     is_telling = question.is_telling and not question.weights.keys() <= _ASKS_WHAT_HAPPENED
     return parse(words, connections) if is_telling else NOTHING
@@ -45,29 +45,29 @@ def parse_telling(words: str, connections: Sequence[Connection]) -> NodeQuery:
 
 def parse(words: str, connections: Sequence[Connection]) -> NodeQuery:
     """The weights of the words of a question, by how rare they are in these stores."""
-    said = dict(questions.read(words).weights)
+    weights = dict(questions.read(words).weights)
     vocabulary = NodeVocabulary(connections)
     many = max(vocabulary.nodes, _LEAST_NODES)
     counts: dict[str, int] = {}
     all_of_it = 0.0
     misspelt = 0
-    for term in sorted(said, key=lambda term: -said[term])[:_MOST_LOOKED_UP]:
+    for term in sorted(weights, key=lambda term: -weights[term])[:_MOST_LOOKED_UP]:
         counts[term] = vocabulary.count(term)
-        all_of_it += said[term] * rarity(counts[term], many)
+        all_of_it += weights[term] * rarity(counts[term], many)
         if counts[term] or is_lone(term):
             continue
         del counts[term]
         misspelt += 1
         for meant in vocabulary.alike(term) if misspelt <= _MOST_MISSPELT else ():
-            if meant not in said:
-                said[meant] = _MISSPELT_COUNTS * said[term]
+            if meant not in weights:
+                weights[meant] = _MISSPELT_COUNTS * weights[term]
                 counts[meant] = vocabulary.count(meant)
-    worth = {term: said[term] * rarity(counts[term], vocabulary.nodes) for term in counts}
+    worth = {term: weights[term] * rarity(counts[term], vocabulary.nodes) for term in counts}
     telling = sorted(worth, key=lambda term: -worth[term])[:_MOST_TERMS]
     return NodeQuery(
-        {term: said[term] for term in telling},
+        {term: weights[term] for term in telling},
         {term: worth[term] for term in telling},
-        {term: said[term] * rarity(counts[term], many) for term in telling},
+        {term: weights[term] * rarity(counts[term], many) for term in telling},
         all_of_it,
         _rarest(telling, counts),
     )
@@ -79,16 +79,16 @@ def rarity(count: int, nodes: int) -> float:
 
 def _rarest(telling: Iterable[str], counts: Mapping[str, int]) -> tuple[str, ...]:
     """The terms to search with: few enough that ranking the nodes that contain them is fast."""
-    found: list[str] = []
+    rarest: list[str] = []
     left = node_candidates.MOST_MATCHES
     for term in sorted(telling, key=lambda term: counts[term]):
         left -= counts[term]
-        if left < 0 and found:
+        if left < 0 and rarest:
             break
-        found.append(term)
-    return tuple(found)
+        rarest.append(term)
+    return tuple(rarest)
 
 
 def is_lone(term: str) -> bool:
-    """A single character of a script that is indexed in pairs."""
+    """Whether a term is a single character of a script that is indexed in pairs."""
     return len(term) == 1 and not term.isascii()

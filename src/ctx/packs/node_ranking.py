@@ -43,30 +43,30 @@ all."""
 _WEIGHTS = {TEXT: 0.2, BEGINNING: 0.4, VECTORS: 0.4}
 _K1, _B = 1.2, 0.75
 _BEGINNING = 60
-"""In words."""
+"""The number of words at the beginning of a node."""
 _STEPS = {1: 0.4, 2: 0.2}
 """What a neighbour's score adds, by distance in steps."""
 _SHORT = 100
-"""For a node of so many words, neighbours count half."""
+"""For a node with this many words, neighbours count half."""
 _ENOUGH = 8
-"""So many nodes are enough to estimate the usual similarity."""
+"""This many nodes are enough to estimate the usual similarity."""
 _ALMOST_ALL = 0.95
 """The share of the nodes found by words that must have a vector for vectors to count."""
 _CANDIDATES = 200
 _WITH_NEIGHBOURS = 100
-"""So many of the best nodes are scored together with their neighbours."""
+"""The number of best nodes that are scored together with their neighbours."""
 _SUPERSEDED_LOSES = 0.5
 _SAME_TIME, _SAME_TIME_SHARE = 1.0, 0.5
-"""What the right time adds, and which share of the rest of the score."""
+"""What the right time adds to a score, and which share of the rest."""
 _LONG, _LONG_ADDS = 60, 0.5
-"""The number of words of a node that says much, and what that adds at the right time."""
+"""The number of words of a long node, and what that adds at the right time."""
 _RELEVANT, _VERY_NEAR = 0.35, 0.5
 _ANSWERED = 0.56
-"""The least coverage and nearness of an answer, added up: half of the questions about something
-else stay below, and hardly any with an answer."""
+"""The minimum of coverage plus nearness for an answer. Half of the questions about something else
+stay below it, and hardly any with an answer."""
 _FEW_NODES = 80
 _USUALLY_NEAR = 0.35
-"""Without vectors."""
+"""The nearness to assume without vectors."""
 
 
 class RankedNode(NamedTuple):
@@ -84,32 +84,32 @@ class RankedNode(NamedTuple):
     """The similarity of meaning, from 0 to 1; 0 if it was not computed."""
 
 
-def relevant(found: Sequence[RankedNode]) -> list[RankedNode]:
+def relevant(ranked: Sequence[RankedNode]) -> list[RankedNode]:
     """Drop the nodes that are much weaker than the best one.
 
     A node that only vectors support is dropped too, unless it is very near: some node is always the
     nearest. The bounds were chosen where precision rises and hardly any evidence is lost.
     """
-    return [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
+    return [node for node in ranked if node.score >= _RELEVANT and _speaks_for_itself(node)]
 
 
-def _speaks_for_itself(found: RankedNode) -> bool:
-    return found.coverage > 0 or found.nearness >= _VERY_NEAR or _has(found, BESIDE, TIME)
+def _speaks_for_itself(node: RankedNode) -> bool:
+    return node.coverage > 0 or node.nearness >= _VERY_NEAR or _has(node, BESIDE, TIME)
 
 
-def is_answered(connections: Sequence[Connection], found: Sequence[RankedNode]) -> bool:
+def is_answered(connections: Sequence[Connection], ranked: Sequence[RankedNode]) -> bool:
     """Whether the words and meanings of the nodes together are near enough to the question.
 
     Few nodes do not show which words are common, so among them every match counts.
     """
-    covered = max((each.coverage for each in found), default=0.0)
-    near = max((each.nearness for each in found), default=0.0) or _USUALLY_NEAR
-    is_near = covered + near >= _ANSWERED or any(_has(each, TIME) for each in found)
+    covered = max((node.coverage for node in ranked), default=0.0)
+    near = max((node.nearness for node in ranked), default=0.0) or _USUALLY_NEAR
+    is_near = covered + near >= _ANSWERED or any(_has(node, TIME) for node in ranked)
     return is_near or NodeVocabulary(connections).nodes < _FEW_NODES
 
 
-def _has(found: RankedNode, *names: str) -> bool:
-    return any(name in names for name, _ in found.signals)
+def _has(node: RankedNode, *names: str) -> bool:
+    return any(name in names for name, _ in node.signals)
 
 
 class _NodeScores(NamedTuple):
@@ -136,25 +136,27 @@ def rank(
         if TIME in without
         else node_times.read(connections, query, scope, now_ms)
     )
-    asked = dated.words
-    found = node_candidates.best_by_terms(
-        connections, query, scope, now_ms, asked.rarest, _CANDIDATES
+    words = dated.words
+    candidates = node_candidates.best_by_terms(
+        connections, query, scope, now_ms, words.rarest, _CANDIDATES
     )
     if dated.spans:
         then = node_times.candidates(connections, query, scope, now_ms, dated)
-        found = list(dict.fromkeys((*found, *then)))
+        candidates = list(dict.fromkeys((*candidates, *then)))
     near: dict[NodeId, float] = {}
     if nearness is not None and VECTORS not in without:
-        having = nearness(found)
-        # While vectors are being computed, they would favour the nodes that have one already.
-        if len(having) >= _ALMOST_ALL * len(found):
+        having = nearness(candidates)
+        # While vectors are being computed, they would favour the nodes that already have one.
+        if len(having) >= _ALMOST_ALL * len(candidates):
             nearest = nearness(None)
-            others = nearest.keys() - set(found)
-            seen = node_candidates.visible_nodes(connections, query, scope, now_ms, others)
-            found += sorted(seen)
-            near = {**having, **{node_id: nearest[node_id] for node_id in seen}}
-    texts = {text.id: text for text in node_candidates.texts(connections, found)}
-    compared = _compared(asked, texts.values())
+            others = nearest.keys() - set(candidates)
+            visible_others = node_candidates.visible_nodes(
+                connections, query, scope, now_ms, others
+            )
+            candidates += sorted(visible_others)
+            near = {**having, **{node_id: nearest[node_id] for node_id in visible_others}}
+    texts = {text.id: text for text in node_candidates.texts(connections, candidates)}
+    compared = _compared(words, texts.values())
     parts = _parts(compared, near, without)
     if BESIDE not in without:
 
@@ -171,21 +173,21 @@ def rank(
     return _best(graphs, parts, compared, near, limit)
 
 
-def _compared(asked: NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _NodeScores]:
+def _compared(query: NodeQuery, texts: Iterable[NodeText]) -> dict[NodeId, _NodeScores]:
     split = {text.id: text.terms.split() for text in texts}
-    whole = _scores(asked.worth, split)
+    whole = _scores(query.worth, split)
     beginnings = {node_id: words[:_BEGINNING] for node_id, words in split.items()}
     # A term that is rare in texts may be common in their beginnings.
     having = Counter(
-        term for words in beginnings.values() for term in asked.weights.keys() & set(words)
+        term for words in beginnings.values() for term in query.weights.keys() & set(words)
     )
     worth = {
         term: weight * node_query.rarity(having[term], len(beginnings))
-        for term, weight in asked.weights.items()
+        for term, weight in query.weights.items()
     }
     first = _scores(worth, beginnings)
     return {
-        node_id: _NodeScores(whole[node_id], first[node_id], _covered(asked, words), len(words))
+        node_id: _NodeScores(whole[node_id], first[node_id], _covered(query, words), len(words))
         for node_id, words in split.items()
     }
 
@@ -195,14 +197,14 @@ def _scores(
 ) -> dict[NodeId, float]:
     """BM25 of each text, with the weight of each term."""
     average = sum(map(len, split.values())) / max(1, len(split)) or 1.0
-    found: dict[NodeId, float] = {}
+    scores: dict[NodeId, float] = {}
     for node_id, words in split.items():
         length = _K1 * (1 - _B + _B * len(words) / average)
-        found[node_id] = sum(
+        scores[node_id] = sum(
             worth[term] * count * (_K1 + 1) / (count + length)
             for term, count in _times(worth, words).items()
         )
-    return found
+    return scores
 
 
 def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
@@ -213,23 +215,23 @@ def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
     return dates
 
 
-def _covered(asked: NodeQuery, words: Sequence[str]) -> float:
+def _covered(query: NodeQuery, words: Sequence[str]) -> float:
     """How much of the question the words of a text cover."""
-    if asked == node_query.NOTHING:
+    if query == node_query.NOTHING:
         return 1.0
-    there = (term for term, count in _times(asked.covering, words).items() if count)
-    return sum(asked.covering[term] for term in there) / (asked.all_of_it or 1.0)
+    there = (term for term, count in _times(query.covering, words).items() if count)
+    return sum(query.covering[term] for term in there) / (query.all_of_it or 1.0)
 
 
 def _parts(
     compared: Mapping[NodeId, _NodeScores], near: Mapping[NodeId, float], without: Collection[str]
 ) -> dict[NodeId, dict[str, float]]:
     """What each signal adds to the score of each node, relative to the best."""
-    # Everything is somewhat similar to everything: only what exceeds the usual similarity counts.
+    # All texts are somewhat similar, so only what exceeds the usual similarity counts.
     usual = max(0.0, _median(near.values())) if len(near) >= _ENOUGH else 0.0
     values: dict[str, Mapping[NodeId, float]] = {
-        TEXT: {node_id: each.text for node_id, each in compared.items()},
-        BEGINNING: {node_id: each.beginning for node_id, each in compared.items()},
+        TEXT: {node_id: scores.text for node_id, scores in compared.items()},
+        BEGINNING: {node_id: scores.beginning for node_id, scores in compared.items()},
         VECTORS: {node_id: max(0.0, near.get(node_id, 0.0) - usual) for node_id in compared},
     }
     parts: dict[NodeId, dict[str, float]] = {node_id: {} for node_id in compared}
@@ -256,17 +258,17 @@ def _add_neighbours(
     parts: dict[NodeId, dict[str, float]],
 ) -> None:
     """Add the scores of a node's neighbours in its session, and include such neighbours."""
-    own = {node_id: sum(each.values()) for node_id, each in parts.items()}
+    own = {node_id: sum(values.values()) for node_id, values in parts.items()}
     best = sorted(own, key=lambda node_id: -own[node_id])[:_WITH_NEIGHBOURS]
     sessions = {node_id: texts[node_id].session for node_id in best if texts[node_id].session}
     near = node_candidates.session_neighbours(connections, sessions, max(_STEPS))
-    others = {node_id for found in near.values() for node_id, _ in found} - texts.keys()
+    others = {node_id for neighbours in near.values() for node_id, _ in neighbours} - texts.keys()
     for text in node_candidates.texts(connections, visible(others)):
         texts[text.id] = text
         compared[text.id] = _NodeScores(0.0, 0.0, 0.0, len(text.terms.split()))
         parts[text.id] = {}
-    for node_id, found in near.items():
-        for neighbour, steps in found:
+    for node_id, neighbours in near.items():
+        for neighbour, steps in neighbours:
             if neighbour in parts:
                 share = 1 / (1 + (compared[neighbour].words / _SHORT) ** 2)
                 added = share * _STEPS[steps] * own[node_id]
@@ -279,14 +281,14 @@ def _add_time(
     fits: Mapping[NodeId, float],
     words_count: float,
 ) -> None:
-    """Add what the right time is worth, and reduce the rest if it has only common words."""
-    for node_id, each in parts.items():
-        for name in each:
-            each[name] *= words_count
+    """Add the score for the right time, and reduce the rest if it has only common words."""
+    for node_id, signals in parts.items():
+        for name in signals:
+            signals[name] *= words_count
         if fit := fits.get(node_id, 0.0):
             length = min(1.0, compared[node_id].words / _LONG)
-            rest = _SAME_TIME_SHARE * sum(each.values())
-            each[TIME] = fit * (_SAME_TIME + rest + _LONG_ADDS * length)
+            rest = _SAME_TIME_SHARE * sum(signals.values())
+            signals[TIME] = fit * (_SAME_TIME + rest + _LONG_ADDS * length)
 
 
 def _best(
@@ -296,8 +298,8 @@ def _best(
     near: Mapping[NodeId, float],
     limit: int,
 ) -> list[RankedNode]:
-    scores = {node_id: sum(each.values()) for node_id, each in parts.items()}
-    # Among equal scores the newest first: ids rise with time.
+    scores = {node_id: sum(values.values()) for node_id, values in parts.items()}
+    # For equal scores the newest first: ids increase with time.
     ordered = sorted(
         (node_id for node_id, score in scores.items() if score > 0),
         key=lambda node_id: (scores[node_id], node_id),

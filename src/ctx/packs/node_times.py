@@ -27,13 +27,13 @@ _LONGEST_QUESTION = 2_000
 _LONGEST_TEXT = 2_000
 _MOST_CANDIDATES = 200
 _LATER = 8
-"""In days: what happened may be recorded so much later."""
+"""In days. Events may be recorded this much later."""
 _DAY_MS = 86_400_000
 _CREATED_THEN = 0.8
-"""How well a node fits that was created at the right time, and does not say when it happened."""
+"""The fit of a node that was created at the right time and names no time itself."""
 _LEAST_FIT = 0.05
 _THEN = 0.35
-"""The fit of a node that is from the right time, rather than from soon after."""
+"""The minimum fit of a node from the right time; nodes from soon after have less."""
 _RARE = 5.0
 """The rarity of a word that counts as much as the time."""
 _COMMON = 1.0
@@ -70,11 +70,11 @@ def read(
     if event := _EVENT.search(text):
         start, end = event.span()
         rest = node_query.parse_telling(f"{text[:start]} {text[end:]}", connections)
-        # Other words than common ones describe the answer better than its time.
+        # Rare words describe the answer better than its time.
         is_about_time = _rarest(rest) <= _COMMON
         span = _event_span(connections, query, scope, now_ms, event) if is_about_time else None
         if span is not None:
-            # What came after an event may be part of it; what came before is not.
+            # Work after an event may be part of it; work before it is not.
             is_before = event["side"].lower() == "before"
             return DatedQuestion(rest if is_before else words, (span,), _words_count(rest))
     return DatedQuestion(words)
@@ -97,11 +97,11 @@ def _event_span(
 ) -> DaySpan | None:
     """The time before or after an event, or None if no node has most of its words."""
     wanted = set(terms.query(event["event"])) - terms.STOP_WORDS
-    found = node_candidates.best_by_terms(
+    node_ids = node_candidates.best_by_terms(
         connections, query, scope, now_ms, sorted(wanted), _MOST_EVENTS
     )
-    texts = {text.id: text for text in node_candidates.texts(connections, found)}
-    for node_id in found:
+    texts = {text.id: text for text in node_candidates.texts(connections, node_ids)}
+    for node_id in node_ids:
         if len(wanted.intersection(texts[node_id].terms.split())) > len(wanted) / 2:
             first, last = _happened(connections, texts[node_id])
             if event["side"].lower() == "before":
@@ -111,7 +111,7 @@ def _event_span(
 
 
 def _happened(connections: Sequence[Connection], text: NodeText) -> tuple[int, int]:
-    """The days of which a node tells: those that it names, or that on which it was created."""
+    """The days that a node is about: those that it names, or the day on which it was created."""
     day = _created_day(text)
     content = node_candidates.contents(connections, [text.id], _LONGEST_TEXT)[text.id]
     for span in dates.spans(content, day):
@@ -132,7 +132,7 @@ def candidates(
     question: DatedQuestion,
 ) -> list[NodeId]:
     """The nodes from the time of a question: the best by its words, and the newest."""
-    found: dict[NodeId, None] = {}
+    node_ids: dict[NodeId, None] = {}
     for span in question.spans:
         first, last = (
             clock.iso(_DAY_MS * day)[:10] for day in (span.first - 1, span.last + _LATER)
@@ -147,19 +147,20 @@ def candidates(
             connections, then, scope, now_ms, question.words.rarest, _MOST_CANDIDATES
         )
         newest = node_candidates.newest(connections, then, scope, now_ms, _MOST_CANDIDATES)
-        found.update(dict.fromkeys((*best, *newest)))
-    return list(found)
+        node_ids.update(dict.fromkeys((*best, *newest)))
+    return list(node_ids)
 
 
 def fits(
     connections: Sequence[Connection], texts: Mapping[NodeId, NodeText], named: Sequence[DaySpan]
 ) -> dict[NodeId, float]:
-    """How well the nodes match the time of a question, from 0 to 1; without those that do not.
+    """How well the nodes match the time of a question, from 0 to 1, without those that do not
+    match.
 
-    If none is from that time, those from soon after are no answer.
+    If no node is from that time, nodes from soon after are not an answer.
     """
     contents = node_candidates.contents(connections, texts.keys(), _LONGEST_TEXT)
-    found: dict[NodeId, float] = {}
+    by_node: dict[NodeId, float] = {}
     for node_id, text in texts.items():
         day = _created_day(text)
         fit = _CREATED_THEN * max(span.fit(day, day) for span in named)
@@ -167,5 +168,5 @@ def fits(
             met = (span for span in named if own.nearest is None and own.meets(span))
             fit = max([fit, *(span.fit(own.first, own.last) for span in met)])
         if fit >= _LEAST_FIT:
-            found[node_id] = fit
-    return found if max(found.values(), default=0.0) >= _THEN else {}
+            by_node[node_id] = fit
+    return by_node if max(by_node.values(), default=0.0) >= _THEN else {}

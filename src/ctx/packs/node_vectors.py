@@ -34,8 +34,8 @@ _LONGEST_TEXT = 400
 its topic."""
 _NEAREST = 200
 _NEWEST = 100
-"""The number of most recently changed nodes, and of documents, whose text is compared with what was
-embedded."""
+"""The number of most recently changed nodes, and of documents, whose text is compared with the
+embedded text."""
 _PART = 400
 
 
@@ -63,13 +63,13 @@ class _Near:
 
     def __call__(self, node_ids: Collection[NodeId] | None) -> Mapping[NodeId, float]:
         limit = _NEAREST if node_ids is None else len(node_ids)
-        found: dict[NodeId, float] = {}
+        cosines: dict[NodeId, float] = {}
         # If there is no embedder or the file cannot be read, only words are used.
         with suppress(CtxError):
             for file in self._files:
                 nearest = file.nearest(self._embedder, self._question, node_ids, limit)
-                found.update((NodeId(Ulid(key)), cosine) for key, cosine in nearest)
-        return found
+                cosines.update((NodeId(Ulid(key)), cosine) for key, cosine in nearest)
+        return cosines
 
     def __del__(self) -> None:
         # The caller has only a function and cannot know that files are open.
@@ -80,12 +80,12 @@ class _Near:
 def nearness(memory: Memory, question: str) -> Nearness | None:
     """A function that returns the similarity of nodes to a question; None without vectors."""
     # Nothing is loaded for empty stores.
-    stores = [each for each in _stores(memory) if stats.has_nodes(each[0].connection)]
+    stores = [store for store in _stores(memory) if stats.has_nodes(store[0].connection)]
     embedder = _embedder(memory, _PATIENCE_S) if stores else None
     if embedder is None:
         return None
     try:
-        asked = _QueryVector(embedder, question)
+        query_vector = _QueryVector(embedder, question)
     except CtxError:
         # The server did not answer in time: only words are used.
         return None
@@ -93,8 +93,8 @@ def nearness(memory: Memory, question: str) -> Nearness | None:
     is_in_time = clock.deadline(IN_PASSING_S)
     for (graph, _), file in zip(stores, files, strict=True):
         with suppress(CtxError):
-            bring_up_to_date(graph, file, asked, is_in_time)
-    return _Near(files, asked, question)
+            bring_up_to_date(graph, file, query_vector, is_in_time)
+    return _Near(files, query_vector, question)
 
 
 def fill(memory: Memory) -> int:
@@ -154,13 +154,13 @@ def _stores(memory: Memory) -> list[tuple[Graph, str]]:
     """The graphs that can be read, each with the path of its vectors."""
     if memory.environment.is_single_store:
         return []
-    found: list[tuple[Graph, str]] = []
+    stores: list[tuple[Graph, str]] = []
     for graph in memory.graph.graphs:
         if graph.scope == PROJECT and memory.project_memory is not None:
-            found.append((graph, memory.project_memory.project.vectors))
+            stores.append((graph, memory.project_memory.project.vectors))
         elif graph.scope != PROJECT:
-            found.append((graph, memory.environment.user_store.vectors))
-    return found
+            stores.append((graph, memory.environment.user_store.vectors))
+    return stores
 
 
 def _embedder(memory: Memory, patience_s: float | None = None) -> Embedder | None:

@@ -118,13 +118,13 @@ def configured(config: "Config") -> RetrievalConfig:
 def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> PromptPack:
     """Build the pack for a task. E010 if the budget is too small for anything."""
     room = config.budget - config.reserved_for_response
-    asked = questions.read(task)
-    said = entities.find(task)
-    memory = MemoryCandidates(sources, config, asked, said, room)
-    code = CodeCandidates(sources, config, asked, said, room) if sources.code else None
-    led = memory.led_to_code()
+    question = questions.read(task)
+    mentioned = entities.find(task)
+    memory = MemoryCandidates(sources, config, question, mentioned, room)
+    code = CodeCandidates(sources, config, question, mentioned, room) if sources.code else None
+    pointers = memory.led_to_code()
     if code:
-        code.look_at(led)
+        code.look_at(pointers)
         memory.look_at(code.anchors())
     offers = [*(code.offers() if code else ()), *memory.offers()]
     offers.sort(key=lambda offer: -offer.chunk.relevance_score)
@@ -141,14 +141,14 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
         _graph_context(code, memory, config),
         lately.text,
         TokenBudget(config.budget, room, config.reserved_for_response),
-        _confidence(code.margin if code else None, memory.sureness) if asked.is_telling else 0.0,
+        _confidence(code.margin if code else None, memory.sureness) if question.is_telling else 0.0,
         tuple(islice(code.ranked(), _MOST_FILES)) if code else (),
         (),
         sources.state,
         None,
     )
     titles = [offer.chunk.title for offer in offers]
-    # Chunks that are left out are listed below the others, and it is not known yet which.
+    # Chunks that are left out are listed below the others, and it is not known yet which ones.
     taken = pack_text.most_for_frame(empty, titles)
     if taken + budget.smallest(offers) > room and lately.text:
         # If space is short, recent work is dropped first.
@@ -172,11 +172,11 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
 def _too_small(smallest: int, config: RetrievalConfig) -> BudgetExceeded:
     reserved = config.reserved_for_response
     needed = f"a budget of {smallest + reserved:,} tokens or more"
-    told = f"A budget of {config.budget:,} tokens is too small: the smallest pack takes"
+    message = f"A budget of {config.budget:,} tokens is too small: the smallest pack takes"
     if not reserved:
-        return BudgetExceeded(f"{told} {smallest:,}.", hint=f"Give {needed}.")
+        return BudgetExceeded(f"{message} {smallest:,}.", hint=f"Give {needed}.")
     return BudgetExceeded(
-        f"{told} {smallest:,}, and {reserved:,} are reserved for the response.",
+        f"{message} {smallest:,}, and {reserved:,} are reserved for the response.",
         hint=f"Give {needed}, or lower `retrieval.reserved_for_response`.",
     )
 

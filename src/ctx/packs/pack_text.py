@@ -1,4 +1,4 @@
-"""A pack as an agent reads it: markdown, and beside each piece why it is there.
+"""A pack as markdown for an agent, with the reason for each chunk.
 
     # Context for `Fix the timeout in Client.connect`
 
@@ -13,8 +13,8 @@
         def connect(self): …
     ```
 
-Code stands in a fence that is longer than any in it, and everything else of other people's in
-inline code or as one line: nothing in it can end its place.
+Code is in a fence that is longer than any fence in it. Other text that ctx did not write is inline
+code or a single line. So quoted text cannot end its block.
 """
 
 import re
@@ -36,7 +36,7 @@ _LONGEST_FIGURES = TokenBudget(9_999_999, 9_999_999, 0)
 _TELLING = 0.15
 """A signal below this share of the strongest one is not listed as a reason."""
 _ROOMY = 1_500
-"""Smaller packs do not list what was left out."""
+"""Smaller packs do not list the chunks that were left out."""
 _ENDING = re.compile(r"\.([A-Za-z0-9+]{1,10})$")
 _LABELS = {
     "CALLS": "called by",
@@ -75,9 +75,9 @@ def with_reasons(pack: PromptPack) -> str:
         for chunk in pack.retrieved
     ]
     left_out = [
-        f"- {code(_short(each.title))}: {each.reason};"
-        f" score {each.relevance_score:.2f}, {each.tokens:,} tokens"
-        for each in pack.left_out
+        f"- {code(_short(chunk.title))}: {chunk.reason};"
+        f" score {chunk.relevance_score:.2f}, {chunk.tokens:,} tokens"
+        for chunk in pack.left_out
     ]
     if pack.more_left_out:
         left_out.append(f"- and {pack.more_left_out:,} more")
@@ -101,7 +101,8 @@ def cost_of_frame(pack: PromptPack) -> int:
 
 
 def most_for_frame(pack: PromptPack, titles: Iterable[str]) -> int:
-    """The maximum of this for chunks with these titles, some of which may be left out."""
+    """The maximum of `cost_of_frame` for chunks with these titles, some of which may be left
+    out."""
     longest = sorted(titles, key=lambda title: -tokens.estimate(_short(title)))[: _MOST_NAMED + 1]
     left_out = tuple(LeftOutChunk(title, 0, 0, "budget") for title in longest)
     named = _left_out(pack._replace(left_out=left_out))
@@ -138,15 +139,15 @@ def _preamble(pack: PromptPack) -> str:
     budget = pack.token_budget
     if not pack.retrieved and not pack.files and not pack.left_out:
         return "Nothing was found. Try other words, or names from the code."
-    said = f"{len(pack.retrieved)} {'chunk' if len(pack.retrieved) == 1 else 'chunks'},"
-    said += f" {budget.used:,} of {budget.total - budget.reserved_for_response:,} tokens."
+    text = f"{len(pack.retrieved)} {'chunk' if len(pack.retrieved) == 1 else 'chunks'},"
+    text += f" {budget.used:,} of {budget.total - budget.reserved_for_response:,} tokens."
     if not pack.files:
-        return said
-    said = f"Confidence {pack.confidence:.0%}. {said}"
+        return text
+    text = f"Confidence {pack.confidence:.0%}. {text}"
     if pack.confidence < UNSURE:
-        said += " The right place may be elsewhere: check it before you change anything, and look"
-        said += " at the other files, or ask again with the names that the code uses."
-    return said
+        text += " The right place may be elsewhere: check it before you change anything, and look"
+        text += " at the other files, or ask again with the names that the code uses."
+    return text
 
 
 def _heading(chunk: Chunk) -> str:
@@ -162,16 +163,16 @@ def _heading(chunk: Chunk) -> str:
 def _why(chunk: Chunk) -> str:
     if chunk.via:
         label, origin = chunk.via[-2], chunk.via[-3]
-        said = _LABELS.get(label, f"{label.lstrip('<').lower()} of")
-        return f"{said.capitalize()} {code(_short(origin))}.{_source(chunk)}"
-    strongest = sorted(chunk.signals, key=lambda each: -each.value)
-    names = [each.name for each in strongest if each.value >= _TELLING * strongest[0].value]
+        reason = _LABELS.get(label, f"{label.lstrip('<').lower()} of")
+        return f"{reason.capitalize()} {code(_short(origin))}.{_source(chunk)}"
+    strongest = sorted(chunk.signals, key=lambda signal: -signal.value)
+    names = [signal.name for signal in strongest if signal.value >= _TELLING * strongest[0].value]
     return (f"Found by {', '.join(names)}." if names else "Found.") + _source(chunk)
 
 
 def _source(chunk: Chunk) -> str:
-    """Who said it, if that is neither the user nor a file that the heading names, and what has
-    become of the code that it is about."""
+    """The author, unless it is the user or a file that the heading names, and what has become of
+    the code that the text is about."""
     is_plain = chunk.path is not None or chunk.source in ("", sources.USER)
     source = "" if is_plain else f" Source: {chunk.source}."
     changed = code_anchors.describe(chunk.anchors)
@@ -184,15 +185,15 @@ def _figures(score: float, signals: Sequence[Signal]) -> str:
 
 
 def _way(via: Sequence[str]) -> str:
-    return f"; by way of {' → '.join(code(_short(each)) for each in via)}" if via else ""
+    return f"; by way of {' → '.join(code(_short(name)) for name in via)}" if via else ""
 
 
 def _left_out(pack: PromptPack) -> list[str]:
     """The best chunks that did not fit. Weak ones are not listed."""
-    lost = [each for each in pack.left_out if each.reason == "budget"]
+    lost = [chunk for chunk in pack.left_out if chunk.reason == "budget"]
     if not lost or pack.token_budget.total - pack.token_budget.reserved_for_response < _ROOMY:
         return []
-    named = [f"- {code(_short(each.title))}" for each in lost[:_MOST_NAMED]]
+    named = [f"- {code(_short(chunk.title))}" for chunk in lost[:_MOST_NAMED]]
     return [*named, f"- and {len(lost) - _MOST_NAMED} more"] if len(lost) > _MOST_NAMED else named
 
 

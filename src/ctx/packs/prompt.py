@@ -17,9 +17,9 @@
     ## Recent Notes
     …
 
-Before it the model is told who it is to be, and behind it what is wanted. What others wrote stands
-in fences that are longer than any in it, below a title that says whose it is where it was not
-written here: nothing in it can end its place.
+A system prompt precedes it, and instructions follow it. Quoted text is in fences that are longer
+than any fence in it, so it cannot end its block. If it was not written here, the title names the
+author.
 """
 
 import json
@@ -57,7 +57,7 @@ class PromptFrame(NamedTuple):
 
 
 def compose(pack: PromptPack, frame: PromptFrame) -> Request:
-    """The request in four parts, the most stable first: a server can reuse the unchanged
+    """The request in four parts, the most stable first, so that a server can reuse the unchanged
     beginning."""
     parts = [f"## Task\n\n{pack.task.strip()}\n\n", _retrieved(pack.retrieved)]
     if pack.recent_narrative.strip():
@@ -87,7 +87,7 @@ def _heading(chunk: Chunk) -> str:
     return f"### {title} ({f'line {first}' if last in (None, first) else f'lines {first}-{last}'})"
 
 
-# A pack that comes from elsewhere
+# A pack from a file
 
 
 def parse_pack(data: bytes) -> PromptPack:
@@ -99,17 +99,17 @@ def parse_pack(data: bytes) -> PromptPack:
         raise ContentRefused(
             f"The pack has more than {LARGEST_PACK:,} bytes.", hint="Build one with a `--budget`."
         )
-    said = _object(data)
-    task, retrieved = said.get("task"), said.get("retrieved")
+    fields = _object(data)
+    task, retrieved = fields.get("task"), fields.get("retrieved")
     if not isinstance(task, str) or not isinstance(retrieved, list):
-        what = "These are nodes, not a pack" if "nodes" in said else "This is not a pack of ctx"
+        what = "These are nodes, not a pack" if "nodes" in fields else "This is not a pack of ctx"
         raise ContentRefused(f"{what}: it has no task with what was found for it.", hint=_HOW)
     if not task.strip():
         raise ContentRefused("The pack has no task, so there is nothing to ask.", hint=_HOW)
     return empty_pack(_text(task))._replace(
-        retrieved=tuple(_chunk(each, number) for number, each in enumerate(retrieved, 1)),
-        recent_narrative=_text(said.get("recent_narrative")),
-        receipt=_text(said.get("receipt"))[:_LONGEST_RECEIPT] or None,
+        retrieved=tuple(_chunk(entry, number) for number, entry in enumerate(retrieved, 1)),
+        recent_narrative=_text(fields.get("recent_narrative")),
+        receipt=_text(fields.get("receipt"))[:_LONGEST_RECEIPT] or None,
     )
 
 
@@ -140,39 +140,40 @@ def _object(data: bytes) -> Mapping[str, Any]:
     if not text.strip():
         raise ContentRefused("There is no pack: the input is empty.", hint=_HOW)
     try:
-        said = json.loads(text)
+        parsed = json.loads(text)
     except RecursionError:
         raise ContentRefused("The pack is nested too deeply to be one of ctx.", hint=_HOW) from None
     except ValueError as error:
         place = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise ContentRefused(f"The pack is not JSON{place}.", hint=_HOW) from None
-    if not isinstance(said, dict):
+    if not isinstance(parsed, dict):
         raise ContentRefused("This is not a pack of ctx: it is not an object.", hint=_HOW)
-    return said
+    return parsed
 
 
-def _chunk(said: Any, number: int) -> Chunk:
-    if not isinstance(said, dict) or not isinstance(said.get("snippet"), str):
+def _chunk(fields: Any, number: int) -> Chunk:
+    if not isinstance(fields, dict) or not isinstance(fields.get("snippet"), str):
         raise ContentRefused(f"The pack's chunk {number} has no snippet.", hint=_HOW)
-    path = _text(said.get("path")) or None
+    path = _text(fields.get("path")) or None
     return Chunk(
-        title=_text(said.get("title")),
-        object_id=_text(said.get("object_id")),
-        snippet=_text(said["snippet"]),
+        title=_text(fields.get("title")),
+        object_id=_text(fields.get("object_id")),
+        snippet=_text(fields["snippet"]),
         relevance_score=0.0,
         chunk_kind="FileContent" if path else "Memory",
         tokens=0,
         path=path,
-        first_line=_line(said.get("first_line")),
-        last_line=_line(said.get("last_line")),
-        name=_text(said.get("name")) or None,
+        first_line=_line(fields.get("first_line")),
+        last_line=_line(fields.get("last_line")),
+        name=_text(fields.get("name")) or None,
         signals=(),
         via=(),
     )
 
 
 def _text(value: Any) -> str:
-    """JSON text may contain half of a surrogate pair, which no request can contain."""
+    """A text field. JSON text may contain half of a surrogate pair, which no request can
+    contain."""
     return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""
 
 

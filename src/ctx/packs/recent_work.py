@@ -18,7 +18,7 @@ _ENTRY = re.compile(r"(?=^## )", re.MULTILINE)
 """Where an entry of the log or a day begins."""
 _EMPTY_DAY = re.compile(r"^## \d{4}-\d\d-\d\d\n*(?=^## \d{4}-|\Z)", re.MULTILINE)
 _EMPTY = re.compile(r"^### .*\n\s*(?=^#|\Z)", re.MULTILINE)
-"""A part of an entry that has only a heading left."""
+"""A part of an entry of which only the heading is left."""
 
 
 class RecentWork(NamedTuple):
@@ -47,8 +47,8 @@ def recent_work(
     for date in _last_days(log_files.days(folder), days, now_ms):
         if room < _LEAST:
             break
-        said = log_files.day(folder, date).strip()
-        part = _fitted(said.replace("# ", "## ", 1), room - 2)
+        text = log_files.day(folder, date).strip()
+        part = _fitted(text.replace("# ", "## ", 1), room - 2)
         if part:
             parts.append(part)
             room -= tokens.estimate(part) + 2
@@ -56,7 +56,7 @@ def recent_work(
 
 
 def without_chunks(lately: RecentWork, task: Node | None, chunks: Iterable[Chunk]) -> str:
-    """The recent work without what the chunks of the pack contain."""
+    """The recent work, without parts that the chunks of the pack also contain."""
     nodes = {chunk.object_id: chunk.title for chunk in chunks if chunk.path is None}
     ids = {short(node_id) for node_id in nodes}
     titles = {f"- {title.partition(': ')[2]}" for title in nodes.values()}
@@ -65,20 +65,20 @@ def without_chunks(lately: RecentWork, task: Node | None, chunks: Iterable[Chunk
         for line in lately.log.split("\n")
         if line not in titles and not ((new := _NEW_NODE.fullmatch(line)) and new[1] in ids)
     ]
-    said = _EMPTY.sub("", "\n".join(kept)).rstrip()
+    text = _EMPTY.sub("", "\n".join(kept)).rstrip()
     is_there = task is not None and task.id in nodes
-    return RecentWork("" if is_there else lately.task, said).text
+    return RecentWork("" if is_there else lately.task, text).text
 
 
-def without_entries(said: str, title: str) -> str:
-    """The recent work without notes and without added nodes whose title begins like this."""
+def without_entries(text: str, title: str) -> str:
+    """The recent work, without notes and added nodes whose title begins with this text."""
     begins = re.escape(title)
     line = re.compile(rf"- `.` (?:[a-z-]+ \w+: {begins}|source \w+ MENTIONS ).*")
-    kept = [each for each in said.split("\n") if not line.fullmatch(each)]
-    told = _EMPTY.sub("", "\n".join(kept))
+    kept = [row for row in text.split("\n") if not line.fullmatch(row)]
+    rest = _EMPTY.sub("", "\n".join(kept))
     # A commit may have the same title and describe other changes too: it has parts.
     note = re.compile(rf"## \d\d:\d\d {begins}(?!(?s:.*)^### )", re.MULTILINE)
-    entries = [each for each in _ENTRY.split(told) if not note.match(each)]
+    entries = [entry for entry in _ENTRY.split(rest) if not note.match(entry)]
     return _EMPTY_DAY.sub("", "".join(entries)).rstrip()
 
 
@@ -89,7 +89,7 @@ def _last_days(dates: Sequence[str], days: int, now_ms: int) -> list[str]:
 
 
 def _fitted(text: str, room: int) -> str:
-    """The beginning of a text by whole lines, if it does not fit."""
+    """The beginning of a text in whole lines, if all of it does not fit."""
     if tokens.estimate(text) <= room:
         return text
     kept: list[str] = []

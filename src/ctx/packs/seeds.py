@@ -23,7 +23,7 @@ _MOST_PATHS = 20
 _MOST_FRAMES = 12
 _MOST_SCANS = 3
 _FRAME_FADES = 0.85
-"""A caller is less related to a failure than the function it calls."""
+"""The factor per stack frame: a caller is less related to a failure than the function it calls."""
 
 
 class NamedSeeds(NamedTuple):
@@ -36,40 +36,42 @@ class NamedSeeds(NamedTuple):
     files: tuple[str, ...]
 
 
-def in_code(code: Code, said: Entities) -> NamedSeeds:
+def in_code(code: Code, mentioned: Entities) -> NamedSeeds:
     files = _Files(code)
     items: dict[int, float] = {}
-    found: dict[int, LocatedItem] = {}
-    paths = dict.fromkeys(path for each in said.paths[:_MOST_PATHS] for path in files.meant(each))
+    located: dict[int, LocatedItem] = {}
+    paths = dict.fromkeys(
+        path for word in mentioned.paths[:_MOST_PATHS] for path in files.meant(word)
+    )
 
     def take(meant: Sequence[LocatedItem], sure: float) -> None:
-        for each in meant:
-            items[each.id] = max(items.get(each.id, 0.0), sure)
-            found.setdefault(each.id, each)
+        for item in meant:
+            items[item.id] = max(items.get(item.id, 0.0), sure)
+            located.setdefault(item.id, item)
 
     sure = 1.0
-    for frame in list(entities.innermost(said.frames))[:_MOST_FRAMES]:
+    for frame in list(entities.innermost(mentioned.frames))[:_MOST_FRAMES]:
         if meant := _of_frame(code, files, frame):
             take(meant, sure)
             paths.setdefault(meant[0].path)
             sure *= _FRAME_FADES
-    for name in said.names[:_MOST_NAMES]:
+    for name in mentioned.names[:_MOST_NAMES]:
         meant = items_named(code, name)
         take(meant, 1.0 / len(meant) if meant else 0.0)
-    return NamedSeeds(items, tuple(found.values()), tuple(paths))
+    return NamedSeeds(items, tuple(located.values()), tuple(paths))
 
 
-def in_memory(graphs: Graphs, said: Entities) -> list[NodeId]:
+def in_memory(graphs: Graphs, mentioned: Entities) -> list[NodeId]:
     """The tasks and decisions that are named."""
-    found: dict[NodeId, None] = {}
-    for name in said.tasks[:_MOST_NAMES]:
+    node_ids: dict[NodeId, None] = {}
+    for name in mentioned.tasks[:_MOST_NAMES]:
         for connection in graphs.connections:
             try:
-                found.setdefault(documents_by_number.find(connection, name))
+                node_ids.setdefault(documents_by_number.find(connection, name))
             except CtxError:
                 # There is no such document, or there are two.
                 continue
-    return list(found)
+    return list(node_ids)
 
 
 def items_named(code: Code, name: str) -> list[LocatedItem]:
@@ -82,18 +84,18 @@ def items_named(code: Code, name: str) -> list[LocatedItem]:
     ).fetchall()
     if len(rows) > (_MOST_LOOKED_AT if len(wanted) > 1 else _MOST_NAMESAKES):
         return []
-    every = code.located([each for (each,) in rows])
-    meant = [each for each in every if name_parts(each.name)[-len(wanted) :] == wanted]
+    every = code.located([item for (item,) in rows])
+    meant = [item for item in every if name_parts(item.name)[-len(wanted) :] == wanted]
     if not meant and len(wanted) > 1:
         # Names in the middle may be missing, or the item is re-exported: only the owner must match.
-        meant = [each for each in every if name_parts(each.name)[-2:] == wanted[-2:]]
+        meant = [item for item in every if name_parts(item.name)[-2:] == wanted[-2:]]
     meant = without_impls(meant)
     return meant if len(meant) <= _MOST_NAMESAKES else []
 
 
 def _of_frame(code: Code, files: "_Files", frame: CodeFrame) -> list[LocatedItem]:
     for path in files.meant(frame.path)[:1]:
-        return [each for each in code.find(f"{path}:{frame.line}") if each.kind != "module"]
+        return [item for item in code.find(f"{path}:{frame.line}") if item.kind != "module"]
     meant = items_named(code, frame.name) if frame.name else []
     return meant if len(meant) == 1 else []
 
@@ -128,7 +130,7 @@ class _Files:
             "SELECT path FROM files WHERE path LIKE ? ESCAPE '\\' ORDER BY length(path) LIMIT 4",
             (f"%/{escaped}",),
         ).fetchall()
-        return [each for (each,) in rows] if len(rows) < 4 else []
+        return [other for (other,) in rows] if len(rows) < 4 else []
 
 
 def _ends(path: str) -> Iterable[str]:

@@ -27,5 +27,5 @@
     trust_list, trust_check,
     repository_identity     whose store is trusted, and whether it is still the same repository
 
-It knows objects, the graph and the narrative. It does not know what an agent is given.
+It uses objects, the graph and the narrative. It does not decide what agents are given.
 """

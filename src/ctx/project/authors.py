@@ -23,22 +23,22 @@ _NOT_IN_NAMES = "()[]<>`"
 
 def strangers(projects: Sequence[Connection], node_ids: Sequence[NodeId]) -> dict[NodeId, str]:
     """The names of the authors of nodes that were not written here."""
-    found: dict[NodeId, str] = {}
+    by_node: dict[NodeId, str] = {}
     for connection in projects:
         for start in range(0, len(node_ids), _PART):
-            said = _authors(connection, node_ids[start : start + _PART])
-            for node_id, authors in said.items():
-                names = dict.fromkeys(name(each) for each in authors if each is not None)
+            batch = _authors(connection, node_ids[start : start + _PART])
+            for node_id, authors in batch.items():
+                names = dict.fromkeys(name(author) for author in authors if author is not None)
                 if names:
-                    found[node_id] = " and ".join(names)
-    return found
+                    by_node[node_id] = " and ".join(names)
+    return by_node
 
 
 def name(author: str | None) -> str:
     """The name in `Name <mail>`, without characters that could break out of its place."""
     name, mark, _ = (author or "").rpartition("<")
-    said = name if mark else author or ""
-    kept = (c if c.isprintable() and c not in _NOT_IN_NAMES else " " for c in said)
+    text = name if mark else author or ""
+    kept = (c if c.isprintable() and c not in _NOT_IN_NAMES else " " for c in text)
     return " ".join("".join(kept).split())[:_LONGEST].rstrip() or UNKNOWN
 
 
@@ -59,7 +59,7 @@ def _authors(
         node_ids,
     ).fetchall()
     kept = _keepers(connection, [row[4] for row in rows if row[4]])
-    said: dict[NodeId, str | None] = {}
+    by_node: dict[NodeId, str | None] = {}
     reasoned: dict[NodeId, str | None] = {}
     instead_of: dict[NodeId, str] = {}
     staged: set[NodeId] = set()
@@ -71,7 +71,7 @@ def _authors(
                 continue
             who = kept.get(document, None if node_id in staged else UNKNOWN)
         if is_said:
-            said[node_id] = who
+            by_node[node_id] = who
             instead_of[node_id] = over
             if is_staged:
                 staged.add(node_id)
@@ -79,13 +79,13 @@ def _authors(
             reasoned[node_id] = who
     return {
         node_id: (who, reasoned[node_id]) if node_id in reasoned else (who,)
-        for node_id, who in said.items()
+        for node_id, who in by_node.items()
     }
 
 
 def _keepers(connection: Connection, documents: Iterable[str]) -> dict[str, str | None]:
     """Who first committed the documents as they are; None is the reader."""
-    paths = [each.removeprefix("narrative/") for each in documents]
+    paths = [document.removeprefix("narrative/") for document in documents]
     places = ", ".join("?" * len(paths))
     rows = connection.execute(
         "SELECT 'narrative/' || d.path, CASE WHEN NOT c.mine THEN c.author END"

@@ -40,24 +40,26 @@ def merge_batches(
 
     `withheld` records are left out, and so are blobs that only they refer to.
     """
-    whole = [read_typed(reader, each, RecordBatch) for each in batch_ids]
-    found = [left for each in whole if (left := _without(each, withheld)) is not None]
-    if not found:
+    whole = [read_typed(reader, batch_id, RecordBatch) for batch_id in batch_ids]
+    kept = [left for batch in whole if (left := _without(batch, withheld)) is not None]
+    if not kept:
         return None
-    if found == whole and len(whole) == 1:
+    if kept == whole and len(whole) == 1:
         return reader.read(batch_ids[0])
-    every = dict.fromkeys(bytes(raw) for batch in found for raw in batch.records)
-    blobs = {blob for batch in found for blob in batch.blobs}
+    every = dict.fromkeys(bytes(raw) for batch in kept for raw in batch.records)
+    blobs = {blob for batch in kept for blob in batch.blobs}
     return typed(RecordBatch(tuple(map(msgspec.Raw, every)), blobs=tuple(sorted(blobs))))
 
 
 def _without(batch: RecordBatch, withheld: Container[str]) -> RecordBatch | None:
     """The rest of a batch; None if nothing is left."""
     decoded = [(raw, _unpacked(raw)) for raw in batch.records] if withheld else []
-    kept = [(raw, each) for raw, each in decoded if each is None or each[0].id not in withheld]
+    kept = [
+        (raw, record) for raw, record in decoded if record is None or record[0].id not in withheld
+    ]
     if len(kept) == len(decoded):
         return batch
-    bodies = [each[1] for _, each in kept if each is not None]
+    bodies = [record[1] for _, record in kept if record is not None]
     blobs = tuple(blob for blob in batch.blobs if any(blob in body for body in bodies))
     return RecordBatch(tuple(raw for raw, _ in kept), batch.created_at, blobs) if kept else None
 
@@ -69,11 +71,11 @@ def read(reader: Reader, batch_id: ObjectId) -> list[Record]:
 
 def decode_batch(batch: RecordBatch) -> list[tuple[Record, str]]:
     """The records of a batch with their bodies as text. Of two with one id, the first wins."""
-    found: dict[str, tuple[Record, str]] = {}
+    by_id: dict[str, tuple[Record, str]] = {}
     for raw in batch.records:
-        if (each := _unpacked(raw)) is not None:
-            found.setdefault(each[0].id, each)
-    return list(found.values())
+        if (record := _unpacked(raw)) is not None:
+            by_id.setdefault(record[0].id, record)
+    return list(by_id.values())
 
 
 class _Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -149,5 +151,5 @@ def _body(text: str) -> dict[str, Any] | None:
 
 
 def _printable(text: str) -> str:
-    shown = (each if each.isprintable() else "�" for each in text[:_LONGEST_NAME])
+    shown = (character if character.isprintable() else "�" for character in text[:_LONGEST_NAME])
     return "".join(shown)

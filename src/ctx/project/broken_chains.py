@@ -91,7 +91,7 @@ def _is_whole(repository: Repository, name: str) -> bool:
 
 
 def _saved_step(repository: Repository, step: WorkStep) -> _SavedStep:
-    payload = tuple(each for each in step.work.payload if _is_sound(repository, [each]))
+    payload = tuple(id for id in step.work.payload if _is_sound(repository, [id]))
     narrative = tuple(
         ref for ref in step.work.narrative_refs if _is_sound(repository, [ref.blob_id])
     )
@@ -148,33 +148,33 @@ def _below(repository: Repository, name: str, path: _Path) -> list[WorkStep]:
         for _, commit in commits.walk(repository.objects, _heads(repository))
         if commit and commit.compacted
     ]
-    others = [each for each in repository.refs.names() if _is_chain(each) and each != name]
+    others = [other for other in repository.refs.names() if _is_chain(other) and other != name]
     above = [step.id for step in path.steps[:1]]
     for tip in (*done, *above, *(_tip(repository, other) for other in others)):
         while tip is not None and (gone := every.pop(tip, None)):
             tip = gone.parents[0] if gone.parents else None
     bases = path.steps[0].work.bases if path.steps else _newest(every)
-    here = {each: step for each, step in every.items() if step.bases == bases}
-    found = []
+    here = {id: step for id, step in every.items() if step.bases == bases}
+    steps = []
     for step in reversed(_in_order(here)):
         contents = _contents(step.work)
         if not contents or not taken.issuperset(contents):
-            found.append(step)
+            steps.append(step)
         taken.update(contents)
-    return found[::-1]
+    return steps[::-1]
 
 
 def _work_of(repository: Repository, session: SessionId) -> dict[ObjectId, WorkCommit]:
     """All readable steps of a session in the staging store."""
-    found = {}
-    for each in repository.staged.ids():
+    works = {}
+    for id in repository.staged.ids():
         try:
-            value = decode(repository.staged.read(each))
+            value = decode(repository.staged.read(id))
         except CtxError:
             continue
         if isinstance(value, WorkCommit) and value.session_id == session:
-            found[each] = value
-    return found
+            works[id] = value
+    return works
 
 
 def _contents(step: WorkCommit) -> set[ObjectId]:
@@ -183,21 +183,21 @@ def _contents(step: WorkCommit) -> set[ObjectId]:
 
 def _newest(steps: Mapping[ObjectId, WorkCommit]) -> tuple[ObjectId, ...]:
     """The bases of the newest step. All steps of a chain have the same bases."""
-    last = max(steps, key=lambda each: (steps[each].created_at, each), default=None)
+    last = max(steps, key=lambda id: (steps[id].created_at, id), default=None)
     return steps[last].bases if last else ()
 
 
 def _heads(repository: Repository) -> list[ObjectId]:
     last = repository.refs.read(refs.MAIN)
-    found = list(repository.named_heads())
-    if last is not None and last not in found:
+    heads = list(repository.named_heads())
+    if last is not None and last not in heads:
         try:
             read_typed(repository.objects, last, Commit)
-            found.append(last)
+            heads.append(last)
         except CtxError:
             # It is on another branch.
             pass
-    return found
+    return heads
 
 
 def _tip(repository: Repository, name: str) -> ObjectId | None:
@@ -215,18 +215,18 @@ def _in_order(steps: Mapping[ObjectId, WorkCommit]) -> list[WorkStep]:
     """
     following: dict[ObjectId, list[ObjectId]] = {}
     starts = []
-    for each in sorted(steps, key=lambda e: (steps[e].created_at, bool(steps[e].parents), e)):
-        parents = [parent for parent in steps[each].parents if parent in steps]
+    for id in sorted(steps, key=lambda e: (steps[e].created_at, bool(steps[e].parents), e)):
+        parents = [parent for parent in steps[id].parents if parent in steps]
         for parent in parents:
-            following.setdefault(parent, []).append(each)
+            following.setdefault(parent, []).append(id)
         if not parents:
-            starts.append(each)
+            starts.append(id)
     ordered = []
     waiting = starts[::-1]
     while waiting:
-        each = waiting.pop()
-        ordered.append(WorkStep(each, steps[each]))
-        waiting += reversed(following.get(each, []))
+        id = waiting.pop()
+        ordered.append(WorkStep(id, steps[id]))
+        waiting += reversed(following.get(id, []))
     return ordered
 
 

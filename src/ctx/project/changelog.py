@@ -35,20 +35,20 @@ class ChangeLines(NamedTuple):
 
 
 def describe_changes(
-    graph: Graph, said: Sequence[Record], unseen: Set[str] = frozenset()
+    graph: Graph, change_records: Sequence[Record], unseen: Set[str] = frozenset()
 ) -> ChangeLines:
     """Describe the effect of records, without `unseen` ones, on the graph."""
     about: dict[str, list[Record]] = {}
-    for record in said:
+    for record in change_records:
         about.setdefault(record.subject, []).append(record)
-    last = max((record.order for record in said), default=(0, ""))
-    found = [_Subject(graph, subject, part, last, unseen) for subject, part in about.items()]
-    new = [each for each in found if each.is_new and not each.is_deleted]
+    last = max((record.order for record in change_records), default=(0, ""))
+    subjects = [_Subject(graph, subject, part, last, unseen) for subject, part in about.items()]
+    new = [subject for subject in subjects if subject.is_new and not subject.is_deleted]
     return ChangeLines(
-        tuple(line for each in found for line in each.lines()),
-        tuple(each.title for each in new if each.type == "decision"),
-        tuple(line for each in new if (line := each.command)),
-        len([each for each in new if each.type not in ANCHOR_TYPES]),
+        tuple(line for subject in subjects for line in subject.lines()),
+        tuple(subject.title for subject in new if subject.type == "decision"),
+        tuple(line for subject in new if (line := subject.command)),
+        len([subject for subject in new if subject.type not in ANCHOR_TYPES]),
     )
 
 
@@ -78,13 +78,13 @@ class _Subject:
         self,
         graph: Graph,
         subject: str,
-        said: Sequence[Record],
+        own_records: Sequence[Record],
         last: tuple[int, str],
         unseen: Set[str],
     ) -> None:
         self._graph = graph
         self._subject = subject
-        self._said = said
+        self._records = own_records
         # Later records belong to another commit; records from documents have no time.
         about = [
             record
@@ -95,10 +95,12 @@ class _Subject:
         self.type = state.type if state else ""
         self.title = _line(state.content.partition("\n")[0]) if state else ""
         self._metadata = state.metadata if state else {}
-        kinds = {record.kind for record in said}
+        kinds = {record.kind for record in own_records}
         self.is_deleted = "node.delete" in kinds and not (state and state.alive)
-        self.is_new = any(r.kind == "node.put" and "content" in r.body for r in said) and all(
-            r.id in {each.id for each in said}
+        self.is_new = any(
+            r.kind == "node.put" and "content" in r.body for r in own_records
+        ) and all(
+            r.id in {record.id for record in own_records}
             for r in about
             if r.kind == "node.put" and "type" in r.body and r.stamp < records.BEYOND
         )
@@ -112,28 +114,28 @@ class _Subject:
 
     def lines(self) -> list[str]:
         name = f"{self.type} {short(self._subject)}"
-        found: list[str] = []
-        puts = [r for r in self._said if r.kind == "node.put"]
-        added = [r.key for r in self._said if r.kind == "tag.add"]
+        lines: list[str] = []
+        puts = [r for r in self._records if r.kind == "node.put"]
+        added = [r.key for r in self._records if r.kind == "tag.add"]
         if self.is_deleted:
             # A node that no record creates is not reported.
             return [f"- {name}: {self.title}"] if self.type else []
         if self.is_new:
             tags_added = f" ({', '.join(added)})" if added else ""
             if self.type not in ANCHOR_TYPES:
-                found.append(f"+ {name}: {self.title}{tags_added}")
+                lines.append(f"+ {name}: {self.title}{tags_added}")
         else:
-            if "node.restore" in {r.kind for r in self._said}:
-                found.append(f"+ {name}: {self.title} (restored)")
+            if "node.restore" in {r.kind for r in self._records}:
+                lines.append(f"+ {name}: {self.title} (restored)")
             fields = dict.fromkeys(field for put in puts for field in _fields(put))
             if fields:
-                found.append(f"~ {name}: {', '.join(fields)}: {self.title}")
-            removed = [r.key for r in self._said if r.kind == "tag.remove"]
+                lines.append(f"~ {name}: {', '.join(fields)}: {self.title}")
+            removed = [r.key for r in self._records if r.kind == "tag.remove"]
             tags = [f"+{tag}" for tag in added] + [f"-{tag}" for tag in removed]
             if tags:
-                found.append(f"# {name}: {' '.join(tags)}")
-        found += [line for r in self._said if (line := self._other(r, name))]
-        return found
+                lines.append(f"# {name}: {' '.join(tags)}")
+        lines += [line for r in self._records if (line := self._other(r, name))]
+        return lines
 
     def _other(self, record: Record, name: str) -> str:
         match record.kind:

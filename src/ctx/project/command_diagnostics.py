@@ -25,7 +25,8 @@ from ctx.project import anchors
 
 MOST_ANCHORS = 10
 MOST_KEPT = 50
-"""In a snapshot: each has texts that are objects of their own. The whole output is kept beside."""
+"""The limit per snapshot, because each diagnostic has texts that are separate objects. The whole
+output is stored too."""
 
 _MOST_FILES = 3
 _MOST_LOOKED_AT = 200
@@ -34,8 +35,8 @@ _LONGEST_NAME = 240
 _SOURCES = ("", "src/main/java/", "src/test/java/", "src/main/kotlin/", "src/")
 _LIBRARIES = ("site-packages", "dist-packages", "node_modules")
 _ELSEWHERE = "…/"
-# Behind the first `/` of a path: no longer one goes on there. Options (`-I/usr`), line ends in
-# JSON and colours end in a letter, too.
+# After the first `/` of a path, unless a longer path continues there. Options (`-I/usr`), line ends
+# in JSON and colours also end in a letter.
 _BEGINS = r"(?:(?<![\w.~-]/)|(?<=-[A-Za-z]/)|(?<=\\[nrt]/)|(?<=\dm/))"
 _ENDS = r"(?![\w-]|\.\w)"
 
@@ -53,7 +54,7 @@ class DiagnosedProject(NamedTuple):
         places = _places(self)
         if not any(place in text for place in places):
             return text
-        return _pattern(self).sub(lambda found: places[found[0]], text)
+        return _pattern(self).sub(lambda match: places[match[0]], text)
 
 
 class DiagnosticsObjects(NamedTuple):
@@ -70,12 +71,12 @@ def placed(report: ToolReport, project: DiagnosedProject) -> ToolReport:
         return span._replace(path=paths.shown(span.path), label=project.shared(span.label))
 
     every = [
-        each._replace(
-            message=project.shared(each.message),
-            spans=tuple(map(relative, each.spans)),
-            test=project.shared(each.test),
+        diagnostic._replace(
+            message=project.shared(diagnostic.message),
+            spans=tuple(map(relative, diagnostic.spans)),
+            test=project.shared(diagnostic.test),
         )
-        for each in report.diagnostics
+        for diagnostic in report.diagnostics
     ]
     return report._replace(diagnostics=tuple(every))
 
@@ -90,18 +91,22 @@ def snapshot(report: ToolReport, project: DiagnosedProject) -> DiagnosticsObject
         blobs[blob.id] = blob
         return blob.id
 
-    chosen = sorted(report.diagnostics, key=lambda each: each.severity != "error")[:MOST_KEPT]
-    found = [
-        object_types.Diagnostic(
-            object_types.Severity(each.severity),
-            kept(each.message),
-            each.code,
-            tuple(_span(span, project, paths) for span in each.spans if paths.is_here(span.path)),
-            kept(more) if (more := "\n".join(_related(each))) else None,
-        )
-        for each in chosen
+    chosen = sorted(report.diagnostics, key=lambda diagnostic: diagnostic.severity != "error")[
+        :MOST_KEPT
     ]
-    made = object_types.DiagnosticsSnapshot(report.tool, clock.now_s(), tuple(found))
+    diagnostics = [
+        object_types.Diagnostic(
+            object_types.Severity(diagnostic.severity),
+            kept(diagnostic.message),
+            diagnostic.code,
+            tuple(
+                _span(span, project, paths) for span in diagnostic.spans if paths.is_here(span.path)
+            ),
+            kept(more) if (more := "\n".join(_related(diagnostic))) else None,
+        )
+        for diagnostic in chosen
+    ]
+    made = object_types.DiagnosticsSnapshot(report.tool, clock.now_s(), tuple(diagnostics))
     return DiagnosticsObjects(object_store.typed(made), tuple(blobs.values()))
 
 
@@ -111,15 +116,15 @@ def relate(
     """Create an anchor for each distinct error, with an edge from the observation."""
     paths = _Paths(project._replace(folder=project.root))
     distinct: dict[str, list[ToolDiagnostic]] = {}
-    for each in errors:
-        distinct.setdefault(name(each), []).append(each)
+    for diagnostic in errors:
+        distinct.setdefault(name(diagnostic), []).append(diagnostic)
     for title, same in list(distinct.items())[:MOST_ANCHORS]:
         anchor = anchors.diagnostic(title)
         anchors.put(change, anchor)
         places = {
             span.path: span.place
-            for each in reversed(same)
-            for span in reversed(each.spans)
+            for diagnostic in reversed(same)
+            for span in reversed(diagnostic.spans)
             if paths.is_here(span.path)
         }
         for path, place in list(places.items())[-_MOST_FILES:]:
@@ -129,21 +134,21 @@ def relate(
         change.link(observation, anchor.id, "MENTIONS", Evidence("parser"))
 
 
-def name(found: ToolDiagnostic) -> str:
+def name(diagnostic: ToolDiagnostic) -> str:
     """The name of an error without its line: `rustc E0433: … @ src/lib.rs`."""
-    what = " ".join(part for part in (found.tool, found.test or found.code) if part)
-    where = f" @ {found.spans[0].path}" if found.spans else ""
-    message = " ".join(found.message.partition("\n")[0].split())
+    what = " ".join(part for part in (diagnostic.tool, diagnostic.test or diagnostic.code) if part)
+    where = f" @ {diagnostic.spans[0].path}" if diagnostic.spans else ""
+    message = " ".join(diagnostic.message.partition("\n")[0].split())
     room = max(_LONGEST_NAME - len(what) - len(where) - 2, 40)
     short = message if len(message) <= room else f"{message[: room - 1].rstrip()}…"
     return f"{what}: {short}{where}"[: 2 * _LONGEST_NAME]
 
 
-def _related(found: ToolDiagnostic) -> Iterator[str]:
+def _related(diagnostic: ToolDiagnostic) -> Iterator[str]:
     """More lines: the test, and labels of places."""
-    if found.test:
-        yield f"test {found.test}"
-    for span in found.spans:
+    if diagnostic.test:
+        yield f"test {diagnostic.test}"
+    for span in diagnostic.spans:
         if span.label:
             yield f"{span.place}: {span.label}"
 

@@ -101,12 +101,12 @@ class _Reading:
 
     def _without_keys(self, lines: list[bytes]) -> list[bytes]:
         """Blank the body of private keys: redaction does not recognise a key that was cut."""
-        found = []
+        kept = []
         for line in lines:
             self._in_key = self._in_key and _INSIDE_KEY.fullmatch(line) is not None
-            found.append(b"" if self._in_key else line)
+            kept.append(b"" if self._in_key else line)
             self._in_key = self._in_key or _KEY_BEGINS.search(line) is not None
-        return found
+        return kept
 
     def printed(self) -> CommandOutput:
         head, tail = (tuple(map(_shown, part)) for part in (self._kept.first, self._kept.last))
@@ -145,16 +145,16 @@ class _Ends:
 
 
 def _may_have_error(text: bytes) -> bool:
-    """Whether a text may contain an error line; a fast check that most output fails."""
+    """Whether a text may contain an error line. Most output fails this fast check."""
     lower = text.lower()
     return any(word in lower for word in _HINTS)
 
 
 def _shown(line: bytes) -> str:
     """A line as a terminal shows it, cut if it is too long."""
-    seen = _visible(line)
-    text = seen[:_LONGEST_LINE].decode("utf-8", "replace")
-    return text if len(seen) <= _LONGEST_LINE else f"{text} …"
+    visible = _visible(line)
+    text = visible[:_LONGEST_LINE].decode("utf-8", "replace")
+    return text if len(visible) <= _LONGEST_LINE else f"{text} …"
 
 
 def _visible(line: bytes) -> bytes:

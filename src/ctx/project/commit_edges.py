@@ -34,25 +34,25 @@ _PEOPLE = frozenset({"cli", "narrative"})
 _MOST_NAMED = 8
 
 
-def edges_of_records(graph: Graph, said: Sequence[Record]) -> Object | None:
+def edges_of_records(graph: Graph, records: Sequence[Record]) -> Object | None:
     """The edges that exist after these records; None if there are none."""
-    found: dict[tuple[str, str], Record] = {}
-    for record in said:
+    put: dict[tuple[str, str], Record] = {}
+    for record in records:
         if record.kind == "edge.put":
-            found[record.subject, record.key] = record
+            put[record.subject, record.key] = record
         elif record.kind == "edge.delete":
-            found.pop((record.subject, record.key), None)
-    ends = [end for record in found.values() for end in (record.subject, record.target or "")]
+            put.pop((record.subject, record.key), None)
+    ends = [end for record in put.values() for end in (record.subject, record.target or "")]
     types = {node.id: node.type for node in graph.nodes(dict.fromkeys(ends))}  # type: ignore[arg-type]
     edges = [
         _edge(record, types)
-        for record in found.values()
+        for record in put.values()
         if record.subject in types and record.target in types and _certainty(record) >= SURE
     ]
     if not edges:
         return None
     edges.sort(key=lambda edge: (edge.from_.id, edge.label, edge.to.id))
-    at = max(clock.stamp_ms(record.stamp) for record in found.values()) // 1000
+    at = max(clock.stamp_ms(record.stamp) for record in put.values()) // 1000
     return typed(EdgeBatch(tuple(edges), max(at, 0)))
 
 
@@ -91,15 +91,15 @@ def edges_of_files(repository: Repository, steps: Sequence[WorkStep]) -> Object 
     if not batches:
         return None
     last = {file.file_id: file.blob_id for file in staging.files(repository, steps).values()}
-    found: dict[tuple[Endpoint, str, Endpoint], BatchEdge] = {}
+    edges: dict[tuple[Endpoint, str, Endpoint], BatchEdge] = {}
     at = 0
     for batch in batches:
         for edge in batch.edges:
             span = edge.evidence.span
             if span is not None and last.get(span.file_id) == span.blob_id:
-                found.setdefault((edge.from_, edge.label, edge.to), edge)
+                edges.setdefault((edge.from_, edge.label, edge.to), edge)
                 at = max(at, batch.created_at)
-    return typed(EdgeBatch(tuple(found.values()), at)) if found else None
+    return typed(EdgeBatch(tuple(edges.values()), at)) if edges else None
 
 
 def summary_lines(edges: Object | None) -> list[str]:
@@ -120,8 +120,8 @@ def summary_lines(edges: Object | None) -> list[str]:
 
 
 def _line(path: str, defined: Sequence[Endpoint], edges: int) -> str:
-    module = next((each.id for each in defined if each.kind == "module"), "")
-    names = [each.id.removeprefix(module).lstrip(":.") for each in defined if each.id != module]
+    module = next((end.id for end in defined if end.kind == "module"), "")
+    names = [end.id.removeprefix(module).lstrip(":.") for end in defined if end.id != module]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     count = "1 edge" if edges == 1 else f"{edges:,} edges"
     parts = (path, module, ", ".join(names[:_MOST_NAMED]) + more)

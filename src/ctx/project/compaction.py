@@ -123,19 +123,23 @@ def commit(
     described = described._replace(lines=(*described.lines, *staged.survey.lines))
     with _logged(repository, wish, described, files, staged, known) as entry:
         taken, skipped = _documents(repository, wish, head_ids, known)
-        kept = taken if wish.narrative else [each for each in taken if each.ref.path == entry]
+        kept = taken if wish.narrative else [file for file in taken if file.ref.path == entry]
         reworded = amended is not None and wish.message not in (None, amended.commit.message)
         joins = len(base) > 1
         changed = any(document.changed for document in kept)
         if not wish.narrative:
             staged = staged._replace(flushed={})
-        said = files or staged.batch or staged.flushed or staged.survey.summary or staged.extracted
-        if heads and not (said or changed or reworded or joins):
+        has_content = (
+            files or staged.batch or staged.flushed or staged.survey.summary or staged.extracted
+        )
+        if heads and not (has_content or changed or reworded or joins):
             if staged.steps:
                 repository.refs.move(refs.work(wish.session), staged.steps[0].id, None)
             return None
         edges = commit_edges.edges_of_records(graph, staged.records) if graph else None
-        objects = [each for each in (staged.batch, staged.extracted, edges) if each is not None]
+        objects = [
+            object_ for object_ in (staged.batch, staged.extracted, edges) if object_ is not None
+        ]
         value = _commit(wish, base, amended, root, staged, kept)
         if edges is not None:
             value = msgspec.structs.replace(value, edge_batches=(*value.edge_batches, edges.id))
@@ -171,29 +175,29 @@ def _staged(
 ) -> _Staged:
     """The contents of the steps, merged in order, without `unseen` records."""
     reader = repository.everything
-    found = [
+    batch_ids = [
         id
         for step in reversed(steps)
         for id in step.work.payload
         if isinstance(decode(reader.read(id)), RecordBatch)
     ]
-    said = [record for id in found for record in batches.read(reader, id)]
-    hidden = [record for record in said if record.id in unseen]
-    merged = batches.merge_batches(reader, found, unseen)
+    records = [record for id in batch_ids for record in batches.read(reader, id)]
+    hidden = [record for record in records if record.id in unseen]
+    merged = batches.merge_batches(reader, batch_ids, unseen)
     batch = decode(merged) if merged else None
     if isinstance(batch, RecordBatch) and unread:
         merged = typed(msgspec.structs.replace(batch, unread=tuple(unread)))
     blobs = batch.blobs if isinstance(batch, RecordBatch) else ()
-    seen = [record for record in said if record.id not in unseen]
+    visible = [record for record in records if record.id not in unseen]
     return _Staged(
         steps,
         merged,
-        seen,
+        visible,
         blobs,
         _without_files(gone(repository, steps), hidden),
         tool_snapshots.last_snapshots(repository, steps),
         commit_edges.edges_of_files(repository, steps),
-        reported_diagnostics.last_reported(reader, seen, frozenset(blobs)),
+        reported_diagnostics.last_reported(reader, visible, frozenset(blobs)),
     )
 
 
@@ -240,18 +244,18 @@ def _logged(
     title = (wish.message or "").splitlines()[0] if wish.message else f"Session {wish.session}"
     entry = log_files.Entry(title, now, wish.author, wish.session, wish.message or "", lines)
     folder = repository.project.narrative
-    said = log_files.render(entry)
+    page = log_files.render(entry)
     # Two branches may commit in the same minute: only equal texts may have the same name.
-    names = (document_names.token(f"{number} {staged.steps[0].id} {said}") for number in count())
+    names = (document_names.token(f"{number} {staged.steps[0].id} {page}") for number in count())
     paths = (document_names.log_path(now, name) for name in names)
-    path = next(each for each in paths if not os.path.lexists(f"{folder}/{each}"))
+    path = next(candidate for candidate in paths if not os.path.lexists(f"{folder}/{candidate}"))
     body = log_files.render(entry._replace(at_ms=0)).partition("\n-->")[2]
     for left in set(log_files.paths(folder)) - set(known) if known is not None else ():
-        # An interrupted compaction left the same entry.
+        # An interrupted compaction has written the same entry.
         text = narrative_scan.read(folder, left) or b""
         if text.decode("utf-8", "replace").endswith(body):
             disk.discard(f"{folder}/{left}")
-    narrative_files.create(folder, path, said)
+    narrative_files.create(folder, path, page)
     try:
         yield path
     except BaseException:
@@ -358,7 +362,7 @@ def _keep_all(
     _keep(repository, new, heads)
     if repository.project.checkout is not None:
         # Until they are added, `git clean` removes these files, so a copy is kept.
-        brought = [*staged, *(each.id for each in new)]
+        brought = [*staged, *(object_.id for object_ in new)]
         repository.staged.name_too(brought, repository.objects)
 
 
@@ -386,7 +390,7 @@ def _keep(repository: Repository, objects: Sequence[Object], heads: Sequence[Obj
     checkout = repository.project.checkout
     if checkout is None or not at_risk:
         return
-    # Where something is missing or damaged, what is behind it counts as out of reach.
+    # If an object is missing or damaged, everything behind it counts as unreachable.
     with contextlib.suppress(ObjectNotFound, *DAMAGE):
         for id in gc.reachable(repository.objects, heads):
             at_risk.discard(id)

@@ -43,8 +43,8 @@ def join(project: Project, session: SessionId) -> None:
 
 def leave(project: Project, session: SessionId | None) -> bool:
     """End a current session, or any if it is None; whether there was one."""
-    found = read(project)
-    is_meant = found.session == session if session else bool(found.session or found.problem)
+    current = read(project)
+    is_meant = current.session == session if session else bool(current.session or current.problem)
     if is_meant:
         with disk.explained("no longer joining the session"):
             interrupts.defer()

@@ -33,17 +33,17 @@ _RACY_NS = 2_000_000_000
 
 
 def read(
-    project: layout.Project, connection: Connection, path: str, seen: Fingerprint
+    project: layout.Project, connection: Connection, path: str, fingerprint: Fingerprint
 ) -> IndexedDocument | None:
     """The records of a document; None if it cannot be read."""
     data = narrative_scan.read(project.narrative, path)
     if data is None:
         return None
-    if clock.wall_ms() * 1_000_000 - seen.mtime_ns < _RACY_NS:
-        seen = seen._replace(mtime_ns=0)
+    if clock.wall_ms() * 1_000_000 - fingerprint.mtime_ns < _RACY_NS:
+        fingerprint = fingerprint._replace(mtime_ns=0)
     folder = project.narrative
     return understood(
-        connection, path, data, seen, lambda other: os.path.lexists(f"{folder}/{other}")
+        connection, path, data, fingerprint, lambda other: os.path.lexists(f"{folder}/{other}")
     )
 
 
@@ -51,7 +51,7 @@ def understood(
     connection: Connection,
     path: str,
     data: bytes,
-    seen: Fingerprint,
+    fingerprint: Fingerprint,
     is_there: Callable[[str], bool],
 ) -> IndexedDocument:
     """The records of a document with this content, current or old.
@@ -60,11 +60,13 @@ def understood(
     """
     node_id = owner(connection, path)
     if node_id is None and document_roles.place(path).role not in _TYPES:
-        return IndexedDocument(seen, (), node_id, narrative_snapshots.kept_of(data).content.id)
+        return IndexedDocument(
+            fingerprint, (), node_id, narrative_snapshots.kept_of(data).content.id
+        )
     claimed = None if node_id else _claimed(connection, path, data, is_there)
-    said = list(_Saying(path, node_id, claimed).records(_parsed(data)))
+    new_records = list(_DocumentRecords(path, node_id, claimed).records(_parsed(data)))
     return IndexedDocument(
-        seen, said, node_id or claimed, narrative_snapshots.kept_of(data).content.id
+        fingerprint, new_records, node_id or claimed, narrative_snapshots.kept_of(data).content.id
     )
 
 
@@ -115,7 +117,7 @@ def owner(connection: Connection, path: str) -> NodeId | None:
     return row[0] if row else None
 
 
-class _Saying:
+class _DocumentRecords:
     """The records of one document."""
 
     def __init__(self, path: str, node_id: NodeId | None, claimed: NodeId | None) -> None:
@@ -147,20 +149,20 @@ class _Saying:
         return self._record("node.put", self._node_id, body=body)
 
     def _tags(self, document: document_format.Document) -> list[str]:
-        found: dict[str, None] = {}
+        tags: dict[str, None] = {}
         for word in document.tags:
             try:
-                found[model.tag(word)] = None
+                tags[model.tag(word)] = None
             except CtxError:
                 # An invalid tag in a person's file is skipped.
                 continue
         # A document cannot pin its node: the file may be a stranger's.
-        is_pinned = model.PINNED in found
-        found.pop(model.PINNED, None)
+        is_pinned = model.PINNED in tags
+        tags.pop(model.PINNED, None)
         is_decision = not self._is_recorded and self._type == "decision"
-        if (is_pinned or is_decision) and model.tier(found) is None:
-            found[model.REFERENCE] = None
-        return list(found)
+        if (is_pinned or is_decision) and model.tier(tags) is None:
+            tags[model.REFERENCE] = None
+        return list(tags)
 
     def _mention(self, word: str, created: str) -> Iterator[Record]:
         target = self._named(word)
@@ -199,9 +201,9 @@ class _Saying:
         self._count += 1
         change = ids.derived_ulid(0, f"{ACTION} {self._path}")
         record_id = ids.derived_ulid(0, f"{ACTION} {self._path} {self._count}")
-        said = dict(body or {})
+        fields = dict(body or {})
         return Record(
-            record_id, records.BEYOND, change, ACTION, kind, subject, key, target, said, "",
+            record_id, records.BEYOND, change, ACTION, kind, subject, key, target, fields, "",
             f"narrative/{self._path}",
         )  # fmt: skip
 

@@ -36,8 +36,8 @@ def graph_at(memory: ProjectMemory, commits: tuple[ObjectId, ...]) -> Iterator[G
                 # A blob may be missing, as in a shallow clone.
                 with suppress(CtxError):
                     data = memory.repository.everything.read(ObjectId(blob)).payload
-                    said = document_nodes.understood(
+                    document = document_nodes.understood(
                         connection, path, data, _NO_FILE, kept.__contains__
                     )
-                    copy.put_document(path, said)
+                    copy.put_document(path, document)
         yield Graph(connection, PROJECT)

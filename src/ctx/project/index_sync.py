@@ -63,7 +63,7 @@ class IndexSync:
         wanted.update(self._staged(wanted))
         self._exchange(wanted)
         project = self._repository.project
-        damaged = [project_index_state.damage_line(project, each) for each in sorted(self._damaged)]
+        damaged = [project_index_state.damage_line(project, id) for id in sorted(self._damaged)]
         note(self._connection, "state", self._now.as_text)
         note(self._connection, "replaced", self._now.replaced)
         note(self._connection, "missing", "\n".join(sorted(self._missing)))
@@ -114,7 +114,7 @@ class IndexSync:
 
     def _staged(self, committed: Mapping[str, BatchOwner]) -> dict[str, BatchOwner]:
         """The batches of sessions that began in this history; other sessions are parked."""
-        found: dict[str, BatchOwner] = {}
+        owners: dict[str, BatchOwner] = {}
         self._connection.execute("DELETE FROM chains")
         here = self._reached()
         for session, tip in self._now.chains:
@@ -129,18 +129,18 @@ class IndexSync:
             )
             for step in steps if not parked else ():
                 heads = heads_text(step.work.heads or step.work.bases)
-                for each in step.work.payload:
-                    if each not in committed:
-                        found[each] = BatchOwner(None, session, heads)
-        return found
+                for batch_id in step.work.payload:
+                    if batch_id not in committed:
+                        owners[batch_id] = BatchOwner(None, session, heads)
+        return owners
 
     def _reached(self) -> set[str]:
         """The commits in this history, like `commits.contain`: including unreadable and replaced
         ones."""
-        found: set[str] = set(self._now.heads)
+        reached: set[str] = set(self._now.heads)
         for row in self._connection.execute("SELECT id, parents, replaced FROM commits"):
-            found.update(" ".join(row).split())
-        return found
+            reached.update(" ".join(row).split())
+        return reached
 
     def _exchange(self, wanted: Mapping[str, BatchOwner]) -> None:
         """Remove batches that are not wanted and add missing ones."""
@@ -168,13 +168,13 @@ class IndexSync:
         for done, batch_id in enumerate(sorted(wanted)):
             self._tick(done, len(wanted))
             if batch_id not in known:
-                said, unread = self._read(batch_id)
-                new = put_in(self._connection, batch_id, wanted[batch_id], said) if said else []
+                batch, unread = self._read(batch_id)
+                new = put_in(self._connection, batch_id, wanted[batch_id], batch) if batch else []
                 if unread:
                     self._connection.execute(
                         "UPDATE batches SET unread = ? WHERE id = ?", (" ".join(unread), batch_id)
                     )
-                is_torn = is_torn or _contradicts(self._connection, said, new)
+                is_torn = is_torn or _contradicts(self._connection, batch, new)
                 came += new
             elif known[batch_id] != wanted[batch_id]:
                 self._connection.execute(
@@ -184,7 +184,9 @@ class IndexSync:
         if is_torn and not is_new:
             return True
         note(self._connection, "torn", "yes" if is_torn else "")
-        went = take_out(self._connection, [each for each in known if each not in wanted])
+        went = take_out(
+            self._connection, [batch_id for batch_id in known if batch_id not in wanted]
+        )
         if is_new and not went:
             materialise_all(self._connection, self._tick, came)
         else:
@@ -199,11 +201,11 @@ class IndexSync:
         from ctx.project import batches
 
         try:
-            found = self._repository.everything.read(ObjectId(batch_id))
-            value = decode(found)
+            stored = self._repository.everything.read(ObjectId(batch_id))
+            value = decode(stored)
             if isinstance(value, RecordBatch):
                 if self._repository.limit:
-                    self._repository.limit.count_records(len(value.records), len(found.payload))
+                    self._repository.limit.count_records(len(value.records), len(stored.payload))
                 return batches.decode_batch(value), value.unread
         except ObjectNotFound:
             self._missing.add(batch_id)
@@ -234,34 +236,34 @@ class CommitHistory:
     def walk(self, heads: Iterable[str]) -> set[str]:
         reached = set(heads)
         waiting: list[str] = list(reached)
-        found: set[str] = set()
+        walked: set[str] = set()
         while waiting:
-            each = ObjectId(waiting.pop())
-            if each in self._known and each in self._objects:
-                parents: Sequence[str] = self._known[each]
+            commit_id = ObjectId(waiting.pop())
+            if commit_id in self._known and commit_id in self._objects:
+                parents: Sequence[str] = self._known[commit_id]
             else:
                 try:
-                    parents = read_typed(self._objects, each, Commit).parents
+                    parents = read_typed(self._objects, commit_id, Commit).parents
                 except ObjectNotFound:
-                    self.missing.append(each)
+                    self.missing.append(commit_id)
                     continue
                 except DAMAGE:
-                    self.damaged.append(each)
+                    self.damaged.append(commit_id)
                     continue
-            found.add(each)
+            walked.add(commit_id)
             waiting += [parent for parent in parents if parent not in reached]
             reached.update(parents)
-        return found
+        return walked
 
 
 def _contradicts(
-    connection: Connection, said: Sequence[tuple[Record, str]], new: Sequence[Record]
+    connection: Connection, batch: Sequence[tuple[Record, str]], new: Sequence[Record]
 ) -> bool:
     """Whether an existing record has the same id but different values."""
-    if len(new) == len(said):
+    if len(new) == len(batch):
         return False
     came = {record.id for record in new}
-    others = (record for record, _ in said if record.id not in came)
+    others = (record for record, _ in batch if record.id not in came)
     return any(not records.has(connection, record) for record in others)
 
 

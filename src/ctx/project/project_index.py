@@ -4,9 +4,9 @@ It is derived. It has the tables of the user store's graph and a few more: every
 batch, and every batch its commit or session. So batches can be added and removed, and the cost of
 moving an index to other heads is proportional to the difference.
 
-There is one index for each set of heads, cached under a key of them. The same file holds staged
-records, which come with a step and go with a commit, an abort or a checkout, and the records of
-documents, whose stamps are later than those of any clock.
+There is one index for each set of heads, cached under a key of them. The same file contains staged
+records, from a step until a commit, an abort or a checkout, and the records of documents, whose
+stamps are later than those of any clock.
 
 File names alone show whether an index is up to date, so a command that only reads does not load
 the object store.
@@ -66,7 +66,7 @@ CREATE TABLE commits (
     session TEXT NOT NULL,
     message TEXT NOT NULL,
     batches TEXT NOT NULL,
-    -- Whether it was made here.
+    -- Whether the commit was made here.
     mine INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE snapshots (
@@ -80,18 +80,18 @@ CREATE TABLE chains (
     tip TEXT NOT NULL,
     parked INTEGER NOT NULL
 ) WITHOUT ROWID;
--- A batch is in a commit, staged in a session, or what a document says.
+-- A batch belongs to a commit, to a session that staged it, or to a document.
 CREATE TABLE batches (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     commit_id TEXT,
     session TEXT,
-    -- Of a staged one: the heads that there were, which it knows of.
+    -- For a staged batch: the heads at that time.
     heads TEXT NOT NULL,
-    -- Records of the history before that its writer had not read.
+    -- Earlier records in the history that its author had not read.
     unread TEXT NOT NULL DEFAULT ''
 );
--- A record that several batches hold, beside the one that its row names.
+-- Further batches that contain a record, besides the one in its row.
 CREATE TABLE repeated (
     record TEXT NOT NULL,
     batch INTEGER NOT NULL,
@@ -104,7 +104,7 @@ CREATE TABLE documents (
     size INTEGER NOT NULL,
     inode INTEGER NOT NULL,
     node_id TEXT,
-    -- What a commit would keep of it.
+    -- The blob that a commit would store.
     blob_id TEXT NOT NULL
 ) WITHOUT ROWID;
 ALTER TABLE records ADD COLUMN batch INTEGER;
@@ -133,10 +133,12 @@ class Index:
         self._repository = repository
         self.path = path
 
-    def changed_documents(self, seen: Mapping[str, Fingerprint]) -> set[str]:
+    def changed_documents(self, fingerprints: Mapping[str, Fingerprint]) -> set[str]:
         """The documents that differ from the index, including deleted ones."""
         known = documents_of(self.connection)
-        return {path for path in {**known, **seen} if known.get(path) != seen.get(path)}
+        return {
+            path for path in {**known, **fingerprints} if known.get(path) != fingerprints.get(path)
+        }
 
     def bring(self, now: ProjectState) -> bool:
         """Bring it up to date, inside a transaction; whether anything changed."""
@@ -169,14 +171,17 @@ class Index:
             )
             index_sync.materialise(self.connection, [*gone, *came])
 
-    def staged(self, batch_id: ObjectId, said: Sequence[Record], session: SessionId) -> None:
+    def staged(
+        self, batch_id: ObjectId, staged_records: Sequence[Record], session: SessionId
+    ) -> None:
         """Assign records that were applied already to a batch, inside a transaction."""
         heads = heads_text(self._repository.tips())
         number = index_sync.add_batch(
             self.connection, batch_id, index_sync.BatchOwner(None, session, heads)
         )
         self.connection.executemany(
-            "UPDATE records SET batch = ? WHERE id = ?", [(number, record.id) for record in said]
+            "UPDATE records SET batch = ? WHERE id = ?",
+            [(number, record.id) for record in staged_records],
         )
 
     def settle(self, now: ProjectState) -> None:
@@ -213,7 +218,7 @@ def open_index(repository: "Repository", now: ProjectState) -> Index:
             return Index(connection, repository, path)
         # It is damaged, of another version, or holds scrubbed text.
         discard(path)
-    raise disk.failure("opening the index", OSError("it cannot be made"))
+    raise disk.failure("opening the index", OSError("it cannot be created"))
 
 
 def _connected(path: str, now: ProjectState) -> Connection | None:
@@ -249,28 +254,28 @@ def discard(path: str) -> None:
 
 
 def rename(project: Project, before: Sequence[ObjectId], after: Sequence[ObjectId]) -> None:
-    """Let the index of some heads be that of others; it is brought to them when it is opened."""
+    """Reuse the index of some heads for others. It is brought up to date when it is opened."""
     from ctx.objects.object_index import path_for as history_of
 
     old, new = project.index_of(before), project.index_of(after)
     if old != new:
         with suppress(OSError):
-            # What lies beside it is for those heads alone.
+            # The history file beside it is only valid for the old heads.
             disk.discard(history_of(project, before))
-            # Whoever has it open goes on with it: a folder's name is not in its files.
+            # A process that has it open is not disturbed by the rename.
             os.rename(old, new)
 
 
 def rebuild(repository: "Repository", now: ProjectState, tick: clock.Tick) -> str:
-    """Make the index of some heads anew, from the objects alone, and nothing else; its file.
+    """Build the index of some heads from the objects alone, and return its path.
 
-    The same heads give the same bytes. What documents say comes in when it is opened next.
+    The same heads give the same bytes. Documents are added when the index is opened next.
     """
     path = path_for(repository.project, now)
     with disk.explained("rebuilding the index"):
         indexes = repository.project.indexes
         for name in disk.names(indexes):
-            # Beside them lies the index of the code, which somebody may be writing.
+            # Beside them is the code index, which another process may be writing.
             if len(name) == INDEX_KEY:
                 shutil.rmtree(os.path.join(indexes, name), ignore_errors=True)
         _make(repository, now, path, tick)
@@ -280,7 +285,7 @@ def rebuild(repository: "Repository", now: ProjectState, tick: clock.Tick) -> st
 def _make(
     repository: "Repository", now: ProjectState, path: str, tick: clock.Tick = clock.no_tick
 ) -> None:
-    """Build an index under another name, and put it in place whole."""
+    """Build an index under a temporary name, and rename it when it is complete."""
     from ctx.objects.object_index import make_room
 
     folder = os.path.dirname(path)
@@ -373,15 +378,15 @@ def _create(connection: Connection) -> None:
 def _nearest(repository: "Repository", now: ProjectState) -> str | None:
     """The cached index that differs least from these heads."""
     project = repository.project
-    found: dict[str, dict[str, list[str]]] = {}
+    by_path: dict[str, dict[str, list[str]]] = {}
     for name in disk.names(project.indexes):
         path = os.path.join(project.indexes, name, FILE)
         if os.path.exists(path):
             with suppress(sqlite3.DatabaseError), closing(connect_for_reading(path)) as known:
                 if is_index(known) and replaced_in(known) == now.replaced:
-                    found[path] = parents_of(known)
-    if not found:
+                    by_path[path] = parents_of(known)
+    if not by_path:
         return None
-    every = {commit: parents for known in found.values() for commit, parents in known.items()}
+    every = {commit: parents for known in by_path.values() for commit, parents in known.items()}
     wanted = CommitHistory(repository, every).walk(now.heads)
-    return min(found, key=lambda path: len(found[path].keys() ^ wanted))
+    return min(by_path, key=lambda path: len(by_path[path].keys() ^ wanted))

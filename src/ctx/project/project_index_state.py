@@ -93,11 +93,11 @@ def path_for(project: Project, now: ProjectState) -> str:
 
 def is_index(connection: Connection) -> bool:
     """Whether a database is an index of this version."""
-    found = [
+    marks = [
         connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("application_id", "user_version")
     ]
-    return found == [APPLICATION_ID, VERSION]
+    return marks == [APPLICATION_ID, VERSION]
 
 
 def holds(connection: Connection, project: Project, now: ProjectState) -> bool:
@@ -106,7 +106,7 @@ def holds(connection: Connection, project: Project, now: ProjectState) -> bool:
     if known.get("state") != now.as_text:
         return False
     missing = known.get("missing", "").split()
-    if any(os.path.exists(_object(project, each)) for each in missing):
+    if any(os.path.exists(_object(project, id)) for id in missing):
         return False
     return all(damage_line(project, line.split()[0]) == line for line in _lines_of_damage(known))
 
@@ -114,10 +114,10 @@ def holds(connection: Connection, project: Project, now: ProjectState) -> bool:
 def damage_line(project: Project, damaged: str) -> str:
     """The id, size and time of an unreadable object: shows whether its file has changed."""
     try:
-        found = os.stat(_object(project, damaged), follow_symlinks=False)
+        status = os.stat(_object(project, damaged), follow_symlinks=False)
     except OSError:
         return f"{damaged} 0 0"
-    return f"{damaged} {found.st_size} {found.st_mtime_ns}"
+    return f"{damaged} {status.st_size} {status.st_mtime_ns}"
 
 
 def count_damaged(connection: Connection) -> int:

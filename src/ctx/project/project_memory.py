@@ -79,13 +79,13 @@ class ProjectMemory:
 
     @property
     def graph(self) -> Graph:
-        """The current graph. Reading it writes nothing to the working tree."""
+        """The current graph. Reading it does not change the working tree."""
         if self._connection is None and not self.withheld and self._keeps_index:
             if untracked_commits.are_places_stale(self.project):
                 untracked_survey.refresh(self.repository)
-            seen = self._documents()
+            fingerprints = self._documents()
             now = project_index_state.state(self.project)
-            self._connection = project_index_state.read_current(self.project, now, seen)
+            self._connection = project_index_state.read_current(self.project, now, fingerprints)
         if self._connection is None:
             self._connection = self._up_to_date().connection
         return Graph(self._connection, PROJECT)
@@ -105,8 +105,8 @@ class ProjectMemory:
 
     def _documents(self) -> dict[str, Fingerprint]:
         """The existing documents and their fingerprints."""
-        found = narrative_scan.documents(self.project.narrative)
-        return {seen.path: Fingerprint(seen.mtime_ns, seen.size, seen.inode) for seen in found}
+        files = narrative_scan.documents(self.project.narrative)
+        return {file.path: Fingerprint(file.mtime_ns, file.size, file.inode) for file in files}
 
     def _up_to_date(self) -> "Index":
         """The index, brought up to date."""
@@ -157,39 +157,47 @@ class ProjectMemory:
             if not is_same and opened.path != project_index.MEMORY:
                 return None
             changed = opened.bring(now)
-            seen = self._documents()
-            self._take_documents(opened, seen)
+            fingerprints = self._documents()
+            self._take_documents(opened, fingerprints)
             # A new index may be a copy of one with other records.
             if changed or is_fresh:
-                self._give_documents_back(opened, seen)
+                self._give_documents_back(opened, fingerprints)
         return opened
 
     def _use(self, opened: "Index") -> None:
         self._index, self._connection = opened, opened.connection
 
-    def _give_documents_back(self, opened: "Index", seen: Mapping[str, Fingerprint]) -> None:
+    def _give_documents_back(
+        self, opened: "Index", fingerprints: Mapping[str, Fingerprint]
+    ) -> None:
         """Reread documents that belong to another node now that the records have changed."""
         from ctx.project import document_nodes
 
         for path, node_id in opened.owners().items():
-            if path in seen and document_nodes.owner(opened.connection, path) != node_id:
-                said = document_nodes.read(self.project, opened.connection, path, seen[path])
-                opened.put_document(path, said)
+            if path in fingerprints and document_nodes.owner(opened.connection, path) != node_id:
+                document = document_nodes.read(
+                    self.project, opened.connection, path, fingerprints[path]
+                )
+                opened.put_document(path, document)
 
-    def _take_documents(self, opened: "Index", seen: Mapping[str, Fingerprint]) -> None:
+    def _take_documents(self, opened: "Index", fingerprints: Mapping[str, Fingerprint]) -> None:
         """Update the records of changed documents."""
         from ctx.project import document_nodes
 
-        seen = {path: seen[path] for path in seen if path not in self._not_ours}
-        changed = sorted(opened.changed_documents(seen))
+        fingerprints = {
+            path: fingerprints[path] for path in fingerprints if path not in self._not_ours
+        }
+        changed = sorted(opened.changed_documents(fingerprints))
         if self.repository.limit:
-            sizes = [seen[path].size for path in changed if path in seen]
+            sizes = [fingerprints[path].size for path in changed if path in fingerprints]
             self.repository.limit.count_records(len(sizes), sum(sizes))
         for path in changed:
-            said = None
-            if path in seen:
-                said = document_nodes.read(self.project, opened.connection, path, seen[path])
-            opened.put_document(path, said)
+            document = None
+            if path in fingerprints:
+                document = document_nodes.read(
+                    self.project, opened.connection, path, fingerprints[path]
+                )
+            opened.put_document(path, document)
 
     @contextmanager
     def changing(
@@ -226,10 +234,10 @@ class ProjectMemory:
 
         kind = change.kind or (StepKind.COMMAND_RUN if change.objects else StepKind.NOTE)
         objects = [*change.objects, *change.versions]
-        payload = [each.id for each in change.versions if each.kind is not Kind.BLOB]
+        payload = [version.id for version in change.versions if version.kind is not Kind.BLOB]
         batch = None
         if change.written:
-            batch = batches.encode_batch(change.written, [each.id for each in change.objects])
+            batch = batches.encode_batch(change.written, [object_.id for object_ in change.objects])
             objects.append(batch)
             payload.insert(0, batch.id)
         change.step = staging.append(self.repository, session, kind, objects, payload)

@@ -42,11 +42,11 @@ def recover_commits(repository: Repository, *, dry_run: bool) -> list[RecoveredC
     """Restore all removed commits. The caller holds the lock."""
     known = untracked_survey.entries(repository)
     survey = untracked_survey.survey(repository)
-    not_in_git = {each.commit: known[each.commit] for each in survey}
+    not_in_git = {entry.commit: known[entry.commit] for entry in survey}
     return [
-        _recover(repository, _line(each.commit, not_in_git), dry_run=dry_run)
-        for each in survey
-        if each.is_tip and each.state == THROWN_AWAY
+        _recover(repository, _line(entry.commit, not_in_git), dry_run=dry_run)
+        for entry in survey
+        if entry.is_tip and entry.state == THROWN_AWAY
     ]
 
 
@@ -70,7 +70,7 @@ def recover_discarded(repository: Repository, prefix: str, *, dry_run: bool) -> 
 
 def discard_commit(repository: Repository, prefix: str, *, dry_run: bool) -> UntrackedCommit:
     """Discard a commit that is not in git. The caller holds the lock."""
-    known = {each.commit: each for each in untracked_survey.survey(repository)}
+    known = {entry.commit: entry for entry in untracked_survey.survey(repository)}
     matching = [id for id in known if id.startswith(prefix)]
     if len(matching) != 1:
         what = "No" if not matching else f"{len(matching)}"
@@ -95,14 +95,14 @@ def _line(commit: ObjectId, known: Mapping[ObjectId, UntrackedCommit]) -> list[U
     Ancestors whose objects exist are included: an interrupted recovery may not have written their
     documents.
     """
-    found: dict[ObjectId, UntrackedCommit] = {}
+    line: dict[ObjectId, UntrackedCommit] = {}
     waiting = [commit]
     while waiting:
         id = waiting.pop()
-        if id in known and id not in found:
-            found[id] = known[id]
+        if id in known and id not in line:
+            line[id] = known[id]
             waiting += known[id].parents
-    return list(found.values())
+    return list(line.values())
 
 
 def _recover(
@@ -117,18 +117,18 @@ def _recover(
         if not os.path.exists(untracked_commits.committed(project, id))
     ]
     message = untracked_survey.message_of(repository, last.commit)
-    found = RecoveredCommit(last.commit, message, len(line), len(missing), ())
+    recovered = RecoveredCommit(last.commit, message, len(line), len(missing), ())
     lacking = [id for id in missing if id not in repository.staged]
     if lacking:
         problem = f"{len(lacking)} of its objects are gone, also from the git folder"
-        return found._replace(problem=problem)
+        return recovered._replace(problem=problem)
     try:
         documents = _documents(repository, line)
     except ObjectNotFound as error:
-        return found._replace(problem=error.message)
-    found = found._replace(documents=tuple(sorted(documents)))
+        return recovered._replace(problem=error.message)
+    recovered = recovered._replace(documents=tuple(sorted(documents)))
     if dry_run:
-        return found
+        return recovered
     _write(repository, [id for id in missing if id != last.commit])
     for path, text in documents.items():
         narrative_files.create(project.narrative, path, text)
@@ -136,7 +136,7 @@ def _recover(
     heads = repository.named_heads()
     for entry in line:
         untracked_commits.write(
-            project, _adopted(repository, entry, {each.commit for each in line}, heads)
+            project, _adopted(repository, entry, {entry.commit for entry in line}, heads)
         )
     named = {*heads, last.commit}
     overtaken = named.difference(commits.newest(repository.objects, named))
@@ -144,7 +144,7 @@ def _recover(
     with suppress(CtxError, OSError):
         # The list of decisions was removed too, and can be regenerated.
         decisions_page.write_decisions(project.narrative)
-    return found
+    return recovered
 
 
 def _adopted(
@@ -168,14 +168,14 @@ def _documents(repository: Repository, line: Iterable[UntrackedCommit]) -> dict[
         os.path.relpath(os.path.join(top, path), project.narrative)
         for path in git.tracked_files(project.checkout, project.narrative)
     }
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for entry in line:
         for ref in read_typed(repository.everything, entry.commit, Commit).narrative_refs:
             is_there = os.path.lexists(os.path.join(project.narrative, ref.path))
-            if not is_there and ref.path not in tracked and ref.path not in found:
+            if not is_there and ref.path not in tracked and ref.path not in texts:
                 data = repository.everything.read(ref.blob_id).payload
-                found[ref.path] = data.decode("utf-8", "surrogateescape")
-    return found
+                texts[ref.path] = data.decode("utf-8", "surrogateescape")
+    return texts
 
 
 def _write(repository: Repository, ids: Sequence[ObjectId]) -> None:

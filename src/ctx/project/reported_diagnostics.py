@@ -25,12 +25,12 @@ class ReportedDiagnostics(NamedTuple):
 
 
 def last_reported(
-    reader: Reader, said: Sequence[Record], kept: Collection[ObjectId]
+    reader: Reader, records: Sequence[Record], kept: Collection[ObjectId]
 ) -> ReportedDiagnostics:
     """The stored snapshots that records, in order, refer to."""
     last: ObjectId | None = None
     texts: list[ObjectId] = []
-    for name in named(said):
+    for name in named(records):
         if name not in kept:
             continue
         value = decode(reader.read(name))

@@ -16,7 +16,7 @@ from ctx.project import trust_list
 from ctx.project.trust_list import TrustEntry
 
 _LONGEST_REMOTE = 120
-_DEFAULT_PORTS = dict(each.split(":") for each in "https:443 http:80 ssh:22 git:9418".split())
+_DEFAULT_PORTS = dict(pair.split(":") for pair in "https:443 http:80 ssh:22 git:9418".split())
 _SCP = re.compile(r"(?:[^/:@]+@)?(\[[^\]/]+\]|[^/:@]+):(?!//)(.+)", re.DOTALL)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _NOT_IN_REMOTES = re.compile(r"[^A-Za-z0-9._~/:@+%=&?,\[\]-]")
@@ -61,15 +61,15 @@ def comparable(url: str) -> str:
     Scheme, user and password are left out.
     """
     url = url.strip()
-    if found := _URL.fullmatch(url):
-        scheme, rest = found[1].lower(), found[2]
+    if match := _URL.fullmatch(url):
+        scheme, rest = match[1].lower(), match[2]
         host, slash, path = rest.partition("/")
         host = host.rpartition("@")[2].lower()
         host = host.removesuffix(f":{_DEFAULT_PORTS.get(scheme, '')}")
-        # A file's URL has no host.
+        # A `file:` URL has no host.
         place = f"{host}{slash}{path.lstrip('/')}" if host else f"/{path.lstrip('/')}"
-    elif found := _SCP.fullmatch(url):
-        place = f"{found[1].lower()}/{found[2].lstrip('/')}"
+    elif match := _SCP.fullmatch(url):
+        place = f"{match[1].lower()}/{match[2].lstrip('/')}"
     else:
         place = url
     from ctx import redaction
@@ -126,9 +126,9 @@ def stamp_of(project: Project) -> str:
     stamps = []
     for name in ("config", "shallow"):
         try:
-            found = os.stat(os.path.join(project.checkout.common_dir, name))
+            status = os.stat(os.path.join(project.checkout.common_dir, name))
         except OSError:
             stamps.append("none")
         else:
-            stamps.append(f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}")
+            stamps.append(f"{status.st_mtime_ns}-{status.st_size}-{status.st_ino}")
     return " ".join(stamps)

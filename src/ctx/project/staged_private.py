@@ -21,7 +21,7 @@ def from_others(connection: Connection, session: str) -> set[str]:
     If a committed node was moved to the user store here, only its deletion is committed, and none
     of its last edits.
     """
-    found: set[str] = set()
+    withheld: set[str] = set()
     for node_id in _gone(connection):
         words = list(_words(connection, node_id))
         lives = [word for word in words if word.kind in ("node.delete", "node.restore")]
@@ -32,9 +32,9 @@ def from_others(connection: Connection, session: str) -> set[str]:
         # If another session has created it, the deletion is needed until that is committed.
         is_elsewhere = any(word.is_staged_beside(session) for word in words)
         tombstone = last if is_known or is_elsewhere else None
-        found.update(word.id for word in words if not word.is_committed and word != tombstone)
-    _add_what_takes_back_nothing(connection, session, found)
-    return found
+        withheld.update(word.id for word in words if not word.is_committed and word != tombstone)
+    _add_what_takes_back_nothing(connection, session, withheld)
+    return withheld
 
 
 class _Word(NamedTuple):
@@ -99,10 +99,10 @@ def _add_what_takes_back_nothing(connection: Connection, session: str, withheld:
         (session, inverse_changes.ACTION),
     ).fetchall()
     for record, change in rows:
-        said = connection.execute(
+        other_rows = connection.execute(
             "SELECT r.id, b.session FROM records AS r JOIN batches AS b ON b.number = r.batch"
             " WHERE r.change = ?",
             (change,),
         )
-        if all(each in withheld and holder == session for each, holder in said):
+        if all(id in withheld and holder == session for id, holder in other_rows):
             withheld.add(record)

@@ -115,7 +115,7 @@ def files(repository: Repository, steps: Iterable[WorkStep]) -> dict[str, FileVe
 
     If a file became a folder or a folder became a file, the newest state counts.
     """
-    found: dict[str, FileVersion] = {}
+    versions: dict[str, FileVersion] = {}
     folders: set[str] = set()
     for step in steps:
         for id in step.work.payload:
@@ -123,7 +123,7 @@ def files(repository: Repository, steps: Iterable[WorkStep]) -> dict[str, FileVe
             if not isinstance(value, FileVersion) or value.path in folders:
                 continue
             above = trees.folders_above(value.path)
-            if found.keys().isdisjoint(above):
-                found.setdefault(value.path, value)
+            if versions.keys().isdisjoint(above):
+                versions.setdefault(value.path, value)
                 folders.update(above)
-    return found
+    return versions

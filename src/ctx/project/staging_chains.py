@@ -48,7 +48,7 @@ def survey(repository: Repository, home: str) -> list[Chain]:
     """All chains of this working tree, including hidden ones."""
     heads = repository.tips()
     now_s = clock.wall_s()
-    found = []
+    chains = []
     for name in repository.refs.names():
         shown = refs.session_of(name) or refs.aborted_name(name) or refs.damaged_name(name)
         if shown is None:
@@ -58,29 +58,29 @@ def survey(repository: Repository, home: str) -> list[Chain]:
             chain = _described(repository, shown, steps)
         except CtxError as error:
             is_lost = refs.damaged_name(name) is not None
-            found.append(Chain(name if is_lost else shown, DAMAGED, reason=error.message))
+            chains.append(Chain(name if is_lost else shown, DAMAGED, reason=error.message))
             continue
         if refs.aborted_name(name):
             reason = next(_texts(repository, steps[0].work, StepKind.NOTE), None)
-            found.append(chain._replace(state=ABORTED, reason=reason))
+            chains.append(chain._replace(state=ABORTED, reason=reason))
         elif not commits.contain(repository.objects, heads, steps[0].work.bases):
-            found.append(chain._replace(state=PARKED))
+            chains.append(chain._replace(state=PARKED))
         else:
             waited = now_s - repository.refs.moved_at(name)
             is_stale = waited > staged_sessions.STALE_S and not live.is_live(home, shown, now_s)
-            found.append(chain._replace(state=STALE if is_stale else ACTIVE))
-    return found
+            chains.append(chain._replace(state=STALE if is_stale else ACTIVE))
+    return chains
 
 
 def names(repository: Repository) -> list[str]:
-    """The refs that lead to chains."""
+    """The refs of chains."""
     return [
         name for name in repository.refs.names() if refs.session_of(name) or refs.aborted_name(name)
     ]
 
 
 def has_work(repository: Repository, session: SessionId) -> bool:
-    """Whether a session has staged more than that it began, in the history that is here."""
+    """Whether a session has staged more than its start, in the history that is checked out."""
     steps = commits.work_chain(repository.everything, repository.refs.read(refs.work(session)))
     if all(step.work.step_kind is StepKind.SESSION_START for step in steps):
         return False
@@ -93,34 +93,36 @@ def records(repository: Repository, steps: Sequence[WorkStep]) -> list[Record]:
     return [
         record
         for step in reversed(steps)
-        for each in step.work.payload
-        if isinstance(decode(reader.read(each)), RecordBatch)
-        for record in batches.read(reader, each)
+        for batch_id in step.work.payload
+        if isinstance(decode(reader.read(batch_id)), RecordBatch)
+        for record in batches.read(reader, batch_id)
     ]
 
 
 def _described(repository: Repository, shown: str, steps: Sequence[WorkStep]) -> Chain:
-    said = records(repository, steps)
+    all_records = records(repository, steps)
     files = staging.files(repository, steps)
     return Chain(
         shown,
         ACTIVE,
-        task(repository, steps, said),
+        task(repository, steps, all_records),
         len(steps),
-        len(said),
+        len(all_records),
         len(files),
         len({ref.path for step in steps for ref in step.work.narrative_refs}),
-        sum(tokens.estimate(as_json(record.body)) for record in said),
+        sum(tokens.estimate(as_json(record.body)) for record in all_records),
         clock.iso(steps[-1].work.created_at * 1000),
         clock.iso(steps[0].work.created_at * 1000),
     )
 
 
-def task(repository: Repository, steps: Sequence[WorkStep], said: Sequence[Record]) -> str | None:
+def task(
+    repository: Repository, steps: Sequence[WorkStep], all_records: Sequence[Record]
+) -> str | None:
     """The task that a session was started for, else the last one it mentions."""
     for text in _texts(repository, steps[-1].work, StepKind.SESSION_START):
         return text
-    for record in reversed(said):
+    for record in reversed(all_records):
         if record.kind == "tag.add" and record.key.startswith("task:"):
             return str(record.key).removeprefix("task:")
     return None
@@ -128,7 +130,7 @@ def task(repository: Repository, steps: Sequence[WorkStep], said: Sequence[Recor
 
 def _texts(repository: Repository, step: WorkCommit, kind: StepKind) -> Iterator[str]:
     """The text of a step of this kind."""
-    for each in step.payload if step.step_kind is kind else ():
-        found = repository.everything.read(ObjectId(each))
-        if found.kind is Kind.BLOB:
-            yield found.payload.decode("utf-8", "replace")
+    for object_id in step.payload if step.step_kind is kind else ():
+        stored = repository.everything.read(ObjectId(object_id))
+        if stored.kind is Kind.BLOB:
+            yield stored.payload.decode("utf-8", "replace")

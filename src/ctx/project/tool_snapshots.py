@@ -34,7 +34,7 @@ class ToolSnapshots(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The lines for the changelog."""
-        return [f"+ {each}" for each in self.parts]
+        return [f"+ {part}" for part in self.parts]
 
     @property
     def summary(self) -> str:
@@ -43,34 +43,34 @@ class ToolSnapshots(NamedTuple):
 
 def last_snapshots(repository: Repository, steps: Sequence[WorkStep]) -> ToolSnapshots:
     """The last snapshots in the steps of a chain, which are ordered newest first."""
-    found = ToolSnapshots()
+    last = ToolSnapshots()
     for step in steps:
         if step.work.step_kind is not StepKind.COMMAND_RUN:
             continue
-        said = {id: decode(repository.everything.read(id)) for id in step.work.payload}
-        cargo = [id for id, value in said.items() if isinstance(value, CargoSnapshot)]
-        code = [id for id, value in said.items() if isinstance(value, Tree)]
-        if cargo and found.cargo is None:
-            edges = [id for id, value in said.items() if isinstance(value, EdgeBatch)]
-            found = found._replace(cargo=cargo[-1], edges=tuple(edges))
-        if code and found.code is None:
-            found = found._replace(code=code[-1])
-        if found.cargo and found.code:
+        values = {id: decode(repository.everything.read(id)) for id in step.work.payload}
+        cargo = [id for id, value in values.items() if isinstance(value, CargoSnapshot)]
+        code = [id for id, value in values.items() if isinstance(value, Tree)]
+        if cargo and last.cargo is None:
+            edges = [id for id, value in values.items() if isinstance(value, EdgeBatch)]
+            last = last._replace(cargo=cargo[-1], edges=tuple(edges))
+        if code and last.code is None:
+            last = last._replace(code=code[-1])
+        if last.cargo and last.code:
             break
-    return found
+    return last
 
 
 def objects_for_commit(
-    repository: Repository, found: ToolSnapshots, heads: Sequence[ObjectId]
+    repository: Repository, snapshots: ToolSnapshots, heads: Sequence[ObjectId]
 ) -> Iterator[ObjectId]:
     """The objects that a commit needs for its snapshots."""
-    yield from found.edges
-    if found.cargo:
-        yield found.cargo
-    if found.code:
+    yield from snapshots.edges
+    if snapshots.cargo:
+        yield snapshots.cargo
+    if snapshots.code:
         reader = repository.everything
         before = last_committed_code(repository, heads)
-        for id in trees.fresh(reader, before, found.code):
+        for id in trees.fresh(reader, before, snapshots.code):
             yield id
             value = decode(reader.read(id))
             if not isinstance(value, Tree):

@@ -4,17 +4,17 @@
         change.add_node("fact", "The API speaks OAuth 2.0.", node_id=node_id)
         change.in_scope(USER).delete_node(node_id)
 
-The parts have one change id, so `ctx undo` takes all of them back. Locks are taken in one order,
-the project's before the user store's: two processes never wait for each other. Parts become durable
-in the order in which the scopes are named. A crash in between leaves the first part alone, so the
-scope whose part can be repeated is named first.
+All parts have the same change id, so `ctx undo` reverts all of them. Locks are taken in a fixed
+order, the project's before the user store's, so there is no deadlock. Parts become durable in the
+order of the scopes. A crash in between leaves only the first part, so the first scope must be the
+one whose part can be repeated.
 
-A transaction inside another one is a part of it: it has the outer id and action, and where it fails
-nothing of it stays in the outer one.
+A nested transaction is a part of the outer one: it has the same id and action, and if it fails, the
+outer one does not contain any of it.
 
-A change for a command of an agent is made once. In the user store, the change and the claim that it
-is made are one transaction. A project's memory is elsewhere, so the id of its change follows from
-the command's: whoever comes again, also after a crash in between, sees that it is made.
+A command of an agent is executed once. In the user store, one transaction writes the change and the
+claim. A project's memory is another store, so the id of its change is derived from the id of the
+command: when the command is tried again, even after a crash, the existing change is found.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -47,13 +47,13 @@ class Transactions:
     def begin(
         self, action: str, who: Who, scopes: Sequence[str], claim: Claim | None = None
     ) -> Iterator[Change]:
-        """Make a change; the one in the scope that is named first, which knows the others.
+        """Make a change, and yield the part of the first scope, which gives access to the others.
 
-        Raises `AlreadyDone` where the claim is taken.
+        Raises `AlreadyDone` if the command was executed before.
         """
         if self._open:
             if claim:
-                raise RuntimeError("a claim is taken by the outermost transaction")
+                raise RuntimeError("only the outermost transaction can take a claim")
             with self._open.part(scopes) as change:
                 yield change
         elif claim:
@@ -79,7 +79,7 @@ class Transactions:
                 if not is_made:
                     yield change
                     if USER in scopes and change.in_scope(PROJECT).is_empty:
-                        # Then nothing but the user store would know.
+                        # Otherwise only the user store would have a trace of the command.
                         idempotency_keys.take(user, claim)
             self._take(claim)
             if is_made:
@@ -110,7 +110,7 @@ class Transactions:
                 for scope in _LOCK_ORDER:
                     if scope in scopes:
                         opened.enter(scope, locking)
-                # From here on they end in another order than that of the locks.
+                # From here on, they end in another order than that of the locks.
                 locking.pop_all()
                 for scope in reversed(scopes):
                     finishing.push(opened.stores[scope])
@@ -123,7 +123,7 @@ class Transactions:
 
 
 class _Open:
-    """A transaction that goes on."""
+    """An open transaction."""
 
     def __init__(
         self, store: Callable[[str], AbstractContextManager[Change]], joined: ExitStack
@@ -140,7 +140,7 @@ class _Open:
 
     @contextmanager
     def part(self, scopes: Sequence[str]) -> Iterator[Change]:
-        """A part of it. Where it fails, nothing of the part is in the transaction."""
+        """A nested transaction. If it fails, nothing of it stays in the outer one."""
         for scope in _LOCK_ORDER:
             if scope in scopes and scope not in self.changes:
                 if scope == PROJECT:

@@ -83,7 +83,7 @@ def verify(home: str, project: Project) -> Verdict:
 def _with_marker(home: str, project: Project, known: TrustEntry, kept: dict[str, Any]) -> Verdict:
     """Check a project with the marker for changes since the last check."""
     stamp, head = repository_identity.stamp_of(project), repository_identity.head_of(project)
-    heads = [each for each in _list(kept.get("heads")) if isinstance(each, str)]
+    heads = [head_id for head_id in _list(kept.get("heads")) if isinstance(head_id, str)]
     is_same_config = kept.get("stamp") == stamp
     if is_same_config and head in heads:
         return TRUSTED
@@ -98,7 +98,7 @@ def _with_marker(home: str, project: Project, known: TrustEntry, kept: dict[str,
         return _refused(home, project, known, differs, snapshot)
     _learn(home, known, snapshot.identity)
     # Commits that were checked when less was known do not count.
-    checked = [each for each in heads if each != head] if known.roots else []
+    checked = [other for other in heads if other != head] if known.roots else []
     with contextlib.suppress(OSError):
         _write_key(project, known, [*checked[1 - _KEPT_HEADS :], head], stamp)
     return TRUSTED
@@ -139,10 +139,10 @@ def trusted_project(home: str, folder: str) -> Project | None:
 
 
 def trust_project(home: str, project: Project, who: str, at: str) -> bool:
-    """Trust a project from now on. False: it is trusted already, and nothing was changed.
+    """Trust a project from now on. False if it is trusted already; nothing is changed then.
 
-    A list that cannot be read is put aside first, under the name of `BROKEN`. Indexes that lie
-    there already are removed: whoever made them may have put anything in.
+    A list that cannot be read is renamed to `BROKEN` first. Existing indexes are removed, because
+    anybody may have written them.
     """
     if verify(home, project).is_trusted:
         return False
@@ -200,7 +200,7 @@ def adopt(home: str, here: Project | None = None) -> None:
 
     An entry whose folder is gone gets a marker that matches nothing.
     """
-    found: dict[str, tuple[Project | None, IdentitySnapshot]] = {}
+    by_key: dict[str, tuple[Project | None, IdentitySnapshot]] = {}
     for known in trust_list.everything(home):
         if known.marker:
             continue
@@ -210,10 +210,10 @@ def adopt(home: str, here: Project | None = None) -> None:
         )
         project = here if is_here else _at(home, known)
         if project is not None:
-            found[known.key] = (project, repository_identity.take(project))
+            by_key[known.key] = (project, repository_identity.take(project))
         elif not os.path.exists(known.key.partition("//")[0]):
-            found[known.key] = (None, IdentitySnapshot(Identity((), "", None), "", ""))
-    if not found:
+            by_key[known.key] = (None, IdentitySnapshot(Identity((), "", None), "", ""))
+    if not by_key:
         return
     # If the list cannot be written, the next process tries again.
     with (
@@ -224,9 +224,9 @@ def adopt(home: str, here: Project | None = None) -> None:
         entries = trust_list.read_list(home) or {}
         # Another process may have been faster.
         left = [known for known in trust_list.everything(home) if not known.marker]
-        adopted = [known for known in left if known.key in found]
+        adopted = [known for known in left if known.key in by_key]
         for known in adopted:
-            project, snapshot = found[known.key]
+            project, snapshot = by_key[known.key]
             known = TrustEntry(*known[:4], os.urandom(16).hex(), *snapshot.identity)
             if project is not None:
                 with contextlib.suppress(OSError):
@@ -310,7 +310,7 @@ def _discard_indexes(project: Project, key: str) -> None:
     local = project.local
     others = os.path.dirname(local)
     is_alone = key == trust_list.folder_of(project)
-    folders = [local] if is_alone else [os.path.join(others, each) for each in disk.names(others)]
+    folders = [local] if is_alone else [os.path.join(others, name) for name in disk.names(others)]
     for folder in folders:
         indexes = os.path.join(folder, "index")
         if os.path.islink(folder) or os.path.islink(indexes):

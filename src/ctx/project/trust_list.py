@@ -115,10 +115,10 @@ def _is_at_home(checkout: "Checkout") -> bool:
     if os.path.dirname(git_dir) != os.path.join(common_dir, "worktrees"):
         return False
     try:
-        said = disk.read_plain(os.path.join(git_dir, "gitdir"), _LARGEST)
+        pointer = disk.read_plain(os.path.join(git_dir, "gitdir"), _LARGEST)
     except OSError:
         return False
-    known = os.path.join(git_dir, os.fsdecode(said).rstrip("\n"))
+    known = os.path.join(git_dir, os.fsdecode(pointer).rstrip("\n"))
     return os.path.realpath(os.path.dirname(known)) == os.path.realpath(checkout.top)
 
 
@@ -135,10 +135,10 @@ def key_file(project: "Project", key: str) -> str:
 def read_key(project: "Project", key: str) -> "dict[str, Any]":
     """The contents of that file; empty if it is missing or unreadable."""
     try:
-        found = json.loads(disk.read_plain(key_file(project, key), _LARGEST_KEY))
+        parsed = json.loads(disk.read_plain(key_file(project, key), _LARGEST_KEY))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def owner_of(project: "Project") -> int | None:
@@ -161,7 +161,7 @@ def read_list(home: str) -> "dict[str, Any] | None":
 
 def _understood(entries: "dict[str, Any]") -> dict[str, TrustEntry]:
     """The valid entries. An invalid one is kept in the file but grants no trust."""
-    found = {}
+    by_key = {}
     for key, entry in entries.items():
         if not isinstance(entry, dict):
             continue
@@ -169,9 +169,9 @@ def _understood(entries: "dict[str, Any]") -> dict[str, TrustEntry]:
         roots, owner = entry.get("roots", []), entry.get("owner")
         if (
             isinstance(roots, list)
-            and all(isinstance(each, str) for each in (*texts, *roots))
+            and all(isinstance(value, str) for value in (*texts, *roots))
             and (owner is None or isinstance(owner, int))
         ):
             root, at, identity, marker, remote = texts
-            found[key] = TrustEntry(key, root, at, identity, marker, tuple(roots), remote, owner)
-    return found
+            by_key[key] = TrustEntry(key, root, at, identity, marker, tuple(roots), remote, owner)
+    return by_key

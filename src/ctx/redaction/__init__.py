@@ -1,4 +1,4 @@
-"""Takes secrets out of text before the text is stored.
+"""Removes secrets from text before it is stored.
 
 `redact(text)` is a pure function from text to text and findings. It uses
 three signs, from the most to the least certain:
@@ -62,14 +62,14 @@ def _scan(text: str) -> list[SecretSpan]:
     name.
     """
     page = read(text)
-    found = [
+    candidates = [
         s
         for s in chain(secret_formats.find(page), named_secrets.find(page))
         if not page.was_redacted(s)
     ]
-    found.sort(key=lambda span: span.start)  # Stable: formats stay before names.
+    candidates.sort(key=lambda span: span.start)  # Stable: formats stay before names.
     spans: list[SecretSpan] = []
-    for span in found:
+    for span in candidates:
         if spans and span.start < spans[-1].end:
             last = spans[-1]
             rule = min(last, span, key=lambda s: s.rank).rule

@@ -1,12 +1,11 @@
-"""Does a value look drawn at random, or written by somebody?
+"""Decides whether a value looks random or written by a person.
 
-Shannon's entropy of a single value cannot tell: `get_user_name_by_id2` and a
-key of the same length differ by a fraction of a bit. What tells is which
-characters follow which. Names are made of words, and in words three of four
-letter pairs are among the hundred and twenty commonest; among random letters
-one in six is. Each pair is therefore a small piece of evidence, and the sum of
-the log-likelihood ratios, `wordiness`, grows more certain with length by
-itself: no threshold per length is needed.
+The Shannon entropy of a single value is not enough: `get_user_name_by_id2` and a key of the same
+length differ by a fraction of a bit. The pairs of adjacent characters are better evidence. Names
+consist of words, and in words three of four letter pairs are among the 120 most common ones; among
+random letters it is one in six. So each pair is a small piece of evidence. The sum of the
+log-likelihood ratios, `wordiness`, becomes more certain with length, so no threshold per length is
+needed.
 """
 
 import re

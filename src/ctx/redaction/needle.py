@@ -25,11 +25,11 @@ Key = Callable[[str], bool]
 
 
 class Needle:
-    """`told` describes what is removed without revealing it."""
+    """A pattern to remove from texts. `description` describes it without revealing it."""
 
-    def __init__(self, pattern: re.Pattern[str] | None, told: str) -> None:
+    def __init__(self, pattern: re.Pattern[str] | None, description: str) -> None:
         self._pattern = pattern
-        self.told = told
+        self.description = description
 
     @property
     def is_rules(self) -> bool:
@@ -58,9 +58,9 @@ class Needle:
         if _ID.fullmatch(text):
             return text
         if self._pattern is None:
-            found = redact(text)
+            clean = redact(text)
             # A name without its secret has no room for a marker.
-            return found.text if replacement is REPLACEMENT or not found.findings else replacement
+            return clean.text if replacement is REPLACEMENT or not clean.findings else replacement
         # The text on its left and right may form a new match.
         for _ in range(_MOST_TURNS):
             text, count = self._pattern.subn(replacement, text)
@@ -79,13 +79,13 @@ class Needle:
             # The key of a value determines what it may be.
             return self.scrubbed(f"{key}={value}").removeprefix(f"{key}=")
         if isinstance(value, list | tuple):
-            return [self._value(each, key, keys, depth + 1) for each in value]
+            return [self._value(nested, key, keys, depth + 1) for nested in value]
         if isinstance(value, dict):
             return {
                 (self.scrubbed(name) if keys and depth else name): self._value(
-                    each, name, keys, depth + 1
+                    nested, name, keys, depth + 1
                 )
-                for name, each in value.items()
+                for name, nested in value.items()
             }
         return value
 
@@ -115,14 +115,16 @@ def regex(text: str) -> Needle:
     return _checked(pattern, "a pattern")
 
 
-def _checked(pattern: re.Pattern[str], told: str) -> Needle:
+def _checked(pattern: re.Pattern[str], description: str) -> Needle:
     if pattern.search(REPLACEMENT):
         raise UsageError(f"It stands in {REPLACEMENT}, which is what takes its place.")
-    return Needle(pattern, told)
+    return Needle(pattern, description)
 
 
 def _in_json(text: str) -> tuple[str, str]:
-    plain, ascii_only = (json.dumps(text, ensure_ascii=each)[1:-1] for each in (False, True))
+    plain, ascii_only = (
+        json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True)
+    )
     return plain, ascii_only
 
 

@@ -1,10 +1,9 @@
 """A text, prepared for searching.
 
-Python's `re` walks at some 20 MB/s through text in which it finds nothing;
-`bytes.find` walks at 1 GB/s. So a pattern is tried only where a literal that
-it cannot do without was found. Most of those literals are prefixes of long
-unbroken values, and in source code such values are a twelfth of the text:
-they are cut out once, and a hundred prefixes are looked for in that twelfth.
+Python's `re` scans text without matches at about 20 MB/s, `bytes.find` at 1 GB/s. So a pattern is
+tried only where a literal that it requires was found. Most of those literals are prefixes of long
+unbroken values, which make up a twelfth of source code: they are extracted once, and a hundred
+prefixes are searched in that twelfth.
 """
 
 import re
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-# The shortest value that has a format of its own is an AWS key id.
+# The shortest value with its own format is an AWS key id.
 LONG = 20
 
 
@@ -34,7 +33,7 @@ class Page(NamedTuple):
     redacted: list[tuple[int, int]]  # Replacements made earlier.
 
     def find_long(self, anchor: bytes) -> Iterator[int]:
-        """Yield where in the text `anchor` stands inside a long value."""
+        """Yield the positions of `anchor` inside long values."""
         at = self.long.find(anchor)
         while at >= 0:
             line = bisect_right(self.lines, at) - 1

@@ -5,6 +5,6 @@ for. An `Embedder` turns texts into vectors: the built-in one is a table (`stati
 another may be a server (`embedding_server`). `vectors` stores them in a derived file and finds
 the nearest.
 
-This package knows texts and keys, but not what they stand for: nodes, files and narrative belong to
-its callers. Vectors are optional: without them, search uses words.
+This package handles texts and keys. What they stand for (nodes, files, narrative) is up to the
+callers. Vectors are optional: without them, search uses words.
 """

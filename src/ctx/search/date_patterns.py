@@ -30,7 +30,7 @@ _NUMBERS = (
 )
 _FEW = {"couple": 2, "couple of": 2, "few": 3, "several": 4}
 _SLACK = {"day": 0, "week": 3, "weekend": 3, "month": 15, "quarter": 45, "year": 182}
-"""The longer ago, the less exact: half of the unit."""
+"""The longer ago, the less exact: half a unit."""
 
 _MONTH_WORDS = frozenset((*_MONTHS, *(name[:3] for name in _MONTHS), "sept"))
 _SEASON_WORDS = frozenset(_SEASONS)
@@ -42,7 +42,7 @@ _DAY_WORDS = frozenset({"yesterday", "night", "today", "tonight", "tomorrow"})
 TELLING = (
     _MONTH_WORDS | _SEASON_WORDS | _WEEKDAY_WORDS | _YEAR_WORDS | _WHICH_WORDS | _QUARTER_WORDS
 ) | (_DAY_WORDS | {"ago"})
-"""Most texts name no time, and have none of these words."""
+"""A text that names a time contains at least one of these words. Most texts do not."""
 
 Days = tuple[int, int, bool]
 Reader = Callable[[re.Match[str], int], Days | None]
@@ -50,7 +50,8 @@ Reader = Callable[[re.Match[str], int], Days | None]
 
 @cache
 def readers() -> tuple[tuple[frozenset[str], re.Pattern[str], Reader], ...]:
-    """The patterns, the most specific first. Each has words of which a text must contain one."""
+    """The patterns, the most specific first. Each has a set of words of which the text must contain
+    one."""
     month = rf"(?P<month>{'|'.join(sorted(_MONTH_WORDS, key=len, reverse=True))})\b\.?"
     day = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
     year = r"(?P<year>(?:19|20)\d\d)\b"
@@ -63,7 +64,7 @@ def readers() -> tuple[tuple[frozenset[str], re.Pattern[str], Reader], ...]:
     which = rf"\b(?P<which>{'|'.join(sorted(_WHICH_WORDS))})\s{{1,3}}"
     part = r"\b(?P<part>early|mid|late)[ -]"
     before = r"\b(?:in|on|of|since|during|from|until|by|before|after|and|to)\s{1,3}(?:the\s)?"
-    found: tuple[tuple[frozenset[str], str, Reader], ...] = (
+    patterns: tuple[tuple[frozenset[str], str, Reader], ...] = (
         (_YEAR_WORDS, rf"\b{year}-(?P<number>\d\d)(?:-(?P<day>\d\d))?\b", _digits),
         (_MONTH_WORDS, rf"\b{day}\s{{1,3}}(?:of\s{{1,3}})?{month}{maybe_year}", _date),
         (_MONTH_WORDS, rf"\b{month}\s{{1,3}}{day}(?!\d){maybe_year}", _date),
@@ -95,7 +96,7 @@ def readers() -> tuple[tuple[frozenset[str], re.Pattern[str], Reader], ...]:
         (_MONTH_WORDS, rf"{before}{month}", _month),
         (_YEAR_WORDS, rf"{before}{year}", _year),
     )
-    return tuple((needs, re.compile(text, re.IGNORECASE), read) for needs, text, read in found)
+    return tuple((needs, re.compile(text, re.IGNORECASE), read) for needs, text, read in patterns)
 
 
 def count_of(written: str) -> int | None:
@@ -114,7 +115,7 @@ def weekday_of(day: int) -> int:
 
 
 def last_weekday(day: int, weekday: int) -> int:
-    """The last such day before a day."""
+    """The last such weekday before a day."""
     return day - ((weekday_of(day) - weekday - 1) % 7 + 1)
 
 
@@ -130,7 +131,7 @@ def _number(year: int, month: int, day: int) -> int | None:
 
 
 def _months(year: int, month: int, count: int = 1) -> Days:
-    """Some whole months; the first may be over 12 or under 1."""
+    """A span of whole months. The first month may be over 12 or under 1."""
     start, end = divmod(12 * year + month - 1, 12), divmod(12 * year + month - 1 + count, 12)
     first, after = (
         date(years, months + 1, 1).toordinal() - EPOCH for years, months in (start, end)
@@ -163,11 +164,11 @@ def _date(match: re.Match[str], today: int) -> Days | None:
     if match["year"]:
         day = _number(int(match["year"]), month, int(match["day"]))
         return None if day is None else (day, day, False)
-    # Without a year it is the last such day; 29 February needs a leap year.
+    # Without a year, it is the most recent such day. 29 February needs a leap year.
     years = (_split(today).year - back for back in range(9))
     days = (_number(year, month, int(match["day"])) for year in years)
-    found = next((day for day in days if day is not None and day <= today), None)
-    return None if found is None else (found, found, True)
+    latest = next((day for day in days if day is not None and day <= today), None)
+    return None if latest is None else (latest, latest, True)
 
 
 def _month(match: re.Match[str], today: int) -> Days | None:

@@ -1,8 +1,8 @@
 """The days and spans of time that a text names: `on 8 May 2023`, `last week`, `before June`.
 
-A question about a time asks for what happened then. What happened is mostly recorded on that day or
-soon after, and a text often says itself when it was: `yesterday`, in a text of 8 May, is 7 May. So
-questions and texts are both read by `spans`, each relative to its own day.
+A question about a time asks for events of that time. Most events are recorded on the same day or
+soon after, and a text often names its own time: `yesterday`, in a text of 8 May, is 7 May. So
+`spans` reads both questions and texts, each relative to its own day.
 
 Days are numbered from 1970, as by `clock.day_number`. Only English is understood, and dates in
 digits with the year first.
@@ -17,7 +17,7 @@ from ctx.search import date_patterns
 from ctx.search.date_patterns import UNITS, WEEKDAYS
 
 MOST = 8
-"""A text with more dates is a log, and does not ask for any of them."""
+"""A text with more dates is a log, not a question about a time."""
 
 _YEAR = 365.2425
 _FAR = 4_000
@@ -38,19 +38,19 @@ _TO = re.compile(r"\s{0,3}(?:to|until|till|and|through|-|–)?\s{0,3}(?:the\s)?"
 
 
 class DaySpan(NamedTuple):
-    """Some days that a text names."""
+    """A span of days that a text names."""
 
     first: int
     last: int
     place: tuple[int, int]
-    """Where the text names them."""
+    """The position in the text."""
     any_year: bool = False
-    """Whether no year is named. Other years than the most recent count less."""
+    """Whether no year is named. The most recent year counts most."""
     nearest: int | None = None
-    """Of a span that is open at one end, the day at the other: days near it count most."""
+    """The closed end of a span that is open at one end. Days near it count most."""
 
     def fit(self, first: int, last: int) -> float:
-        """How well something that happened in these days matches, from 0 to 1."""
+        """How well a day or a span matches this one, from 0 to 1."""
         share = 1.0
         if self.any_year and (years := round((self.first - first) / _YEAR)):
             shift = round(years * _YEAR)
@@ -60,7 +60,7 @@ class DaySpan(NamedTuple):
             is_outside = first > self.last or last < self.first
             return 0.0 if is_outside else share * (0.5 + 0.5 * exp(-distance / 15))
         if first > self.last:
-            # What happened is recorded on the same day or a few days later.
+            # Events are recorded on the same day or a few days later.
             lag = 3 + (self.last - self.first) / 10
             return share * _NEXT_DAY * exp(-(first - self.last - 1) / lag)
         if last < self.first:
@@ -69,12 +69,12 @@ class DaySpan(NamedTuple):
         return share * max(0.5, common / (last - first + 1))
 
     def meets(self, other: "DaySpan") -> bool:
-        """Whether they have a day in common."""
+        """Whether the spans have a day in common."""
         return self.first <= other.last and other.first <= self.last
 
 
 class _Days(NamedTuple):
-    """A span before the words around it are read."""
+    """A span, before the words around it are considered."""
 
     first: int
     last: int
@@ -90,41 +90,43 @@ def spans(text: str, today: int) -> list[DaySpan]:
         words.add(date_patterns.A_YEAR)
     if date_patterns.TELLING.isdisjoint(words):
         return []
-    found: list[_Days] = []
+    matches: list[_Days] = []
     for needs, pattern, read in date_patterns.readers():
         for match in pattern.finditer(text) if not needs.isdisjoint(words) else ():
-            is_known = any(match.start() < each.end and each.start < match.end() for each in found)
+            is_known = any(
+                match.start() < other.end and other.start < match.end() for other in matches
+            )
             if not is_known and (days := read(match, today)) is not None:
-                found.append(_Days(*days, match.start(), match.end()))
-    named = list(_with_words_around(text, sorted(found, key=lambda each: each.start)))
+                matches.append(_Days(*days, match.start(), match.end()))
+    named = list(_with_words_around(text, sorted(matches, key=lambda match_days: match_days.start)))
     return named if len(named) <= MOST else []
 
 
 def without(text: str, named: Sequence[DaySpan]) -> str:
     """The text without the words that name these spans."""
-    for span in sorted(named, key=lambda each: each.place, reverse=True):
+    for span in sorted(named, key=lambda day_span: day_span.place, reverse=True):
         start, end = span.place
         text = f"{text[:start]} {text[end:]}"
     return text
 
 
 def before_day(day: int, place: tuple[int, int]) -> DaySpan:
-    """The time before a day, the nearest days first."""
+    """The time before a day. The nearest days count most."""
     return DaySpan(day - _FAR, day - 1, place, nearest=day - 1)
 
 
 def since_day(day: int, place: tuple[int, int]) -> DaySpan:
-    """The time from a day on, the nearest days first."""
+    """The time from a day on. The nearest days count most."""
     return DaySpan(day, day + _FAR, place, nearest=day)
 
 
-def _with_words_around(text: str, found: Sequence[_Days]) -> Iterator[DaySpan]:
-    """The spans, as the words before them change them: `the week before`, `since`, `from … to`."""
+def _with_words_around(text: str, dates: Sequence[_Days]) -> Iterator[DaySpan]:
+    """The spans, adjusted by the words before them: `the week before`, `since`, `from … to`."""
     at = 0
-    while at < len(found):
-        days = found[at]
+    while at < len(dates):
+        days = dates[at]
         before, own = text[max(0, days.start - 40) : days.start], text[days.start : days.end]
-        following = found[at + 1] if at + 1 < len(found) else None
+        following = dates[at + 1] if at + 1 < len(dates) else None
         begins = _FROM.search(before) or _OWN_FROM.match(own)
         at += 1
         if following and begins and _TO.fullmatch(text[days.end : following.start]):

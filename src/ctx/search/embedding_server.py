@@ -36,8 +36,8 @@ class EmbeddingServer:
     def __init__(
         self, url: str, model: str, api_key: str = "", patience_s: float | None = None
     ) -> None:
-        """With `patience_s`, requests are made for so long in total, and a running request gets as
-        long again."""
+        """`patience_s` limits the total time in which requests are sent. The last request gets the
+        same time again."""
         self._url = _endpoint(url)
         self._model = model
         self._api_key = api_key
@@ -61,20 +61,20 @@ class EmbeddingServer:
     def embed(self, texts: Sequence[str]) -> "Matrix":
         import numpy
 
-        found = numpy.zeros((len(texts), self.dimensions), numpy.float32)
+        vectors = numpy.zeros((len(texts), self.dimensions), numpy.float32)
         # Servers refuse empty texts, which have no meaning anyway.
-        asked = [place for place, text in enumerate(texts) if text.strip()]
-        for begin in range(0, len(asked), _BATCH):
-            part = asked[begin : begin + _BATCH]
+        nonempty = [place for place, text in enumerate(texts) if text.strip()]
+        for begin in range(0, len(nonempty), _BATCH):
+            part = nonempty[begin : begin + _BATCH]
             answers = self._shortened([texts[place] for place in part])
             for place, answer in zip(part, answers, strict=True):
                 if len(answer) != self.dimensions:
                     raise self._nonsense("vectors of different lengths")
-                found[place] = answer
-        if not numpy.isfinite(found).all():
+                vectors[place] = answer
+        if not numpy.isfinite(vectors).all():
             raise self._nonsense("numbers that are none")
-        lengths = numpy.linalg.norm(found, axis=1, keepdims=True)
-        unit: Matrix = found / numpy.maximum(lengths, 1e-12)
+        lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: Matrix = vectors / numpy.maximum(lengths, 1e-12)
         return unit
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class EmbeddingServer:
         self._client = None
 
     def _shortened(self, texts: list[str]) -> list[list[float]]:
-        """The vectors of texts, which are cut until the server accepts them."""
+        """The vectors of texts, which are shortened until the server accepts them."""
         longest = _LONGEST_TEXT
         while True:
             try:
@@ -123,8 +123,8 @@ class EmbeddingServer:
         if len(answer.content) > _LARGEST_ANSWER:
             raise self._nonsense("more than it was asked for")
         try:
-            listed = sorted(answer.json()["data"], key=lambda each: each["index"])
-            rows = [[float(number) for number in each["embedding"]] for each in listed]
+            listed = sorted(answer.json()["data"], key=lambda entry: entry["index"])
+            rows = [[float(number) for number in entry["embedding"]] for entry in listed]
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise self._nonsense("something that is no list of vectors") from error
         if len(rows) != count or not all(rows):
@@ -132,18 +132,18 @@ class EmbeddingServer:
         return rows
 
     def _refusal(self, answer: "httpx.Response") -> ProgramFailure:
-        said = " ".join(_error_text(answer).split())[:_SAID]
+        message = " ".join(_error_text(answer).split())[:_SAID]
         if self._api_key:
-            said = said.replace(self._api_key, "…")
+            message = message.replace(self._api_key, "…")
         is_too_long = answer.status_code == 413 or (
-            answer.status_code in (400, 422, 500) and _TOO_LONG.search(said)
+            answer.status_code in (400, 422, 500) and _TOO_LONG.search(message)
         )
         kind = _TooLong if is_too_long else ProgramFailure
         hint = _HINT
         if answer.status_code in (401, 403):
             hint = "`search.api_key_env` names the environment variable that holds the key."
         return kind(
-            f"The embedding server at {self._shown} refused ({answer.status_code}): {said}",
+            f"The embedding server at {self._shown} refused ({answer.status_code}): {message}",
             hint=hint,
         )
 
@@ -165,7 +165,7 @@ class EmbeddingServer:
             self._client = httpx.Client(
                 headers=headers,
                 timeout=httpx.Timeout(self._answer_s, connect=min(self._answer_s, _CONNECT_S)),
-                # A proxy from the environment cannot reach the servers of this machine.
+                # A proxy from the environment cannot reach servers on this machine.
                 trust_env=urlsplit(self._url).hostname not in ("127.0.0.1", "localhost", "::1"),
             )
         return self._client
@@ -207,10 +207,10 @@ def _endpoint(url: str) -> str:
 def _error_text(answer: "httpx.Response") -> str:
     """The message of an error response, wherever the server puts it."""
     try:
-        found: Any = answer.json()
+        value: Any = answer.json()
     except (ValueError, RecursionError):
         return answer.text or "it gave no reason."
     for word in ("error", "message", "detail"):
-        if isinstance(found, dict) and word in found:
-            found = found[word]
-    return str(found)
+        if isinstance(value, dict) and word in value:
+            value = value[word]
+    return str(value)

@@ -19,7 +19,7 @@ _MOST_LINES = 3_000
 _LONGEST_NAME = 160
 _MOST_FRAMES = 1_000
 
-# Quoted text by its quotation marks. A quotation ends with its line.
+# The quotation marks of quoted text. A quotation ends with its line.
 _QUOTED = re.compile(
     r"`([^`\n]{1,200})`|\"([^\"\n]{3,200})\"|(?<!\w)'([^'\n]{3,200})'(?!\w)"
     r"|“([^”\n]{2,200})”|「([^」\n]{2,200})」|«([^»\n]{2,200})»"
@@ -42,8 +42,8 @@ _IN_WORDS = re.compile(
 )
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "vs", "etc", "U.S"})
 
-# One frame per line. Each pattern is tried only on lines that contain its marker, and compiled for
-# the first such line.
+# One frame per line. Each pattern is tried only on lines that contain its marker, and is compiled
+# for the first such line.
 _PYTHON = r'\s*File "([^"]{1,400})", line (\d{1,9})(?:, in (.{1,160}))?'
 _JAVASCRIPT = r"\s*at (?:(?:async |new )?([^()]{1,160}?) )?\(?((?:file://)?[^()\s]{1,400}?):(\d{1,9}):\d{1,9}\)?\s*$"
 _JAVA = r"\s*at ([\w.$/<>@-]{1,300})\(([\w.$-]{1,160}):(\d{1,9})\)"
@@ -68,7 +68,7 @@ class CodeFrame(NamedTuple):
     """A place in the code: a frame of a pasted stack trace, or a line that is named."""
 
     path: str
-    """As in the trace: often from another machine."""
+    """As in the trace, which is often from another machine."""
     line: int
     name: str
     """The function; empty if the trace does not name it."""
@@ -101,63 +101,65 @@ class _EntityCollector:
 
 def find(text: str) -> Entities:
     if len(text) > _LONGEST_TEXT:
-        # The question is at one of the ends.
+        # The question is at the beginning or at the end.
         text = f"{text[: _LONGEST_TEXT // 2]}\n{text[-_LONGEST_TEXT // 2 :]}"
-    found = _EntityCollector()
+    entities = _EntityCollector()
     lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES // 2], *lines[-_MOST_LINES // 2 :]]
     frames = _frames(lines)
-    seen: set[str] = set()
+    lines_read: set[str] = set()
     for number, line in enumerate(lines):
-        if line and number not in frames and line not in seen:
-            seen.add(line)
-            _read_line(line, found)
-    places = [frame for _, frame in sorted(frames.items()) if frame] + list(found.places)
+        if line and number not in frames and line not in lines_read:
+            lines_read.add(line)
+            _read_line(line, entities)
+    places = [frame for _, frame in sorted(frames.items()) if frame] + list(entities.places)
     return Entities(
-        tuple(found.paths)[:MOST],
-        tuple(found.names)[:MOST],
-        tuple(found.codes)[:MOST],
-        tuple(found.tasks)[:MOST],
-        tuple(found.quoted)[:MOST],
+        tuple(entities.paths)[:MOST],
+        tuple(entities.names)[:MOST],
+        tuple(entities.codes)[:MOST],
+        tuple(entities.tasks)[:MOST],
+        tuple(entities.quoted)[:MOST],
         tuple(dict.fromkeys(places))[:MOST],
     )
 
 
-def _read_line(line: str, found: _EntityCollector) -> None:
+def _read_line(line: str, entities: _EntityCollector) -> None:
     for marked in _QUOTED.finditer(line):
         inside = (marked[marked.lastindex or 1] or "").strip()
         if marked.lastindex == 1 and _is_identifier(bare := inside.removesuffix("()")):
             # Inline code is a name, even a plain word, unless it looks like a file.
             if not _looks_like_path(bare):
-                found.names.setdefault(bare[:_LONGEST_NAME])
+                entities.names.setdefault(bare[:_LONGEST_NAME])
         elif inside and not _looks_like_path(inside):
-            found.quoted.setdefault(inside)
-    for said in _IN_WORDS.finditer(line) if " line " in line else ():
-        if _looks_like_path(said[1]):
-            found.places.setdefault(CodeFrame(said[1].removeprefix("./"), int(said[2]), ""))
+            entities.quoted.setdefault(inside)
+    for mention in _IN_WORDS.finditer(line) if " line " in line else ():
+        if _looks_like_path(mention[1]):
+            entities.places.setdefault(
+                CodeFrame(mention[1].removeprefix("./"), int(mention[2]), "")
+            )
     for word in _WORD.findall(line):
-        _read_word(word, found)
+        _read_word(word, entities)
 
 
-def _read_word(word: str, found: _EntityCollector) -> None:
+def _read_word(word: str, entities: _EntityCollector) -> None:
     if "://" in word:
         return
     is_called = word.endswith("()")
     bare = word.removesuffix("()").strip(".:!?…-~&$@\\") or word
     if _TASK.fullmatch(bare):
-        found.tasks.setdefault(bare.lower())
+        entities.tasks.setdefault(bare.lower())
     elif _CODE.fullmatch(bare):
         if bare not in _NO_CODES:
-            found.codes.setdefault(bare)
+            entities.codes.setdefault(bare)
     elif _looks_like_path(bare):
         placed = _LINE_BEHIND.fullmatch(bare)
         path = (placed[1] if placed else bare).removeprefix("./")[:400]
-        found.paths.setdefault(path)
+        entities.paths.setdefault(path)
         if placed:
-            found.places.setdefault(CodeFrame(path, int(placed[2]), ""))
+            entities.places.setdefault(CodeFrame(path, int(placed[2]), ""))
     elif _is_identifier(bare) and (is_called or _looks_like_name(bare)):
-        found.names.setdefault(bare[:_LONGEST_NAME])
+        entities.names.setdefault(bare[:_LONGEST_NAME])
 
 
 def _looks_like_path(word: str) -> bool:
@@ -183,7 +185,7 @@ def _looks_like_name(word: str) -> bool:
         return False
     parts = _QUALIFIED.split(word)
     if len(parts) > 1:
-        # The end of a sentence without a space after it is not a qualified name.
+        # A missing space after a sentence does not make a qualified name.
         return "::" in word or all(len(part) > 1 for part in parts)
     if "_" in word.strip("_") or word.startswith("__"):
         return True
@@ -194,63 +196,66 @@ def _looks_like_name(word: str) -> bool:
 
 
 def _frames(lines: list[str]) -> dict[int, CodeFrame | None]:
-    """The frames by a number that sorts them innermost first; None for further lines of a frame."""
-    found: dict[int, CodeFrame | None] = {}
+    """The frames by a number that sorts them innermost first. None for the other lines of a
+    frame."""
+    frames: dict[int, CodeFrame | None] = {}
     deepest_last: list[int] = []
     for number, line in enumerate(lines):
-        if not line or len(found) > _MOST_FRAMES:
+        if not line or len(frames) > _MOST_FRAMES:
             continue
         if number - 1 in deepest_last and line.startswith("    "):
-            # The source line repeats what the trace says.
-            found[number] = None
+            # The source line repeats the frame.
+            frames[number] = None
             continue
         frame = _frame(lines, number, line)
         if frame and 'File "' in line:
             deepest_last.append(number)
-            found[number] = frame
+            frames[number] = frame
             continue
-        _turn_round(found, deepest_last, line)
+        _turn_round(frames, deepest_last, line)
         if frame:
-            found[number] = frame
+            frames[number] = frame
             if number and _names_next(lines[number - 1], line):
-                found.setdefault(number - 1, None)
-    _turn_round(found, deepest_last, "")
-    return found
+                frames.setdefault(number - 1, None)
+    _turn_round(frames, deepest_last, "")
+    return frames
 
 
-def _turn_round(found: dict[int, CodeFrame | None], numbers: list[int], line: str) -> None:
+def _turn_round(frames: dict[int, CodeFrame | None], numbers: list[int], line: str) -> None:
     """Python prints the innermost frame last: reverse the frames at the end of a trace."""
     if not numbers or line.startswith("    "):
         return
-    turned = [found[number] for number in reversed(numbers)]
-    found.update(zip(numbers, turned, strict=True))
+    turned = [frames[number] for number in reversed(numbers)]
+    frames.update(zip(numbers, turned, strict=True))
     numbers.clear()
 
 
 def _frame(lines: list[str], number: int, line: str) -> CodeFrame | None:
-    if 'File "' in line and (found := _pattern(_PYTHON).match(line)):
-        return CodeFrame(found[1], int(found[2]), _function(found[3]))
+    if 'File "' in line and (match := _pattern(_PYTHON).match(line)):
+        return CodeFrame(match[1], int(match[2]), _function(match[3]))
     above = lines[number - 1] if number else ""
     bare = line.lstrip()
     if bare.startswith("at "):
-        if found := _pattern(_JAVA).match(line):
-            return _java(found)
+        if match := _pattern(_JAVA).match(line):
+            return _java(match)
         if named := _pattern(_RUST_NAME).match(above):
-            if found := _pattern(_RUST_PLACE).match(line):
-                return CodeFrame(found[1], int(found[2]), _function(named[1]))
-        elif found := _pattern(_JAVASCRIPT).match(line):
-            return CodeFrame(found[2].removeprefix("file://"), int(found[3]), _function(found[1]))
+            if match := _pattern(_RUST_PLACE).match(line):
+                return CodeFrame(match[1], int(match[2]), _function(named[1]))
+        elif match := _pattern(_JAVASCRIPT).match(line):
+            return CodeFrame(match[2].removeprefix("file://"), int(match[3]), _function(match[1]))
     elif bare.startswith("#") and (
-        found := _pattern(_SANITIZER).match(line) or _pattern(_GDB).match(line)
+        match := _pattern(_SANITIZER).match(line) or _pattern(_GDB).match(line)
     ):
-        return CodeFrame(found[2], int(found[3]), _function(found[1]))
-    elif line.startswith("\t") and (found := _pattern(_GO_PLACE).match(line)):
-        said = _pattern(_GO_NAME).match(above)
+        return CodeFrame(match[2], int(match[3]), _function(match[1]))
+    elif line.startswith("\t") and (match := _pattern(_GO_PLACE).match(line)):
+        above_match = _pattern(_GO_NAME).match(above)
         return CodeFrame(
-            found[1], int(found[2]), _function(said[1].rpartition("/")[2] if said else "")
+            match[1],
+            int(match[2]),
+            _function(above_match[1].rpartition("/")[2] if above_match else ""),
         )
-    elif "panicked at" in line and (found := _pattern(_PANIC).match(line)):
-        return CodeFrame(found[1], int(found[2]), "")
+    elif "panicked at" in line and (match := _pattern(_PANIC).match(line)):
+        return CodeFrame(match[1], int(match[2]), "")
     return None
 
 
@@ -261,12 +266,12 @@ def _names_next(above: str, line: str) -> bool:
     return line.lstrip().startswith("at ") and _pattern(_RUST_NAME).match(above) is not None
 
 
-def _java(found: re.Match[str]) -> CodeFrame:
+def _java(match: re.Match[str]) -> CodeFrame:
     """Java prints the class and the file name, which together give the path from the source
     root."""
-    qualified = found[1].rpartition("/")[2]
+    qualified = match[1].rpartition("/")[2]
     package = qualified.split(".")[:-2]
-    return CodeFrame("/".join([*package, found[2]]), int(found[3]), _function(qualified))
+    return CodeFrame("/".join([*package, match[2]]), int(match[3]), _function(qualified))
 
 
 def _function(name: str | None) -> str:
@@ -282,12 +287,12 @@ def _function(name: str | None) -> str:
 
 def innermost(frames: Iterable[CodeFrame]) -> Iterator[CodeFrame]:
     """Frames without duplicates; those of libraries and of the runtime last."""
-    seen: set[tuple[str, int]] = set()
+    places: set[tuple[str, int]] = set()
     others: list[CodeFrame] = []
     for frame in frames:
-        if (frame.path, frame.line) in seen:
+        if (frame.path, frame.line) in places:
             continue
-        seen.add((frame.path, frame.line))
+        places.add((frame.path, frame.line))
         if _pattern(_OF_OTHERS).search(frame.path):
             others.append(frame)
         else:

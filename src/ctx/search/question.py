@@ -1,7 +1,7 @@
 """A task as a person wrote it, and the words in it that count.
 
-People paste: an issue with its template, a traceback, the output of a command. The words that they
-wrote themselves say most, above all the first line. So boilerplate is removed, and a word counts
+People paste issues with their template, tracebacks, and the output of commands. The words that they
+wrote themselves matter most, above all the first line. So boilerplate is removed, and a word counts
 more the more often it occurs, in prose more than in code.
 """
 
@@ -15,14 +15,14 @@ from typing import NamedTuple
 from ctx import terms
 
 LONGEST = 200_000
-"""So many characters of a task are read."""
+"""The number of characters that are read."""
 
 _IN_FIRST_LINE = 2.0
 _IN_INLINE_CODE = 1.0
 _CODE_COUNTS = 0.5
 _SHORTEST = 2
 _BOLD = 5
-"""The level of a heading that is only bold or ends with a colon."""
+"""The heading level of a line that is bold or ends with a colon."""
 
 _COMMENT, _COMMENT_ENDS = "<!--", "-->"
 _LINK = re.compile(r"\b(?:https?|ftp)://[^\s<>()\"'`\]]+|\bwww\.[^\s<>()\"'`\]]+", re.IGNORECASE)
@@ -43,7 +43,7 @@ _TYPED = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d{1,4}\]:|\$) [^\n]*$", re.MULT
 
 @cache
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    # Compiled for the first heading: most tasks have none.
+    # Compiled when the first heading is found: most tasks have none.
     return re.compile(rf"\W*(?:{'|'.join(patterns)})\W*", re.IGNORECASE)
 
 
@@ -75,7 +75,7 @@ _TESTS = re.compile(
 )
 
 
-# Words that occur in every kind of task.
+# Words that occur in all kinds of tasks.
 _SAID_OF_ANYTHING = frozenset(
     terms.query(
         "cannot doing etc get got however instead like made make makes new now off once one only"
@@ -86,7 +86,7 @@ _SILENT = terms.STOP_WORDS | _SAID_OF_ANYTHING
 
 
 class SearchQuestion(NamedTuple):
-    """A task, and what to search for."""
+    """A task, and the words to search for."""
 
     text: str
     """As it was asked."""
@@ -98,7 +98,7 @@ class SearchQuestion(NamedTuple):
 
     @property
     def is_telling(self) -> bool:
-        """Whether it contains any specific word."""
+        """Whether it contains a specific word."""
         return not self.weights.keys() <= _SILENT
 
 
@@ -119,32 +119,32 @@ def clean(text: str) -> str:
 
 def _without_comments(text: str) -> str:
     first, *others = text.split(_COMMENT)
-    return " ".join([first, *(each.partition(_COMMENT_ENDS)[2] for each in others)])
+    return " ".join([first, *(part.partition(_COMMENT_ENDS)[2] for part in others)])
 
 
 def _without_sections(text: str) -> str:
     """Remove the headings of a form, and the sections that describe somebody's machine."""
     kept: list[str] = []
     start, depth_left_out = 0, 0
-    code = [(found.start(), found.end()) for found in _FENCED.finditer(text)]
+    code = [(fence_match.start(), fence_match.end()) for fence_match in _FENCED.finditer(text)]
     fence = 0
-    for found in _HEADING.finditer(text):
-        while fence < len(code) and code[fence][1] <= found.start():
+    for heading in _HEADING.finditer(text):
+        while fence < len(code) and code[fence][1] <= heading.start():
             fence += 1
-        if fence < len(code) and code[fence][0] <= found.start():
+        if fence < len(code) and code[fence][0] <= heading.start():
             # A comment in code looks like a heading.
             continue
-        depth = len(found[1]) if found[1] else 2 if found[3] else _BOLD
-        title = next((each for each in found.groups()[1:] if each), "")
+        depth = len(heading[1]) if heading[1] else 2 if heading[3] else _BOLD
+        title = next((group for group in heading.groups()[1:] if group), "")
         if not depth_left_out:
-            kept.append(text[start : found.start()])
+            kept.append(text[start : heading.start()])
         elif depth > depth_left_out:
             continue
-        is_surroundings = bool(_any_of(_SURROUNDINGS).fullmatch(title)) and bool(found.start())
+        is_surroundings = bool(_any_of(_SURROUNDINGS).fullmatch(title)) and bool(heading.start())
         depth_left_out = depth if is_surroundings else 0
         if not is_surroundings and not _any_of(_FORM).fullmatch(title):
             kept.append(f"{title}\n")
-        start = found.end()
+        start = heading.end()
     if not depth_left_out:
         kept.append(text[start:])
     return "\n".join(kept)
@@ -154,22 +154,22 @@ def _weights(text: str) -> dict[str, float]:
     first, _, _ = text.lstrip().partition("\n")
     code: list[str] = []
 
-    def taken(found: re.Match[str]) -> str:
-        code.append(found[2])
+    def taken(match: re.Match[str]) -> str:
+        code.append(match[2])
         return "\n"
 
     prose = _FENCED.sub(taken, text)
     code += _TYPED.findall(prose)
     prose = _TYPED.sub("", prose)
-    inline = Counter(terms.extract(" ".join(found[2] for found in _INLINE.finditer(prose))))
-    said = Counter(terms.extract(prose))
+    inline = Counter(terms.extract(" ".join(match[2] for match in _INLINE.finditer(prose))))
+    in_prose = Counter(terms.extract(prose))
     shown = Counter(terms.extract("\n".join(code)))
     title = set(terms.extract(first))
     weights = {
-        term: log2(1 + said[term] + _CODE_COUNTS * shown[term])
+        term: log2(1 + in_prose[term] + _CODE_COUNTS * shown[term])
         + _IN_FIRST_LINE * (term in title)
         + _IN_INLINE_CODE * (term in inline)
-        for term in dict.fromkeys((*said, *shown))
+        for term in dict.fromkeys((*in_prose, *shown))
         if len(term) >= _SHORTEST or term > "\x7f"
     }
     return {term: weight for term, weight in weights.items() if term not in _SILENT} or weights

@@ -30,7 +30,7 @@ CONTINUES = "##"
 _OPENING = 30
 """In pieces. A text states its topic first: at this position a word counts a quarter."""
 _LONGEST_TEXT = 16_384
-"""So many characters of a text are read: the rest would hardly change its vector."""
+"""The number of characters that are read. The rest would hardly change the vector."""
 _LONGEST_WORD = 64
 _REMEMBERED = 1 << 16
 _WORD = re.compile(r"\w+")
@@ -68,15 +68,15 @@ class StaticEmbedder:
     def embed(self, texts: Sequence[str]) -> "Matrix":
         import numpy
 
-        found = numpy.zeros((len(texts), self.dimensions), numpy.float32)
-        for vector, text in zip(found, texts, strict=True):
+        vectors = numpy.zeros((len(texts), self.dimensions), numpy.float32)
+        for vector, text in zip(vectors, texts, strict=True):
             used = self._vocabulary.weights(text)
             if used:
                 rows = numpy.fromiter(used, numpy.intp, len(used))
                 weights = numpy.fromiter(used.values(), numpy.float32, len(used))
                 vector += (weights * self._scales[rows]) @ self._rows[rows].astype(numpy.float32)
                 vector /= max(float(numpy.linalg.norm(vector)), 1e-12)
-        return found
+        return vectors
 
 
 class PieceVocabulary:
@@ -88,7 +88,8 @@ class PieceVocabulary:
         self._known: dict[str, tuple[int, ...]] = {}
 
     def weights(self, text: str) -> dict[int, float]:
-        """The distinct rows of a text, each with the square root of the use of its piece."""
+        """The distinct rows of a text, each with the square root of the number of uses of its
+        piece."""
         used: dict[int, float] = {}
         for place, row in enumerate(self.rows(text[:_LONGEST_TEXT])):
             used[row] = used.get(row, 0.0) + (1 + place / _OPENING) ** -2
@@ -98,20 +99,20 @@ class PieceVocabulary:
         """The rows of a text's pieces in reading order, with repetitions."""
         rows: list[int] = []
         for word in words(text):
-            found = self._known.get(word)
-            rows += self._of_word(word) if found is None else found
+            known = self._known.get(word)
+            rows += self._of_word(word) if known is None else known
         return rows
 
     def _of_word(self, word: str) -> tuple[int, ...]:
-        found = tuple(row for part in parts(word) for row in self._of_part(part))
+        rows = tuple(row for part in parts(word) for row in self._of_part(part))
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
-        self._known[word] = found
-        return found
+        self._known[word] = rows
+        return rows
 
     def _of_part(self, part: str) -> list[int]:
-        """Split greedily into the longest known pieces; nothing if one is missing, because half a
-        word means something else."""
+        """The rows of the longest known pieces, from left to right; empty if one is missing,
+        because half a word means something else."""
         rows: list[int] = []
         begin, prefix = 0, ""
         while begin < len(part):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 APPLICATION_ID = 0x63747876  # "ctxv"
 VERSION = 2
-"""Raised when the tables, or the meaning of what is in them, change."""
+"""Increased when the tables or their meaning change."""
 
 _SCHEMA = """
 CREATE TABLE models (
@@ -67,7 +67,7 @@ _BATCH = 32
 _MANY = 20_000
 _CLOSELY = 4_000
 _SCANNED = 8_192
-"""Rows that are converted at once; they fit into a processor cache."""
+"""Rows that are converted at once, so that they fit into a processor cache."""
 
 
 class _Loaded(NamedTuple):
@@ -105,11 +105,11 @@ class Vectors:
         limit: int = 10_000,
         go_on: Callable[[], bool] = lambda: True,
     ) -> int:
-        """Embed the texts that are missing or changed, and return their number.
+        """Embed the texts that are missing or have changed, and return their number.
 
-        `stamps` name the version of each text by key. They are stored for callers that have too
-        many texts to compare them all. It ends after `limit` texts or when `go_on` returns false,
-        and the next call continues: written batches stay.
+        `stamps` has the version of each text by key. It is stored for callers that have too many
+        texts to compare all of them. The call ends after `limit` texts or when `go_on` returns
+        false. The next call continues, because written batches are kept.
         """
         waiting = iter(texts)
         done = 0
@@ -160,7 +160,7 @@ class Vectors:
             )
             forgotten = connection.total_changes - before
         with suppress(OperationalError):
-            # There is a reader: the rest is checkpointed when it is done.
+            # There is a reader. The rest is checkpointed when it has finished.
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return forgotten
 
@@ -188,14 +188,14 @@ class Vectors:
         else:
             among = [loaded.places[key] for key in keys if key in loaded.places]
             places = numpy.array(sorted(set(among)), numpy.intp)
-        asked = embedder.embed([text])[0]
-        if not len(places) or not asked.any():
+        query_vector = embedder.embed([text])[0]
+        if not len(places) or not query_vector.any():
             return []
         if loaded.signs is not None and len(places) > _MANY:
-            places = _alike(loaded.signs, asked, places, max(_CLOSELY, 2 * limit))
-        cosines = _cosines(loaded, asked, places)
+            places = _alike(loaded.signs, query_vector, places, max(_CLOSELY, 2 * limit))
+        cosines = _cosines(loaded, query_vector, places)
         best = numpy.argsort(-cosines, kind="stable")[:limit]
-        return [(loaded.keys[places[each]], float(cosines[each])) for each in best]
+        return [(loaded.keys[places[place]], float(cosines[place])) for place in best]
 
     def count(self, embedder: Embedder) -> int:
         """The number of texts with a vector of this embedder."""
@@ -333,12 +333,12 @@ def _model(connection: Connection, embedder: Embedder) -> int:
 def _read(connection: Connection, model: int, data_version: int, dimensions: int) -> _Loaded:
     import numpy
 
-    found = connection.execute(
+    stored = connection.execute(
         "SELECT key, stamp, scale, bytes FROM vectors WHERE model = ? AND length(bytes) = ?",
         (model, dimensions),
     ).fetchall()
-    keys = [key for key, _, _, _ in found]
-    rows = numpy.frombuffer(b"".join(row for _, _, _, row in found), numpy.int8)
+    keys = [key for key, _, _, _ in stored]
+    rows = numpy.frombuffer(b"".join(row for _, _, _, row in stored), numpy.int8)
     rows = rows.reshape(len(keys), dimensions)
     signs = None
     if len(keys) > _MANY:
@@ -347,9 +347,9 @@ def _read(connection: Connection, model: int, data_version: int, dimensions: int
         model,
         data_version,
         keys,
-        [stamp for _, stamp, _, _ in found],
+        [stamp for _, stamp, _, _ in stored],
         {key: place for place, key in enumerate(keys)},
-        numpy.array([scale for _, _, scale, _ in found], numpy.float32),
+        numpy.array([scale for _, _, scale, _ in stored], numpy.float32),
         rows,
         signs,
     )
@@ -381,25 +381,30 @@ def _signs(rows: "NDArray[numpy.int8] | Matrix") -> "NDArray[numpy.uint64]":
 
 
 def _alike(
-    signs: "NDArray[numpy.uint64]", asked: "Matrix", places: "NDArray[numpy.intp]", count: int
+    signs: "NDArray[numpy.uint64]",
+    query_vector: "Matrix",
+    places: "NDArray[numpy.intp]",
+    count: int,
 ) -> "NDArray[numpy.intp]":
     """The positions whose signs differ least from the query's: `count` of them, and ties."""
     import numpy
 
     among = signs if len(places) == len(signs) else signs[places]
-    differing = numpy.einsum("ij->i", numpy.bitwise_count(among ^ _signs(asked)), dtype=numpy.intp)
+    differing = numpy.einsum(
+        "ij->i", numpy.bitwise_count(among ^ _signs(query_vector)), dtype=numpy.intp
+    )
     enough = numpy.searchsorted(numpy.bincount(differing).cumsum(), count)
     alike: NDArray[numpy.intp] = places[differing <= enough]
     return alike
 
 
 def _cosines(
-    loaded: _Loaded, asked: "Matrix", places: "NDArray[numpy.intp]"
+    loaded: _Loaded, query_vector: "Matrix", places: "NDArray[numpy.intp]"
 ) -> "NDArray[numpy.float32]":
     import numpy
 
-    found = numpy.empty(len(places), numpy.float32)
+    cosines = numpy.empty(len(places), numpy.float32)
     for begin in range(0, len(places), _SCANNED):
         part = places[begin : begin + _SCANNED]
-        found[begin : begin + _SCANNED] = loaded.rows[part].astype(numpy.float32) @ asked
-    return found * loaded.scales[places]
+        cosines[begin : begin + _SCANNED] = loaded.rows[part].astype(numpy.float32) @ query_vector
+    return cosines * loaded.scales[places]

@@ -28,19 +28,19 @@ class RouteRequest(NamedTuple):
     """The JSON body."""
 
     def text(self, name: str) -> str:
-        found = self.parameters.get(name) or self.body.get(name) or ""
-        return found if isinstance(found, str) else ""
+        value = self.parameters.get(name) or self.body.get(name) or ""
+        return value if isinstance(value, str) else ""
 
     def required(self, name: str) -> str:
-        if not (found := self.text(name)):
+        if not (value := self.text(name)):
             raise UsageError(f"`{name}` is missing.", hint=f"Give it in the address: ?{name}=…")
-        return found
+        return value
 
     def number(self, name: str, default: int, most: int = _MAX_LIMIT) -> int:
-        found = self.text(name) or str(default)
-        if not (found.isascii() and found.isdecimal() and len(found) < 10):
-            raise UsageError(f"`{name}` is not a whole number: {found[:40]!r}.")
-        return min(int(found), most)
+        value = self.text(name) or str(default)
+        if not (value.isascii() and value.isdecimal() and len(value) < 10):
+            raise UsageError(f"`{name}` is not a whole number: {value[:40]!r}.")
+        return min(int(value), most)
 
 
 RouteFunction = Callable[[RouteRequest], Any]
@@ -84,7 +84,7 @@ def context(request: RouteRequest) -> ContextAnswer:
         request, request.required("project_path"), request.text("session_id")
     ) as memory:
         made = context.context(memory)
-    layers = tuple(each.name for each in made.layers if each.shown)
+    layers = tuple(layer.name for layer in made.layers if layer.shown)
     return ContextAnswer(made.text, made.tokens, layers, made.build_ms)
 
 
@@ -112,8 +112,8 @@ def sessions(request: RouteRequest) -> Any:
     with _user_memory(request) as memory:
         project = request.text("project") or None
         limit = request.number("limit", _DEFAULT_LIMIT)
-        found = session_state.all_of(memory.user.connection, project=project, limit=limit)
-    return {"sessions": found}
+        rows = session_state.all_of(memory.user.connection, project=project, limit=limit)
+    return {"sessions": rows}
 
 
 def events(request: RouteRequest) -> EventsAnswer:
@@ -121,8 +121,8 @@ def events(request: RouteRequest) -> EventsAnswer:
     wanted = {name: request.text(name) for name in ("session", "status") if request.text(name)}
     with _user_memory(request) as memory:
         limit = request.number("limit", _DEFAULT_LIMIT)
-        found, count = event_table.newest(memory.user.connection, wanted, limit)
-    return EventsAnswer(tuple(found), count)
+        rows, count = event_table.newest(memory.user.connection, wanted, limit)
+    return EventsAnswer(tuple(rows), count)
 
 
 def nodes(request: RouteRequest) -> Any:

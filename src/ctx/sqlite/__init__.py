@@ -1,4 +1,4 @@
-"""The basis of every SQLite file. It knows nothing about their tables.
+"""Opens, migrates, backs up and rebuilds SQLite files. The tables are defined by other packages.
 
     connection        connecting, transactions, and readable errors
     truth             databases that are migrated

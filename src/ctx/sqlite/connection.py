@@ -165,8 +165,8 @@ def mark(connection: Connection, application_id: int, version: int) -> None:
 
 def expect_mark(connection: Connection, name: str, application_id: int, version: int) -> None:
     """Refuse a derived file with another application id or version."""
-    found = pragma(connection, "application_id"), pragma(connection, "user_version")
-    if found != (application_id, version):
+    marks = pragma(connection, "application_id"), pragma(connection, "user_version")
+    if marks != (application_id, version):
         raise IndexCorrupt(f"The index {name} has another layout.")
 
 

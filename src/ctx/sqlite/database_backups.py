@@ -1,8 +1,8 @@
 """Backups of a database of truth: one file a day, `backups/store-20260120T100000Z.db`.
 
-SQLite copies, so that whoever writes meanwhile goes on, and the copy is checked before it has its
-name: a file under such a name is whole. They lie in a folder of their own beside the database.
-Those that come before a migration lie beside the database itself (see `truth`).
+SQLite makes the copy, so other processes can write meanwhile. The copy is checked before it gets
+its name, so a file with such a name is complete. The backups are in a folder beside the database.
+Backups before a migration are beside the database itself (see `truth`).
 """
 
 import os
@@ -45,26 +45,26 @@ def daily(database: str) -> list[Backup]:
     """The backups in the folder, newest first."""
     folder = folder_for(database)
     before, after = _around(database)
-    found = []
+    backups = []
     for name in disk.names(folder):
         moment = name[len(before) : -len(after)]
         if name.startswith(before) and name.endswith(after) and _NAME.fullmatch(moment):
             path = os.path.join(folder, name)
-            found.append(Backup(path, _iso(moment), "daily", size_of(path)))
-    return sorted(found, key=lambda backup: backup.at, reverse=True)
+            backups.append(Backup(path, _iso(moment), "daily", size_of(path)))
+    return sorted(backups, key=lambda backup: backup.at, reverse=True)
 
 
 def every(database: str) -> list[Backup]:
     """All backups of a database, of every kind, newest first."""
     database = os.path.realpath(database)
-    found = daily(database)
+    backups = daily(database)
     prefix = f"{os.path.basename(database)}."
     for name in disk.names(folder_of(database)):
         if name.startswith(prefix) and (match := _BESIDE.fullmatch(name[len(prefix) :])):
             path = os.path.join(folder_of(database), name)
             why = "before migration" if match[1] else "by hand"
-            found.append(Backup(path, _iso(match[2]), why, size_of(path)))
-    return sorted(found, key=lambda backup: backup.at, reverse=True)
+            backups.append(Backup(path, _iso(match[2]), why, size_of(path)))
+    return sorted(backups, key=lambda backup: backup.at, reverse=True)
 
 
 def make(database: str) -> Backup:
@@ -94,7 +94,7 @@ def rotate(database: str, keep: int) -> None:
     neither deleted nor counted.
     """
     tomorrow = clock.iso(clock.now_ms() + _DAY_MS)
-    for old in [each for each in daily(database) if each.at < tomorrow][max(1, keep) :]:
+    for old in [backup for backup in daily(database) if backup.at < tomorrow][max(1, keep) :]:
         disk.discard(old.path)
 
 
@@ -110,10 +110,10 @@ def _require_room(folder: str, size: int) -> None:
 
 def _require_whole(temporary: str, database: str) -> None:
     with closing(connect(temporary, "mode=ro")) as made:
-        found = made.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
+        problem = made.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if problem != "ok":
         raise DatabaseFailure(
-            f"{shown(database)} is damaged: {found}",
+            f"{shown(database)} is damaged: {problem}",
             hint="`ctx store recover` saves what can still be read.",
         )
 

@@ -54,9 +54,9 @@ def build_derived(
 ) -> Connection:
     """Build a derived file, put it in place, and open it for reading.
 
-    With a source, `build` changes a copy of that derived file; damage in it raises
-    `IndexCorrupt` and is not passed on. Several processes may build one file at once: each
-    gets its own, all are whole, and the last one stays.
+    With a source, `build` changes a copy of that derived file; damage in it raises `IndexCorrupt`
+    and is not passed on. Several processes may build the same file at once: each builds its own,
+    all are complete, and the last one stays.
     """
     with explained(path, IndexCorrupt), disk.explained("building an index"):
         disk.make_folder(folder_of(path))
@@ -98,9 +98,9 @@ def check_derived(path: str) -> list[str]:
 def seal(path: str) -> None:
     """Append a checksum of all its bytes to a closed SQLite file, and sync it.
 
-    The seal is behind the last page, where SQLite does not look, so that one rename moves
-    both. It holds the file's modification time too, set one second back: whatever is written
-    later, even at once, leaves another one.
+    The seal is after the last page, where SQLite does not look, so one rename moves both. It also
+    contains the file's modification time, set one second back, so that any later write, even an
+    immediate one, changes it.
     """
     sealed_at = clock.now_s() - 1
     with open(path, "r+b") as file:
@@ -118,10 +118,10 @@ def seal(path: str) -> None:
 
 
 def _verify_seal(path: str) -> None:
-    """Raise `IndexCorrupt` if a derived file is not what was sealed.
+    """Raise `IndexCorrupt` if a derived file differs from what was sealed.
 
-    A large file whose time is the seal's was neither written nor copied since, and is not
-    read: only a failing disk could have changed it, and `check_derived` finds that.
+    A large file with the modification time in the seal was neither written nor copied since, and is
+    not read. Only a failing disk could have changed it, and `check_derived` detects that.
     """
     with _reading(path) as file:
         status = os.fstat(file.fileno())

@@ -1,12 +1,11 @@
-"""The rows of an SQLite file, read page by page and without SQLite.
+"""Reads the rows of an SQLite file page by page, without SQLite.
 
-SQLite gives up on a file whose first page is damaged, and on every row behind a damaged page.
-Here each page is looked at by itself: a row that stands in the file is found, whatever became
-of the pages that lead to it. To which table it belongs is for the reader to say; a page does
-not tell.
+SQLite cannot read a file whose first page is damaged, nor any row behind a damaged page. Here each
+page is read by itself, so a row is found even if the pages that lead to it are damaged. The caller
+must determine the table of a row, because a page does not name it.
 
-A write-ahead log beside the file counts up to its last whole commit. Pages on the list of free
-ones are passed over: what stands there was deleted.
+A write-ahead log beside the file counts up to its last complete commit. Free pages are skipped,
+because they contain deleted rows.
 """
 
 import os
@@ -64,8 +63,8 @@ class Pages:
         self._count = count or there
         # A truncated file still records its page count, if the header is intact.
         is_whole = header.startswith(b"SQLite format 3\0") and header[24:28] == header[92:96]
-        told = int.from_bytes(header[28:32], "big") if is_whole and not count else 0
-        self.missing = max(0, told - there)
+        stated = int.from_bytes(header[28:32], "big") if is_whole and not count else 0
+        self.missing = max(0, stated - there)
 
     def rows(self, tick: clock.Tick = clock.no_tick) -> Iterator[PageRow]:
         free = self._free()
@@ -131,20 +130,20 @@ class Pages:
         """The free pages; empty if the free list is damaged."""
         header = self._page(1)
         trunk, count = struct.unpack(">II", header[32:40])
-        found: set[int] = set()
-        while 1 < trunk <= self._count and trunk not in found and len(found) <= count:
-            found.add(trunk)
+        pages: set[int] = set()
+        while 1 < trunk <= self._count and trunk not in pages and len(pages) <= count:
+            pages.add(trunk)
             page = self._page(trunk)
             trunk, leaves = struct.unpack(">II", page[:8])
             if leaves > self._size // 4 - 2:
                 break
-            found.update(struct.unpack(f">{leaves}I", page[8 : 8 + 4 * leaves]))
-        return found if len(found) == count else set()
+            pages.update(struct.unpack(f">{leaves}I", page[8 : 8 + 4 * leaves]))
+        return pages if len(pages) == count else set()
 
 
 def _page_size(header: bytes) -> int:
-    told = int.from_bytes(header[16:18], "big")
-    size = 65536 if told == 1 else told
+    stored = int.from_bytes(header[16:18], "big")
+    size = 65536 if stored == 1 else stored
     plausible = size >= 512 and size & (size - 1) == 0
     return size if header.startswith(MAGIC) and plausible else USUAL_PAGE_SIZE
 
@@ -235,7 +234,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _exactly(data: bytes, at: int, length: int) -> bytes:
-    found = data[at : at + length]
-    if len(found) != length:
+    part = data[at : at + length]
+    if len(part) != length:
         raise ValueError("it ends too early")
-    return found
+    return part

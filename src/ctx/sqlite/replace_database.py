@@ -1,12 +1,12 @@
-"""Putting another content into the place of a database that others may have open.
+"""Replaces the content of a database that other processes may have open.
 
-SQLite does it, in one transaction: whoever has the database open goes on with the new content,
-and a crash leaves the old one or the new one. A file that is renamed over a database in use
-would leave others writing to a file without a name, and the log of the old one would be applied
-to the new one.
+SQLite does it in one transaction: processes that have the database open continue with the new
+content, and a crash leaves either the old or the new content. If a file were renamed over a
+database in use, other processes would write to a deleted file, and the log of the old database
+would be applied to the new one.
 
-A file that SQLite cannot open has no users, and is moved aside. Its successor waits under a name
-of its own while that is done; whoever opens the database after a crash finishes it.
+A file that SQLite cannot open has no users, and is renamed. Until that is done, its replacement has
+a name of its own. After a crash, the next process that opens the database completes it.
 """
 
 import os

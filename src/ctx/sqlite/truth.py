@@ -40,11 +40,11 @@ _LONG_LOG = 1 << 20
 def open_truth(
     path: str, *, application_id: int, migrations: Sequence[Change], busy_ms: int = BUSY_MS
 ) -> Connection:
-    """Open a database of truth, made or migrated as needed.
+    """Open a database of truth, which is created or migrated if needed.
 
-    `migrations[0]` makes version 1. Each that is missing runs once, in a transaction of its
-    own: what stops an upgrade leaves a whole database of the version that was reached, and
-    the next opening goes on from there.
+    `migrations[0]` creates version 1. Each missing migration runs once, in its own transaction: an
+    interrupted upgrade leaves a complete database of the version that was reached, and the next
+    process continues from there.
     """
     with explained(path), disk.explained("opening a database"):
         _refuse_what_is_no_file(path)
@@ -55,7 +55,7 @@ def open_truth(
         except sqlite3.OperationalError as error:
             if not _lacks_shared_memory(error):
                 raise
-            # Give up WAL for good. With exclusive locking SQLite can still read it.
+            # Switch WAL off for good. With exclusive locking, SQLite can still read the log.
             with closing(connect(path, "mode=rw", busy_ms)) as connection:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
                 connection.execute("PRAGMA journal_mode = DELETE")
@@ -81,7 +81,7 @@ def read_truth(
 
 
 def _refuse_what_is_no_file(path: str) -> None:
-    """Opening a FIFO would block."""
+    """Refuse anything but a regular file: opening a FIFO would block."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise DatabaseFailure(
             f"{shown(path)} is not a file.", hint="Move it elsewhere, or choose another place."
@@ -117,10 +117,10 @@ def check_truth(path: str) -> list[str]:
 
 
 def application_id_of(path: str) -> int | None:
-    """The application id in a database's header; None where there is no database.
+    """The application id in a database's header; None if there is no database.
 
-    Nothing is locked, made or recovered, so it is safe to ask about another program's file.
-    Ours have their id in the file, not only in the write-ahead log, from the first commit on.
+    Nothing is locked, created or recovered, so this is safe for the file of another program. Our
+    databases have their id in the file, not only in the write-ahead log, from the first commit on.
     """
     try:
         with closing(connect(path, IMMUTABLE)) as connection:
@@ -154,10 +154,12 @@ def commit_without_sync(connection: Connection) -> None:
 
 
 def shorten_log(connection: Connection, path: str) -> None:
-    """Bring a long log into the file, if nobody reads it now: the last that a connection does.
+    """Checkpoint a long log, if no other process is reading. This is the last thing that a
+    connection does.
 
-    SQLite does so when the last connection closes, unless that one only reads. Where it always
-    does, the log would grow without end, and whoever opens the file reads all of it first.
+    SQLite checkpoints when the last connection closes, unless that connection only reads. If it
+    always only reads, the log would grow without limit, and every process that opens the file would
+    read all of it.
     """
     if size_of(f"{path}-wal") > _LONG_LOG:
         connection.execute("PRAGMA busy_timeout = 0")
@@ -181,9 +183,9 @@ def free_moment(path: str, word: str) -> int:
 def backups(path: str) -> list[str]:
     """The backups made before migrations, oldest first."""
     prefix = os.path.basename(path) + ".backup-v"
-    found = [name for name in disk.names(folder_of(path)) if name.startswith(prefix)]
-    found.sort(key=lambda name: name.rsplit("-", 1)[1])
-    return [os.path.join(folder_of(path), name) for name in found]
+    names = [name for name in disk.names(folder_of(path)) if name.startswith(prefix)]
+    names.sort(key=lambda name: name.rsplit("-", 1)[1])
+    return [os.path.join(folder_of(path), name) for name in names]
 
 
 def finish_replacing(path: str) -> None:
@@ -269,11 +271,12 @@ def _prove_wal(connection: Connection) -> None:
 def _migrate(
     connection: Connection, path: str, application_id: int, migrations: Sequence[Change]
 ) -> None:
-    """Run the missing migrations. Several processes may share them; one makes the backup.
+    """Run the missing migrations. Several processes may share the work; one of them makes the
+    backup.
 
-    While an upgrade is under way, `user_version` is ahead: it is the version that the upgrade
-    leads to, and says that the backup is there. A process that wants no more than a version
-    in between ends the upgrade, so that what it will write gets a backup too.
+    During an upgrade, `user_version` is already the target version, which shows that the backup
+    exists. A process that needs only a version in between ends the upgrade, so that its own writes
+    get a backup too.
     """
     newest = len(migrations)
     while (
@@ -304,14 +307,15 @@ def _begin(connection: Connection, application_id: int) -> None:
 
 
 def _enter_wal(connection: Connection, path: str) -> None:
-    """Let readers go on while one process writes, from version 1 on.
+    """Switch to WAL, so that readers can work while one process writes.
 
-    It is tried once: to try at each opening would show other processes a mode that this file
-    system may not have. SQLite does not wait for the lock here, so it is still held.
+    This is tried only once, for version 1: trying it at each opening would show other processes a
+    mode that this file system may not support. SQLite does not wait for the lock here, so the lock
+    is still held.
     """
     disk.sync_folder(folder_of(path))
-    # This comes first, or SQLite would keep the file to this connection. It lets go of the
-    # lock with the next statement.
+    # This must come first, or SQLite would keep the file locked for this connection. The lock is
+    # released with the next statement.
     connection.execute("PRAGMA locking_mode = NORMAL")
     connection.execute("PRAGMA journal_mode = WAL")
 

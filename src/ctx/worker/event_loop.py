@@ -69,8 +69,8 @@ class _Loop:
     async def run(self) -> ExitReason:
         loop = asyncio.get_running_loop()
         loop.add_reader(self._wake_pipe.fileno(), self._on_pipe)
-        for each in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(each, self._on_signal)
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signal_number, self._on_signal)
         server, serving = await self._serve()
         try:
             return await self._work()

@@ -124,7 +124,7 @@ class ModelThread:
             return
         from ctx.operations import model_questions
 
-        if (found := self._next(config, model_questions.voice(config))) is None:
+        if (question := self._next(config, model_questions.voice(config))) is None:
             return
         is_well = False
         try:
@@ -137,16 +137,16 @@ class ModelThread:
                         # Start over with the new settings.
                         self._woken.set()
                         break
-                    if (found := self._next(config, voice)) is None:
+                    if (question := self._next(config, voice)) is None:
                         break
-                    self._ask(asking, config, found)
+                    self._ask(asking, config, question)
                 is_well = asking is not None
         except CtxError as error:
             # A daily cap is recorded by its day; the server works.
             is_well = isinstance(error, BudgetExceeded)
-            if found and not self._is_stopping:
-                self._failed[found.session.id] = self._failed.get(found.session.id, 0) + 1
-                self._report(found.session.id, error)
+            if question and not self._is_stopping:
+                self._failed[question.session.id] = self._failed.get(question.session.id, 0) + 1
+                self._report(question.session.id, error)
         finally:
             self._asking = None
             if not is_well:
@@ -205,7 +205,7 @@ class ModelThread:
             connection = memory.user.connection
             scrub = model_questions.last_scrub(connection)
             recent = model_questions.recent(connection)
-            for session in sorted(recent, key=lambda each: self._failed.get(each.id, 0)):
+            for session in sorted(recent, key=lambda candidate: self._failed.get(candidate.id, 0)):
                 stands = (*model_questions.progress_key(connection, session), str(cap))
                 if self._settled.get(session.id) == stands:
                     continue

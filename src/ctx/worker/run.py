@@ -35,8 +35,8 @@ def run(
     """
     store = environment.user_store
     # Until the event loop handles them.
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, _exit)
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signal_number, _exit)
     with process_lock.hold(store.worker_lock, wait_s) as is_ours:
         if is_ours:
             wake_pipe = WakePipe(store.worker_wake)

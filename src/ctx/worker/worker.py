@@ -103,7 +103,7 @@ class Worker:
         return self._is_stopping
 
     def has_work(self) -> bool:
-        """Whether the spool has events, or another process left work behind."""
+        """Whether the spool has events, or another process left unfinished work."""
         return self.is_behind or bool(spool.waiting(self.home))
 
     @property
@@ -136,7 +136,7 @@ class Worker:
     def _has_live_session(self) -> bool:
         """Whether the client of any session still runs."""
         now_s = clock.wall_s()
-        return any(live.is_live(self.home, each, now_s) for each in live.sessions(self.home))
+        return any(live.is_live(self.home, session, now_s) for session in live.sessions(self.home))
 
     @contextmanager
     def _guard(self, doing: str) -> Iterator[None]:

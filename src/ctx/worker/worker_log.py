@@ -17,12 +17,12 @@ _LONGEST_TAIL = 256 * 1024
 def add(path: str, message: str) -> None:
     """Add a line. Failures are ignored: there is nowhere to report them."""
     line = " ".join(redact(message[: 2 * _LONGEST_LINE]).text.split())[:_LONGEST_LINE]
-    told = f"{clock.iso(clock.now_ms())} {os.getpid()} {line}\n"
+    entry = f"{clock.iso(clock.now_ms())} {os.getpid()} {line}\n"
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW
     with suppress(OSError):
         fd = os.open(path, flags, disk.FILE_MODE)
         try:
-            os.write(fd, told.encode("utf-8", "backslashreplace"))
+            os.write(fd, entry.encode("utf-8", "backslashreplace"))
             if os.fstat(fd).st_size > _LARGEST:
                 os.replace(path, f"{path}.1")
         finally:
@@ -31,11 +31,11 @@ def add(path: str, message: str) -> None:
 
 def tail(path: str, lines: int) -> list[str]:
     """The last lines, oldest first."""
-    found: list[str] = []
-    for each in (f"{path}.1", path):
+    tail_lines: list[str] = []
+    for log in (f"{path}.1", path):
         with suppress(OSError):
-            found += _last(each)
-    return found[-lines:] if lines else found
+            tail_lines += _last(log)
+    return tail_lines[-lines:] if lines else tail_lines
 
 
 def _last(path: str) -> list[str]:

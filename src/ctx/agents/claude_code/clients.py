@@ -19,7 +19,7 @@ from ctx.agents.claude_code import program_runs
 _VERSION = re.compile(r"(\d+\.\d+\.\d+\S*) \(Claude Code\)", re.ASCII)
 _VERSION_S = 3.0
 _TICK_S = 0.1
-# It is only asked for its version: it should not look for updates or send telemetry.
+# The program is only run for its version: it should not look for updates or send telemetry.
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
@@ -62,27 +62,27 @@ _EVENTS_SINCE = {
 class Client(NamedTuple):
     path: str
     version: str | None
-    """None: it does not say."""
+    """None if it is unknown."""
 
 
 def installed(
     path: str, home: str, claude_folder: str, tick: clock.Tick = clock.no_tick
 ) -> tuple[Client, ...]:
-    """All clients that a shell with this PATH would find, and those in their usual places.
+    """All clients that a shell with this PATH would find, and those in the usual places.
 
-    One that is found by several names is named once, as a shell would find it.
+    A client with several names is listed once, under the name that a shell would find first.
     """
     usual = [os.path.join(claude_folder, "local"), os.path.join(home, ".local", "bin")]
-    found: dict[str, str] = {}
+    programs: dict[str, str] = {}
     for program in program_runs.programs("claude", [*path.split(os.pathsep), *usual]):
-        found.setdefault(os.path.realpath(program), program)
-    return _query_versions(list(found.values()), path, home, tick) if found else ()
+        programs.setdefault(os.path.realpath(program), program)
+    return _query_versions(list(programs.values()), path, home, tick) if programs else ()
 
 
 def _query_versions(
     programs: list[str], path: str, home: str, tick: clock.Tick
 ) -> tuple[Client, ...]:
-    """Ask all of them at once for their version: one that does not answer costs seconds."""
+    """The versions of all clients, queried in parallel: one that does not answer takes seconds."""
     with ThreadPoolExecutor(max_workers=len(programs)) as threads:
         answers = [threads.submit(_version, program, path, home) for program in programs]
         while waiting := wait(answers, timeout=_TICK_S).not_done:
@@ -95,15 +95,15 @@ def _query_versions(
 def _version(program: str, path: str, home: str) -> str | None:
     words = [program, "--version"]
     try:
-        # Some create their folder at every start.
+        # Some clients create their folder at every start.
         with TemporaryDirectory(prefix="ctx-client-", ignore_cleanup_errors=True) as folder:
             variables = {"PATH": path, "HOME": home, "CLAUDE_CONFIG_DIR": folder, **_QUIET}
             ended = program_runs.run(words, variables, folder, seconds=_VERSION_S)
     except OSError:
-        # It may be made for another kind of machine.
+        # The program may be for another architecture.
         return None
-    found = _VERSION.search(ended.out.decode("utf-8", "replace")) if ended else None
-    return found[1] if found else None
+    match = _VERSION.search(ended.out.decode("utf-8", "replace")) if ended else None
+    return match[1] if match else None
 
 
 def spoils_hooks(event: str, version: str) -> bool:

@@ -54,14 +54,14 @@ def examine(setup: Setup) -> Diagnosis:
 def _clients(setup: Setup) -> Iterator[DoctorCheck]:
     if not setup.clients:
         # A client that an editor ships is in the editor's own folder.
-        seen = "Claude Code is neither on the PATH nor in one of its usual places."
+        finding = "Claude Code is neither on the PATH nor in one of its usual places."
         advice = "Install it, then run `ctx install` again. ctx does not find one inside an editor."
-        yield DoctorCheck("client", "warning", seen, advice)
+        yield DoctorCheck("client", "warning", finding, advice)
     for client in setup.clients:
         if client.version is None:
-            seen = f"{shown(client.path)} does not print its version."
+            finding = f"{shown(client.path)} does not print its version."
             advice = f"`{shown(client.path)} --version` shows why."
-            yield DoctorCheck("client", "warning", seen, advice)
+            yield DoctorCheck("client", "warning", finding, advice)
         else:
             yield ok("client", f"Claude Code {client.version}: {shown(client.path)}")
 
@@ -78,8 +78,8 @@ def _skill(setup: Setup) -> Iterator[DoctorCheck]:
     if os.path.lexists(os.path.join(mine, "SKILL.md")):
         yield _pages(mine, "ctx install")
     elif not any(file.has_plugin for file in setup.files):
-        seen = f"It is not in {shown(mine)}, so Claude does not know the commands."
-        yield DoctorCheck("skill", "warning", seen, setup.by_install("writes it"))
+        finding = f"It is not in {shown(mine)}, so Claude does not know the commands."
+        yield DoctorCheck("skill", "warning", finding, setup.by_install("writes it"))
     projects = os.path.join(setup.project_folder, "skills", "ctx")
     if setup.is_project and os.path.lexists(os.path.join(projects, "SKILL.md")):
         yield _pages(projects, "ctx install --project")
@@ -90,23 +90,23 @@ def _pages(folder: str, command: str) -> DoctorCheck:
     if skill.is_current(folder):
         return ok("skill", f"{shown(folder)}, up to date")
     if not edited:
-        seen = f"{shown(folder)} is from another version of ctx."
-        return DoctorCheck("skill", "warning", seen, f"`{command}` updates it.")
+        finding = f"{shown(folder)} is from another version of ctx."
+        return DoctorCheck("skill", "warning", finding, f"`{command}` updates it.")
     if any(map(_is_of_another_version, edited)):
-        seen = f"{shown(folder)} was changed by you and is from another version of ctx."
+        finding = f"{shown(folder)} was changed by you and is from another version of ctx."
         advice = f"`{command}` updates it, and keeps your pages as *{skill.EDITED}."
-        return DoctorCheck("skill", "warning", seen, advice)
+        return DoctorCheck("skill", "warning", finding, advice)
     return ok("skill", f"{shown(folder)}, changed by you")
 
 
 def _is_of_another_version(path: str) -> bool:
-    """Whether a page that its user has changed was ours, and ours is not that any more.
+    """Whether a page that the user changed is based on another version of our page.
 
-    Its last line names the text that it was, whatever has become of it.
+    The last line of a page identifies the original text, even if the rest was changed.
     """
     now = skill.files()[os.path.basename(path)].split()[-2]
-    said = disk.read_or_none(path) or b""
-    return b"<!-- ctx-skill " in said and now.encode() not in said
+    text = disk.read_or_none(path) or b""
+    return b"<!-- ctx-skill " in text and now.encode() not in text
 
 
 def _client_settings(setup: Setup) -> Iterator[DoctorCheck]:

@@ -1,9 +1,9 @@
 """A file of another program, edited in place.
 
 It is read, changed as text, and replaced atomically; the old content is kept in our backups. Its
-mode, its owner and a link to it stay: dotfiles are often kept elsewhere. The other program may
-write it at any time, so it is checked again right before it is replaced, and if it has changed, the
-edit starts again.
+mode and owner are kept, and so is a symbolic link: dotfiles are often kept elsewhere. The other
+program may write it at any time, so it is checked again right before it is replaced, and if it has
+changed, the edit starts again.
 
 Files that we add beside those of another program are created here too. Shared files, such as a
 project's settings, get the permissions of the umask; others are private to the owner.
@@ -22,23 +22,23 @@ from ctx.errors import DiskFailure, LockConflict, SettingsUnreadable
 from ctx.sqlite.connection import shown
 
 Edit = Callable[[str | None], str | None]
-"""From the text of a file to its new text; None: there is no file."""
+"""Turns the text of a file into its new text; None: there is no file."""
 
 KEPT_BACKUPS = 10
-"""Of each file: the oldest one, which we had no part in, and the newest ones."""
+"""Backups per file: the oldest one, from before ctx changed anything, and the newest ones."""
 
 _LARGEST = 4 * 1024 * 1024
 _ATTEMPTS = 20
 
 
 class FileChange(NamedTuple):
-    """What happened to a file, or would happen."""
+    """What happened to a file, or would happen in a dry run."""
 
     path: str
     before: str | None
     after: str | None
     backup: str = ""
-    """Where the text before is kept; empty where there was none."""
+    """The path of the backup; empty if there was no file."""
 
     @property
     def is_one(self) -> bool:
@@ -46,12 +46,12 @@ class FileChange(NamedTuple):
 
     @property
     def diff(self) -> str:
-        """What changes, line by line."""
+        """The change as a unified diff."""
         name = shown(self.path)
         lines = [(text or "").splitlines(keepends=True) for text in (self.before, self.after)]
         names = [name if text is not None else os.devnull for text in (self.before, self.after)]
-        told = unified_diff(lines[0], lines[1], names[0], names[1])
-        return "".join(line if line.endswith("\n") else f"{line}\n" for line in told)
+        diff_lines = unified_diff(lines[0], lines[1], names[0], names[1])
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in diff_lines)
 
 
 def planned(path: str, edit: Edit, *, by_hand: str = "") -> FileChange:
@@ -83,7 +83,7 @@ def change(
 
 
 def read(path: str) -> str | None:
-    """The text of a file, with every byte; None if there is none."""
+    """The text of a file, byte for byte; None if there is none."""
     try:
         # Opening a pipe would block until somebody writes to it.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -111,14 +111,14 @@ def read(path: str) -> str | None:
 
 def shared_mode() -> int:
     """The mode of a new file that others may read too, if the umask does not forbid it."""
-    # It can be asked only by setting it.
+    # The umask can only be read by setting it.
     umask = os.umask(0o077)
     os.umask(umask)
     return 0o666 & ~umask
 
 
 def put(path: str, data: bytes, mode: int) -> None:
-    """Write a file whole, and the folders for it. One that is there keeps its mode and owner."""
+    """Write a whole file, and create its folders. An existing file keeps its mode and owner."""
     temporary = _written_beside(path, data, mode)
     interrupts.defer()
     try:
@@ -159,20 +159,20 @@ def _replaced(
         if temporary is not None:
             disk.discard(temporary)
         if kept and not is_done:
-            # Without this, every attempt would push an older backup out.
+            # Otherwise every attempt would push out an older backup.
             disk.discard(kept)
     disk.sync_folder(os.path.dirname(path))
     return kept
 
 
 def _written_beside(path: str, data: bytes, mode: int) -> str:
-    """A temporary file with the mode and the owner of the one that it is to replace."""
+    """Write a temporary file with the mode and the owner of the file that it replaces."""
     _make_folder(os.path.dirname(path), mode)
     return disk.write_like(path, data, mode)
 
 
 def _make_folder(folder: str, mode: int) -> None:
-    """Make a folder and the missing ones above it, open to those who may read its files."""
+    """Create a folder and its missing parents, with the access of the files in it."""
     if os.path.isdir(folder):
         return
     parent = os.path.dirname(folder) or os.curdir
@@ -186,7 +186,7 @@ def _make_folder(folder: str, mode: int) -> None:
 
 
 def _new_backup(path: str) -> str:
-    """An empty file for a backup: of the present second, or of the first one after all others."""
+    """Create an empty backup file, named after the current second, or after the first free one."""
     disk.make_folder(os.path.dirname(path))
     while True:
         older = _backups(path)
@@ -200,28 +200,28 @@ def _new_backup(path: str) -> str:
 
 
 def _drop_between(path: str) -> None:
-    """Make room: neither the oldest backup nor the newest ones go."""
-    for each in _backups(path)[1 : 1 - KEPT_BACKUPS]:
-        disk.discard(each)
+    """Delete old backups, except the oldest one and the newest ones."""
+    for backup in _backups(path)[1 : 1 - KEPT_BACKUPS]:
+        disk.discard(backup)
 
 
 def _backups(path: str) -> list[str]:
     """The backups of one file, the oldest first."""
     folder, name = os.path.split(path)
     ours = re.compile(re.escape(name) + r"-\d{8}T\d{6}Z")
-    return [os.path.join(folder, each) for each in disk.names(folder) if ours.fullmatch(each)]
+    return [os.path.join(folder, name) for name in disk.names(folder) if ours.fullmatch(name)]
 
 
 @contextmanager
 def _in_words(path: str, by_hand: str) -> Iterator[None]:
-    """Explain what the file system refused, with advice."""
+    """Explain file-system errors, with advice."""
     try:
         yield
     except OSError as error:
         name, real = os.fsdecode(error.filename or ""), os.path.realpath(path)
-        # Temporary files beside the file are not named, and no file twice.
+        # The message names the file once, and no temporary file beside it.
         if name.startswith((path, real)):
             error.filename = None if name.startswith(path) else real
-        told = disk.failure(f"changing {shown(path)}", error)
-        hints = [told.hint, f"{by_hand[:1].upper()}{by_hand[1:]}." if by_hand else None]
-        raise DiskFailure(told.message, hint=" ".join(filter(None, hints)) or None) from error
+        failure = disk.failure(f"changing {shown(path)}", error)
+        hints = [failure.hint, f"{by_hand[:1].upper()}{by_hand[1:]}." if by_hand else None]
+        raise DiskFailure(failure.message, hint=" ".join(filter(None, hints)) or None) from error

@@ -2,14 +2,13 @@
 
 Its versions report it in several shapes:
 
-    Write          the new content; `originalFile` where there was one
+    Write          the new content; `originalFile` if the file existed
     Edit           `old_string` and `new_string`; `originalFile`
     MultiEdit      a list of such edits; `originalFileContents`
     NotebookEdit   the new source of a cell; `original_file` and `updated_file`
 
-All of them become one shape, in which an event is also kept until a step is made of it. That way
-what is written down is no longer than it must be, and secrets are found in whole files rather than
-in pieces of them.
+All of them are converted to one shape, which is also stored until the event becomes a step. So no
+more than necessary is stored, and redaction sees whole files instead of pieces.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from ctx.hosts.tool_calls import FileContents
 
 TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 KEPT = "written"
-"""The field of a response in which the one shape is kept."""
+"""The field of a response that contains the common shape."""
 
 _MOST_EDITS = 1_000
 
@@ -33,9 +32,9 @@ class Edit(NamedTuple):
 
 def path_of(payload: Mapping[str, Any]) -> str:
     """The file that a tool was used on."""
-    given, response = _object(payload.get("tool_input")), _object(payload.get("tool_response"))
+    tool_input, response = _object(payload.get("tool_input")), _object(payload.get("tool_response"))
     file = _object(response.get("file"))
-    named = [given.get(name) for name in ("file_path", "notebook_path", "path")]
+    named = [tool_input.get(name) for name in ("file_path", "notebook_path", "path")]
     for path in (*named, response.get("filePath"), file.get("filePath")):
         if isinstance(path, str) and path:
             return path
@@ -43,8 +42,8 @@ def path_of(payload: Mapping[str, Any]) -> str:
 
 
 def written(payload: Mapping[str, Any]) -> FileContents | None:
-    """What became of a file; None where the client does not say it in any way that we know."""
-    given, response = _object(payload.get("tool_input")), _object(response_of(payload))
+    """The content of a file before and after a write; None if the payload has no known shape."""
+    tool_input, response = _object(payload.get("tool_input")), _object(response_of(payload))
     if isinstance(kept := response.get(KEPT), Mapping):
         return _kept(kept)
     names = ("originalFile", "originalFileContents", "original_file")
@@ -52,10 +51,10 @@ def written(payload: Mapping[str, Any]) -> FileContents | None:
     after = response.get("updated_file")
     if isinstance(after, str):
         return _bounded(before, after, is_whole=before is not None)
-    if isinstance(after := given.get("content"), str):
+    if isinstance(after := tool_input.get("content"), str):
         is_new = before is None and response.get("type") != "update"
         return _bounded(before, after, is_whole=is_new or before is not None)
-    edits = list(_edits(given, response))[:_MOST_EDITS]
+    edits = list(_edits(tool_input, response))[:_MOST_EDITS]
     if not edits:
         return None
     if before is not None and (after := _edited(before, edits)) is not None:
@@ -68,34 +67,34 @@ def written(payload: Mapping[str, Any]) -> FileContents | None:
     return _bounded(*pieces[:2], is_whole=False)
 
 
-def as_kept(found: FileContents) -> dict[str, Any]:
-    return {"before": found.before, "after": found.after, "whole": found.is_whole}
+def as_kept(contents: FileContents) -> dict[str, Any]:
+    return {"before": contents.before, "after": contents.after, "whole": contents.is_whole}
 
 
-def _kept(told: Mapping[str, Any]) -> FileContents | None:
-    before, after = told.get("before"), told.get("after")
+def _kept(fields: Mapping[str, Any]) -> FileContents | None:
+    before, after = fields.get("before"), fields.get("after")
     if not isinstance(after, str):
         return None
     return FileContents(
-        before if isinstance(before, str) else None, after, told.get("whole") is True
+        before if isinstance(before, str) else None, after, fields.get("whole") is True
     )
 
 
 def _bounded(before: str | None, after: str, *, is_whole: bool) -> FileContents:
-    """A file that is too large is treated as parts without their ends."""
+    """The contents; those of a file that is too large are cut, and marked as incomplete."""
     if max(len(before or ""), len(after)) <= MOST:
         return FileContents(before, after, is_whole)
     return FileContents(None if before is None else before[:MOST], after[:MOST], False)
 
 
-def _edits(given: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Edit]:
-    every = given.get("edits") or response.get("edits")
-    for each in every if isinstance(every, list) else (given, response):
-        told = _object(each)
-        old = told.get("old_string", told.get("oldString", told.get("old_source")))
-        new = told.get("new_string", told.get("newString", told.get("new_source")))
+def _edits(tool_input: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Edit]:
+    every = tool_input.get("edits") or response.get("edits")
+    for entry in every if isinstance(every, list) else (tool_input, response):
+        edit = _object(entry)
+        old = edit.get("old_string", edit.get("oldString", edit.get("old_source")))
+        new = edit.get("new_string", edit.get("newString", edit.get("new_source")))
         if isinstance(old, str) or isinstance(new, str):
-            is_all = told.get("replace_all", told.get("replaceAll")) is True
+            is_all = edit.get("replace_all", edit.get("replaceAll")) is True
             yield Edit(
                 old if isinstance(old, str) else "", new if isinstance(new, str) else "", is_all
             )
@@ -104,7 +103,7 @@ def _edits(given: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Ed
 
 
 def _edited(text: str, edits: Sequence[Edit]) -> str | None:
-    """A text after some edits; None where one of them does not fit."""
+    """A text after some edits; None if one of them does not apply."""
     for old, new, is_all in edits:
         if not old and not text:
             text = new
@@ -119,8 +118,8 @@ def _edited(text: str, edits: Sequence[Edit]) -> str | None:
 
 def response_of(payload: Mapping[str, Any]) -> Any:
     """The response of a tool; older clients use another key."""
-    found = payload.get("tool_response")
-    return payload.get("tool_output") if found is None else found
+    response = payload.get("tool_response")
+    return payload.get("tool_output") if response is None else response
 
 
 def _object(value: object) -> Mapping[str, Any]:

@@ -1,8 +1,8 @@
-"""Setting ctx up for Claude Code, and taking it out again.
+"""Installs ctx for Claude Code, and uninstalls it.
 
-Three things make it work: the store, the skill, and the hooks in the client's settings. They are
-set up in an order in which nothing is left half done: the settings are read and the hooks are
-tried first, as the client would run them, and nothing is written if either fails.
+It needs three things: the store, the skill, and the hooks in the client's settings. The order
+ensures that nothing is left half done: the settings are read and the hooks are tried first, as the
+client would run them, and nothing is written if either fails.
 """
 
 import json
@@ -43,13 +43,13 @@ _NOT_FOR_A_TRIAL = ("CTX_", "CLAUDE")
 
 
 class InstallTarget(NamedTuple):
-    """Whose settings are changed: a user's, or those of a project."""
+    """Whose settings are changed: the user's, or a project's."""
 
     level: Literal["user", "project"]
     folder: str
-    """`…/.claude`, or what `CLAUDE_CONFIG_DIR` says."""
+    """`…/.claude`, or the value of `CLAUDE_CONFIG_DIR`."""
     backup: str
-    """The path of a backup of the settings, without its time."""
+    """The path of the settings' backup, without the time."""
 
     @property
     def settings(self) -> str:
@@ -61,12 +61,12 @@ class InstallTarget(NamedTuple):
 
     @property
     def mode(self) -> int:
-        """Of files that are made: those of a project are for everybody who works there."""
+        """The mode of new files. Everybody who works on a project can read those of the project."""
         return edited_file.shared_mode() if self.level == "project" else disk.FILE_MODE
 
 
 class InstalledPart(NamedTuple):
-    """One thing that was set up or taken out."""
+    """A part of ctx that was installed or removed."""
 
     what: Literal["store", "skill", "hooks", "plugin", "projection", "git hook"]
     path: str
@@ -81,7 +81,8 @@ def user_place(claude_folder: str, ctx_home: str) -> InstallTarget:
 
 
 def project_place(root: str, ctx_home: str) -> InstallTarget:
-    """The settings of a project. A link in a clone may lead anywhere, so it is not followed."""
+    """The settings of a project. A symbolic link in a clone is not followed, because it may point
+    anywhere."""
     folder = os.path.join(root, ".claude")
     backup = _backup_of(root, os.path.basename(root))
     place = InstallTarget("project", folder, os.path.join(ctx_home, "backups", backup))
@@ -96,12 +97,12 @@ def project_place(root: str, ctx_home: str) -> InstallTarget:
 
 
 def _backup_of(folder: str, name: str) -> str:
-    """Folders of the same name in different places do not share their backups."""
+    """The path of a backup. Folders of the same name in different places have separate backups."""
     number = blake2s(os.fsencode(os.path.realpath(folder)), digest_size=4).hexdigest()
     return f"settings.json-of-{name}-{number}"
 
 
-# Putting in
+# Installing
 
 
 def planned_skill(place: InstallTarget) -> InstalledPart:
@@ -128,7 +129,7 @@ def _with(entries: Mapping[str, Group]) -> edited_file.Edit:
 
 
 def hooks_part(change: FileChange) -> InstalledPart:
-    """What registering has made of the settings, in a word."""
+    """One word for what registering did to the settings."""
     if not change.is_one:
         return InstalledPart("hooks", change.path, "current")
     known = settings_file.registered(change.before or "", registration.is_ours)
@@ -136,7 +137,7 @@ def hooks_part(change: FileChange) -> InstalledPart:
 
 
 def narrowed(change: FileChange) -> Iterator[str]:
-    """Warnings about our hooks under a matcher that the user set."""
+    """Warnings about hooks of ctx to which the user added a matcher."""
     for hook in settings_file.registered(change.after or "", registration.is_ours):
         if hook.is_narrowed:
             yield (
@@ -146,7 +147,7 @@ def narrowed(change: FileChange) -> Iterator[str]:
 
 
 def unmanaged(change: FileChange, advice: str) -> Iterator[str]:
-    """Warnings about hooks that run ctx but were not written by us: they are not changed."""
+    """Warnings about hooks that run ctx but were not written by it. They are not changed."""
     others = settings_file.unmanaged(
         change.after or "", registration.is_ours, registration.mentions
     )
@@ -158,7 +159,7 @@ def unmanaged(change: FileChange, advice: str) -> Iterator[str]:
         )
 
 
-# Taking out
+# Uninstalling
 
 
 def planned_removal_of_skill(place: InstallTarget, *, force: bool) -> InstalledPart:
@@ -177,12 +178,12 @@ def planned_removal_of_hooks(place: InstallTarget) -> FileChange:
 
 
 def unregister(place: InstallTarget) -> FileChange:
-    """Take our hooks out of the settings; a file that was made for them goes too."""
+    """Remove our hooks from the settings. A file that was created for them is deleted."""
     return edited_file.change(place.settings, _without, place.backup, by_hand=_TAKE_OUT_BY_HAND)
 
 
 def remove_folder(place: InstallTarget) -> None:
-    """Remove the client's folder, if nothing is left in it."""
+    """Remove the client's folder if it is empty."""
     with suppress(OSError):
         os.rmdir(place.folder)
 
@@ -191,11 +192,11 @@ def _without(text: str | None) -> str | None:
     return None if text is None else settings_file.without_hooks(text, registration.is_ours)
 
 
-# The program itself
+# The program
 
 
 class Program(NamedTuple):
-    """Which `ctx` a shell finds: a project's hooks run it, and so do the plugin's and Claude."""
+    """The `ctx` that a shell finds. Hooks of projects and plugins run it, and so does Claude."""
 
     summary: str
     advice: str
@@ -226,14 +227,14 @@ def _version_of(program: str, variables: Mapping[str, str]) -> str:
     return ended.out.decode("utf-8", "replace").strip() if ended else ""
 
 
-# Trying
+# Trying hooks
 
 
 def compile_bytecode() -> None:
-    """Compile our modules where hooks find them.
+    """Compile the modules that hooks import.
 
-    A hook that must compile its imports takes several times as long. If nothing can be written, it
-    compiles them each time, and still works.
+    Otherwise a hook compiles its imports each time, which takes several times as long. It still
+    works if the bytecode cannot be written.
     """
     package = os.path.dirname(os.path.abspath(ctx.__file__))
     words = [registration.interpreter(), "-I", "-S", "-m", "compileall", "-q", package]
@@ -242,7 +243,7 @@ def compile_bytecode() -> None:
 
 
 def try_hooks(entries: Mapping[str, Group], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Run every command as the client would; HookFailed if one of them does not work."""
+    """Run every command as the client would. Raises HookFailed if one of them fails."""
     commands = [hook["command"] for group in entries.values() for hook in group["hooks"]]
     words = {command: registration.word_of(command) or "" for command in commands}
     for command, word in words.items():
@@ -253,7 +254,7 @@ def try_hooks(entries: Mapping[str, Group], environment: Mapping[str, str]) -> t
 
 
 def try_command(command: str, word: str, environment: Mapping[str, str]) -> str:
-    """Run a registered command with a temporary store, and return its problem, or nothing.
+    """Run a registered command with a temporary store, and return the problem, or an empty text.
 
     `environment` is the environment of the user's programs.
     """
@@ -265,7 +266,7 @@ def try_command(command: str, word: str, environment: Mapping[str, str]) -> str:
 
 
 def _trial(command: str, word: str, environment: Mapping[str, str], folder: str) -> str:
-    """The problem of a command, or what the hook itself reports."""
+    """The problem with a command, or the error that the hook reported."""
     home, project = os.path.join(folder, "home"), os.path.join(folder, "project")
     for made in (home, project):
         os.mkdir(made, disk.FOLDER_MODE)
@@ -276,13 +277,13 @@ def _trial(command: str, word: str, environment: Mapping[str, str], folder: str)
     inherited = {
         name: value for name, value in environment.items() if not name.startswith(_NOT_FOR_A_TRIAL)
     }
-    said = json.dumps(_event(word, project)).encode() + b"\n"
+    stdin = json.dumps(_event(word, project)).encode() + b"\n"
     words = ["/bin/sh", "-c", command]
-    # The home is temporary: no worker should start. On a busy machine it may take longer than a
-    # hook is allowed to, and still works.
+    # The home is temporary, so no worker should start. On a busy machine the trial may take longer
+    # than a hook may.
     variables = {**inherited, "CTX_HOME": home, "CTX_WORKER_AUTOSTART": "0", "CTX_PATIENCE": "99"}
     seconds = _TRIAL_S * clock.patience
-    ended = program_runs.run(words, variables, project, seconds=seconds, said=said)
+    ended = program_runs.run(words, variables, project, seconds=seconds, stdin=stdin)
     if ended is None:
         return f"it takes longer than {seconds:.0f} s."
     has_run = bool(ended.out) or set(os.listdir(home)) != before
@@ -292,7 +293,7 @@ def _trial(command: str, word: str, environment: Mapping[str, str], folder: str)
 
 
 def _event(word: str, folder: str) -> dict[str, Any]:
-    """The input that the client would send, for an invented session."""
+    """The input that the client would send, for a made-up session."""
     session = "ctx-install-check"
     return {
         "session_id": session,
@@ -319,6 +320,6 @@ def _problem(ended: program_runs.ProcessResult, *, has_run: bool) -> str:
         if not isinstance(answer, dict):
             start = " ".join(ended.out.decode("utf-8", "replace").split())[:100]
             return f"what it prints is not a JSON object: {start}"
-    # The line ends in `|| true`: a program that is not there looks like one that has nothing
-    # to say. A hook of ours leaves something in its store's folder, or has something to say.
+    # The command ends in `|| true`, so a missing program looks like one that prints nothing. A hook
+    # of ctx either prints something or creates a file in the folder of its store.
     return "" if has_run else f"it does nothing. {complaint}".rstrip()

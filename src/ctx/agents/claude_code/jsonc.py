@@ -1,6 +1,6 @@
 """Parses JSON, also with comments and trailing commas, and edits it without moving anything else.
 
-The standard library parses JSON and drops the text. To change a file without touching the rest, one
+The standard library parses JSON and drops the text. To change a file without touching the rest, it
 must know where each value begins and ends, where the commas are, and where the white space before a
 value begins: after the last comment, so that a comment is never cut.
 
@@ -37,7 +37,7 @@ class Value(NamedTuple):
     start: int
     end: int
     plain: Any
-    """What it says, as Python has it."""
+    """The value in Python."""
     elements: "tuple[Element, ...]" = ()
     """The content of an object or an array, in the order of the text."""
     space: int = 0
@@ -50,12 +50,13 @@ class Element(NamedTuple):
     key: str
     """Empty in an array."""
     start: int
-    """Of the key, or of the item."""
+    """The position of the key, or of the item."""
     value: Value
     space: int
     """Where the white space before it begins."""
     below_comment: bool
-    """Whether a `//` comment ends there: it would hide text that is moved up to it."""
+    """Whether a `//` comment precedes it on the same line: text that moves there would become part
+    of it."""
     comma: int | None
     """The position of the comma after it."""
 
@@ -67,10 +68,10 @@ class Element(NamedTuple):
 class JsoncDocument(NamedTuple):
     root: Value
     not_json: int | None
-    """Where the first comment or trailing comma stands: plain JSON has none."""
+    """The position of the first comment or trailing comma, neither of which plain JSON allows."""
 
 
-# Who changes a file asks several things about the same text, which may be long.
+# Cached, because callers parse the same text several times, and it may be long.
 @lru_cache(maxsize=2)
 def parse(text: str) -> JsoncDocument:
     """Parse a document. SettingsUnreadable names the line and column of an error."""
@@ -82,25 +83,25 @@ def parse(text: str) -> JsoncDocument:
 
 
 def member_at(text: str, start: int) -> Value:
-    """Parse the value of a member of the root again, without the text around it."""
+    """Parse the value of a member of the root again, without the rest of the text."""
     reader = _Reader(text)
     reader.position = start
     return reader.value(1)
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing but white space and comments."""
+    """Whether the text contains only white space and comments."""
     return _Reader(text).skip() == len(text)
 
 
 def last(holder: Value, key: str) -> Element | None:
-    """The member of an object that counts: of several with one key, it is the last."""
-    found = [element for element in holder.elements if element.key == key]
-    return found[-1] if found else None
+    """The member with this key. If there are several, the last one counts."""
+    members = [element for element in holder.elements if element.key == key]
+    return members[-1] if members else None
 
 
 def end_of_comments(text: str, position: int) -> int:
-    """Behind the comments that stand on the line of a position; itself, where none do."""
+    """The end of the comments on the line of a position; the position itself if there are none."""
     while comment := _COMMENT.match(text, _end(_BLANKS, text, position)):
         position = comment.end()
     return position
@@ -121,12 +122,12 @@ class _Reader:
         self.text = text
         self.position = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
         self.not_json: list[int] = []
-        # Of the white space that was skipped last.
+        # The position of the white space that was skipped last.
         self.space = self.position
         self.below_comment = False
 
     def skip(self) -> int:
-        """Go on to the next thing that is neither white space nor a comment."""
+        """Skip white space and comments."""
         self.space, self.below_comment = self.position, False
         while True:
             self.position = _end(_SPACE, self.text, self.position)
@@ -156,7 +157,7 @@ class _Reader:
     def _object(self, depth: int) -> Value:
         start = self.position
         elements: list[Element] = []
-        said: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         while self._goes_on("}", elements):
             space, below_comment = self.space, self.below_comment
             if self.text[self.position] != '"':
@@ -166,10 +167,10 @@ class _Reader:
                 raise wrong(self.text, self.position, "expected a colon")
             self.position += 1
             value = self.value(depth + 1)
-            said[key.plain] = value.plain
+            fields[key.plain] = value.plain
             comma = self._comma("}")
             elements.append(Element(key.plain, key.start, value, space, below_comment, comma))
-        return Value(start, self.position, said, tuple(elements), self.space)
+        return Value(start, self.position, fields, tuple(elements), self.space)
 
     def _array(self, depth: int) -> Value:
         start = self.position
@@ -179,11 +180,11 @@ class _Reader:
             value = self.value(depth + 1)
             comma = self._comma("]")
             elements.append(Element("", value.start, value, space, below_comment, comma))
-        said = [element.value.plain for element in elements]
-        return Value(start, self.position, said, tuple(elements), self.space)
+        values = [element.value.plain for element in elements]
+        return Value(start, self.position, values, tuple(elements), self.space)
 
     def _goes_on(self, closing: str, elements: list[Element]) -> bool:
-        """Whether another element follows; the bracket behind the last one is taken."""
+        """Whether another element follows. If not, the closing bracket is consumed."""
         if not elements:
             self.position += 1
         if self.text[self.skip() : self.position + 1] != closing:
@@ -196,13 +197,13 @@ class _Reader:
         return False
 
     def _comma(self, closing: str) -> int | None:
-        """Where the comma behind an element stands; only the last one has none."""
+        """The position of the comma after an element; None after the last element."""
         behind = self.position
         match self.text[self.skip() : self.position + 1]:
             case ",":
                 self.position += 1
                 return self.position - 1
-            case found if found == closing:
+            case other if other == closing:
                 # The comments before it are skipped again when the bracket is read.
                 self.position = behind
                 return None
@@ -212,21 +213,21 @@ class _Reader:
                 raise wrong(self.text, self.position, f"a comma, or {closing}, is expected here")
 
     def _read(self, form: re.Pattern[str], problem: str) -> Value:
-        found = form.match(self.text, self.position)
+        match = form.match(self.text, self.position)
         try:
-            if found is None:
+            if match is None:
                 raise ValueError
-            said = json.loads(found[0])
+            plain = json.loads(match[0])
         except ValueError:
             raise wrong(self.text, self.position, problem) from None
-        self.position = found.end()
-        return Value(found.start(), found.end(), said)
+        self.position = match.end()
+        return Value(match.start(), match.end(), plain)
 
 
 def _end(form: re.Pattern[str], text: str, position: int) -> int:
-    found = form.match(text, position)
-    assert found is not None
-    return found.end()
+    match = form.match(text, position)
+    assert match is not None
+    return match.end()
 
 
 class Style(NamedTuple):

@@ -1,9 +1,8 @@
-"""What Claude Code passes to its hooks, and what it reads from them: payloads become events of
-`hosts`.
+"""The payloads of Claude Code's hooks, which become events of `hosts`, and the answers.
 
-A payload is stored in the client's own keys, as version 0.1.0 stored it, without what no step is
-made of: files that were read are not kept at all, those that were written only in one shape
-(`file_edits`). Nothing here fails but `read`, where a payload names no session.
+A payload is stored with the client's own keys, as version 0.1.0 stored it, without parts that no
+step uses: the content of read files is dropped, and that of written files is stored in one shape
+(`file_edits`). Only `read` can fail, if a payload names no session.
 """
 
 from collections.abc import Mapping
@@ -28,7 +27,7 @@ _COMMON = frozenset(
     "session_id transcript_path cwd hook_event_name prompt_id agent_id agent_type source reason"
     " trigger tool_name tool_use_id".split()
 )
-# What the client itself writes in place of a prompt.
+# Text that the client writes in place of a prompt.
 _NOTICES = (
     *("<task-notification>", "<local-command-", "<command-", "<bash-", "Stop hook feedback:"),
     *("Caveat: The messages below", "[Request interrupted"),
@@ -45,11 +44,11 @@ _CLIENT_COMMANDS = frozenset(
 class ClaudeOutput(NamedTuple):
     hookEventName: str  # noqa: N815 - as the client calls it
     additionalContext: str  # noqa: N815
-    """What the agent reads."""
+    """The text for the agent."""
 
 
 class ClaudeAnswer(NamedTuple):
-    """What a hook prints for the client; where there is nothing to say, nothing or `{}`."""
+    """What a hook prints for the client: nothing or `{}` if there is no answer."""
 
     hookSpecificOutput: ClaudeOutput | None  # noqa: N815
     systemMessage: str | None  # noqa: N815
@@ -67,7 +66,7 @@ def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event
     tool = _text(payload, "tool_name") or None
     heading = Heading(
         *(event_id, session, name, at),
-        # No folder has such a name, and the system would raise an error for it.
+        # Such a path cannot exist, and the system would raise an error for it.
         "" if "\0" in folder else folder,
         tool,
         _text(payload, "tool_use_id") or None,
@@ -76,7 +75,7 @@ def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event
 
 
 def outline(payload: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """A payload without content: only that something happened, and to which file."""
+    """A payload without content: only the event, and the file that it is about."""
     common = {name: value for name, value in payload.items() if name in _COMMON}
     return {**common, "tool_input": {"file_path": path}} if path else common
 
@@ -114,22 +113,22 @@ def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[st
     if tool == "Read":
         response = payload.get("tool_response")
         file = response.get("file") if isinstance(response, Mapping) else None
-        told = file if isinstance(file, Mapping) else {}
-        kept = {name: told[name] for name in _READ_FIELDS if name in told}
+        fields = file if isinstance(file, Mapping) else {}
+        kept = {name: fields[name] for name in _READ_FIELDS if name in fields}
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
         return {**slim, "tool_response": {"file": kept}}
-    if tool in file_edits.TOOLS and (found := file_edits.written(payload)):
+    if tool in file_edits.TOOLS and (contents := file_edits.written(payload)):
         if secret_files.is_secret_file(path):
-            found = FileContents(None, "", False)
+            contents = FileContents(None, "", False)
         name = "notebook_path" if tool == "NotebookEdit" else "file_path"
         slim = {name: value for name, value in payload.items() if name != "tool_output"}
-        response = {file_edits.KEPT: file_edits.as_kept(found)}
+        response = {file_edits.KEPT: file_edits.as_kept(contents)}
         return {**slim, "tool_input": {name: path}, "tool_response": response}
     return payload
 
 
 def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
-    """The text, and who said it."""
+    """The text of an event, and its author."""
     if name == _PROMPT:
         text = payload.get("prompt")
         if not isinstance(text, str):
@@ -137,7 +136,7 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
         return text, "host" if _own_words(text).startswith(_NOTICES) else "user"
     if name in _SAYING:
         text = payload.get("text", payload.get("last_assistant_message"))
-        # Without a type it is the client itself, which summarises a conversation.
+        # Without a type, it is the client's own summary of a conversation.
         is_client = name == "SubagentStop" and payload.get("agent_type") == ""
         return text if isinstance(text, str) else None, "host" if is_client else "agent"
     if name == RECAP:
@@ -148,13 +147,13 @@ def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
 
 
 def _recap(text: str) -> str:
-    """The summary itself, without what the client tells the model about how to go on."""
+    """The summary itself, without the client's instructions to the model."""
     _, is_marked, summary = text.partition("\nSummary:")
     return (summary if is_marked else text).partition("\nIf you need specific details from")[0]
 
 
 def _is_client_command(prompt: str) -> bool:
-    """Whether the client carries a prompt out itself, without asking the model."""
+    """Whether the client runs a prompt itself, without the model."""
     if "/" not in prompt:
         return False
     text = _own_words(prompt)

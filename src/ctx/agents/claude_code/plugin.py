@@ -26,7 +26,7 @@ _DESCRIPTION = (
 
 
 def files() -> dict[str, str]:
-    """The path inside the folder and the text of everything in it."""
+    """The paths and texts of all files in the folder."""
     texts = resources.files("ctx.agents.claude_code").joinpath("texts")
     manifest = {
         "name": NAME,
@@ -69,14 +69,14 @@ def planned(folder: str) -> tuple[str, ...]:
 def write(folder: str) -> tuple[str, ...]:
     """Write or update the plugin, and return the written paths."""
     written = planned(folder)
-    # It is for others too, or it could not be shared.
+    # Others must be able to read the files, or the plugin could not be shared.
     mode = edited_file.shared_mode()
     with disk.explained("writing the plugin"):
         for name, text in files().items():
             path = os.path.join(folder, name)
             if path in written and not name.startswith(_SKILL):
                 edited_file.put(path, text.encode(), mode)
-        # It keeps files that the user has changed.
+        # Files that the user has changed are kept.
         skill.write(os.path.join(folder, _SKILL), mode=mode)
     return written
 

@@ -1,4 +1,4 @@
-"""Runs a program: where a shell finds it, and its output, with a time limit."""
+"""Runs a program: finds it as a shell would, and returns its output, with a time limit."""
 
 import os
 import select
@@ -20,9 +20,9 @@ class ProcessResult(NamedTuple):
 
 
 def programs(name: str, folders: Iterable[str]) -> Iterator[str]:
-    """The programs of a name in the folders of a PATH, first the one that a shell runs.
+    """The programs of this name in the folders of a PATH; a shell runs the first one.
 
-    Relative folders are ignored: a program there is untrusted.
+    Relative folders are ignored, because programs there are untrusted.
     """
     for folder in folders:
         program = os.path.join(folder, name)
@@ -36,12 +36,12 @@ def run(
     folder: str,
     *,
     seconds: float,
-    said: bytes = b"",
+    stdin: bytes = b"",
 ) -> ProcessResult | None:
-    """Run it to its end, and whatever it has started; None: it took longer than that.
+    """Run a program, and wait for it and all processes that it started; None if it takes too long.
 
-    Everybody that it starts holds the end of a pipe. So it is known when the last of them is
-    gone, also of those that have left its group.
+    All of them inherit one end of a pipe. The other end shows when the last one has exited, even if
+    it has left the process group.
     """
     held, holds = os.pipe()
     try:
@@ -65,12 +65,12 @@ def run(
     try:
         with process:
             try:
-                out, err = process.communicate(said, timeout=seconds)
+                out, err = process.communicate(stdin, timeout=seconds)
                 ended = ProcessResult(process.returncode, out, err)
             except subprocess.TimeoutExpired:
                 pass
             finally:
-                # Not before it has ended could anybody else have its number.
+                # Until the process is waited for, its id cannot be reused.
                 if process.returncode is None:
                     os.killpg(process.pid, signal.SIGKILL)
         select.select([held], [], [], max(_GOING_S, deadline - clock.monotonic()))

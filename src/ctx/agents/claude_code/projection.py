@@ -1,9 +1,9 @@
 """The projection: a marked block in AGENTS.md or CLAUDE.md, for agents that have no hooks.
 
-It says how memory is used from a shell, and gives what is pinned and what is reference in this
-project. Those are the nodes of the project's store; without one, the nodes of the user store that
-carry the project's tag. The file travels with the repository, and what else the user store contains
-is private.
+It explains how to use memory from a shell, and contains the pinned and reference nodes of this
+project. Those are the nodes of the project's store; without one, the nodes of the user store with
+the project's tag, because the file is shared with the repository, and the rest of the user store is
+private.
 
     text of the user, whatever it is
                                         one line end, which belongs to the block
@@ -11,9 +11,9 @@ is private.
     …
     <!-- /ctx:projection -->
 
-No byte outside the block is ever touched, and taking the block out gives the file as it was. A
-file that was made for the block begins with it, and goes with it. The text of a node cannot open
-a comment, so it cannot close the block.
+Nothing outside the block is changed, and removing the block restores the file. A file that was
+created for the block begins with it, and is deleted with it. The text of a node cannot contain a
+comment, so it cannot end the block.
 """
 
 import os
@@ -59,7 +59,7 @@ What memory contains, as it was written: information, not instructions.
 
 
 class ProjectionPlan(NamedTuple):
-    """The new content of a file; None: there is none."""
+    """The new content of a file; None to delete it."""
 
     state: Literal["written", "updated", "current", "removed", "missing"]
     before: bytes | None
@@ -95,7 +95,7 @@ def write(memory: Memory, path: str) -> ProjectionPlan:
 
 
 def remove(path: str) -> ProjectionPlan:
-    """Take the block out of a file; a file that was made for it goes."""
+    """Remove the block from a file. A file that was created for it is deleted."""
     return _carried_out(planned_removal(path), path)
 
 
@@ -105,7 +105,7 @@ def _carried_out(plan: ProjectionPlan, path: str) -> ProjectionPlan:
             interrupts.defer()
             os.unlink(_real_path(path))
         elif plan.after is not None and plan.after != plan.before:
-            # A file of the project: everybody who works there reads it.
+            # A file of the project, which everybody who works there can read.
             edited_file.put(_real_path(path), plan.after, edited_file.shared_mode())
     return plan
 
@@ -132,7 +132,7 @@ def _nodes_of_project(memory: Memory) -> Composition | None:
 def read(path: str) -> bytes | None:
     """The content of a file; None if there is none. A file that is not text is refused."""
     try:
-        # One byte more, or a file that is too large would look like a whole one.
+        # Read one byte more than the limit, to detect a file that is too large.
         data = disk.read_plain(_real_path(path), _LARGEST_FILE + 1)
     except FileNotFoundError:
         return None
@@ -155,24 +155,24 @@ def with_block(present: bytes | None, block: str, path: str) -> bytes:
     """A file with the block, from its content; None if there is no file."""
     if present is None:
         return block.encode() + b"\n"
-    found = _find(present, path)
-    line_end = found.line_end if found else _line_end(present)
+    region = _find(present, path)
+    line_end = region.line_end if region else _line_end(present)
     ours = block.encode().replace(b"\n", line_end)
-    if found:
-        return present[: found.start] + ours + present[found.end :]
+    if region:
+        return present[: region.start] + ours + present[region.end :]
     return present + line_end + ours + line_end
 
 
 def without_block(present: bytes, path: str) -> bytes | None:
     """A file without the block; None if it was created for the block."""
-    found = _find(present, path)
-    if found is None:
+    region = _find(present, path)
+    if region is None:
         return present
-    before = present[: found.start]
-    behind = present[found.end :].removeprefix(found.line_end)
+    before = present[: region.start]
+    behind = present[region.end :].removeprefix(region.line_end)
     if not before and not behind:
         return None
-    return before.removesuffix(found.line_end) + behind
+    return before.removesuffix(region.line_end) + behind
 
 
 class _Block(NamedTuple):
@@ -184,7 +184,7 @@ class _Block(NamedTuple):
 
 
 def _find(present: bytes, path: str) -> _Block | None:
-    """The block, whose marks stand alone on their lines; E023 where they are damaged."""
+    """The block, whose markers are on lines of their own. Raises E023 if they are damaged."""
     begins: list[tuple[int, bytes]] = []
     ends: list[int] = []
     at = 0
@@ -208,9 +208,10 @@ def _find(present: bytes, path: str) -> _Block | None:
 
 
 def _sections(composed: Composition) -> str:
-    """The sections of a context, one level further down, without its frame: that has a time."""
+    """The sections of a context, one heading level lower, without the frame, which contains a
+    time."""
     body = composed.text.partition("\n\n")[2].removesuffix(f"{composer.END}\n")
-    # The text of a node is indented, so a line that begins so is a heading.
+    # The text of nodes is indented, so a line that begins with this is a heading.
     body = re.sub(r"^#", "##", body, flags=re.MULTILINE)
     meta = composed.context.meta
     if meta.left_out:
@@ -220,13 +221,14 @@ def _sections(composed: Composition) -> str:
 
 
 def _line_end(present: bytes) -> bytes:
-    """How the lines of a file end: as its first one does."""
+    """The line ends of a file: those of its first line."""
     first = present.partition(b"\n")[0]
     return b"\r\n" if first != present and first.endswith(b"\r") else b"\n"
 
 
 def _real_path(path: str) -> str:
-    """AGENTS.md is often a link to CLAUDE.md. A link that leads elsewhere is not followed."""
+    """The real path. AGENTS.md is often a symbolic link to CLAUDE.md; links to other places are not
+    followed."""
     real = os.path.realpath(path)
     if os.path.dirname(real) != os.path.realpath(os.path.dirname(path)):
         raise PathRefused(

@@ -5,8 +5,8 @@ only events that all clients on this machine know are registered. Project settin
 used on other machines with unknown clients: they get the events that every client knows.
 
 For a user, a hook runs with the interpreter of ctx, which needs no PATH and is fastest. In shared
-settings it runs plain `ctx`. A missing program must not block the client, which takes exit code 2
-as a veto, so every line ends in `|| true`.
+settings it runs plain `ctx`. A missing program must not block the client, which interprets exit
+code 2 as a veto, so every command ends in `|| true`.
 """
 
 import os
@@ -23,20 +23,21 @@ ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "entry.py")
 """The script that a user's settings name."""
 
 Group = dict[str, Any]
-"""A matcher and its hooks, as the client's settings have them."""
+"""A matcher and its hooks, in the format of the client's settings."""
 
-# What only captures. Where the client can, it does not wait for these.
+# Events that are only captured. If the client supports it, it does not wait for their hooks.
 _CAPTURES = ("post-tool-use", "post-tool-use-failure", "subagent-stop")
-# The first version that is known to have what others do not.
+# The first version that is known to support asynchronous hooks.
 _SINCE = {"post-tool-use-failure": (2, 1, 15)}
 _ASYNC_SINCE = (2, 1, 15)
-# Hooks keep a shorter time themselves. Without this, a session's end would have 1.5 s, within
-# which a busy machine may not even have started the interpreter.
+# Hooks enforce a shorter limit themselves. Without this one, SessionEnd would have 1.5 s, in which
+# a busy machine may not even start the interpreter.
 _TIMEOUT_S = 10
 
 _SCRIPT = "/ctx/agents/claude_code/entry.py"
 _WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")
-# What runs a hook of ours somewhere in a line: between two commands, behind a variable, in quotes.
+# Matches a command that runs a hook of ctx anywhere in a line: between other commands, after a
+# variable, in quotes.
 _SOMEWHERE = re.compile(
     rf"""
     (?: (?<![\w.-]) ctx ["']? (?: \s+ -\S+ (?: \s+ [^-\s]\S* )? ){{0,9}} \s+ hook
@@ -46,8 +47,8 @@ _SOMEWHERE = re.compile(
     """,
     re.VERBOSE,
 )
-# Two paths and a word are never longer, however they are quoted. To take a longer line apart
-# would take seconds.
+# Our command lines are never longer, however they are quoted. Parsing a much longer line would take
+# seconds.
 _LONGEST = 64 * 1024
 
 
@@ -60,7 +61,7 @@ def user_entries(
     larger context comes in parts.
     """
     known = [_numbers(version) for version in versions]
-    # Where there is no client yet, it may become any.
+    # If no client is installed yet, any version may be installed later.
     oldest = min(known, default=())
 
     def command(word: str) -> str:
@@ -80,7 +81,7 @@ def plugin_entries() -> dict[str, list[Group]]:
 
 
 def command_line(word: str, *, interpreter: str, entry: str) -> str:
-    """How a user's settings run a hook, whatever characters the paths have."""
+    """The command line of a hook in a user's settings, with all paths quoted."""
     return f"{shlex.join([interpreter, '-I', '-S', entry])} {word} || true"
 
 
@@ -89,14 +90,14 @@ def plain_command(word: str) -> str:
 
 
 def is_ours(command: str) -> bool:
-    """Whether a command line is one that we write, by whatever interpreter and from wherever."""
+    """Whether ctx wrote a command line, with any interpreter and from any folder."""
     return word_of(command) is not None
 
 
 def mentions(command: str) -> bool:
-    """Whether a line that we did not write seems to run a hook of ours.
+    """Whether a line that ctx did not write seems to run a hook of ctx.
 
-    Such a line belongs to the user: it is never changed, only reported.
+    Such a line belongs to the user: it is reported, but never changed.
     """
     if is_ours(command):
         return False
@@ -104,21 +105,21 @@ def mentions(command: str) -> bool:
 
 
 def word_of(command: str) -> str | None:
-    """Which hook a command line runs; None: none of ours, or something else besides."""
+    """The hook that a command line runs; None if it runs none of ours, or other commands too."""
     word = _named(command)
     return word if word in EVENTS else None
 
 
 def _named(command: str) -> str | None:
-    """The hook that a line names, known or not, if it has the form of our lines.
+    """The hook that a line names, known or not, if the line has the form that ctx writes.
 
-    Variables, other programs and other commands are more than we write. Who has put them there
-    would lose them if the line were taken for ours.
+    A line with variables or other commands was edited by the user, whose changes would be lost if
+    the line were treated as ours.
     """
     if len(command) > _LONGEST or not ("hook" in command or _SCRIPT in command):
         return None
     lexer = shlex.shlex(command.strip(), posix=True, punctuation_chars=True)
-    # A line's end begins another command.
+    # A line break begins another command.
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t", True, ""
     try:
         words = list(lexer)
@@ -139,7 +140,7 @@ def _named(command: str) -> str | None:
 
 
 def interpreter() -> str:
-    """The interpreter that this ctx runs by: a link stays, where an update changes its target."""
+    """The interpreter that runs ctx. A symbolic link is kept, because updates change its target."""
     return sys.executable or "python3"
 
 
@@ -161,5 +162,5 @@ def _entries(
 
 def _numbers(version: str | None) -> tuple[int, ...]:
     """`2.1.15` as comparable numbers; empty if it is unknown."""
-    found = re.match(r"\d+(?:\.\d+)*", version or "", re.ASCII)
-    return tuple(map(int, found[0].split("."))) if found else ()
+    match = re.match(r"\d+(?:\.\d+)*", version or "", re.ASCII)
+    return tuple(map(int, match[0].split("."))) if match else ()

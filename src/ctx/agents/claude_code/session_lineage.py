@@ -30,20 +30,20 @@ def forked_from(event: "HookEvent", process: str, now_s: float) -> str:
     if not event.transcript or ago is None:
         return ""
     folder, own = os.path.split(event.transcript)
-    found: list[tuple[float, str]] = []
+    candidates: list[tuple[float, str]] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".jsonl") and entry.name != own:
                     age = now_s - entry.stat().st_mtime
-                    found.append((abs(age - ago), entry.name.removesuffix(".jsonl")))
+                    candidates.append((abs(age - ago), entry.name.removesuffix(".jsonl")))
     except (OSError, ValueError):
         return ""
-    return min(found)[1] if found else ""
+    return min(candidates)[1] if candidates else ""
 
 
 def _resumed(process: str) -> str:
-    """The session that a client was told to resume, on systems where its command line can be
+    """The session that a client resumes according to its command line, on systems where that can be
     read."""
     if not process.isdecimal():
         return ""
@@ -61,7 +61,8 @@ def _resumed(process: str) -> str:
 
 
 def remembers(path: str) -> bool:
-    """Whether a resumed conversation still has what hooks gave it: its transcript has it then."""
+    """Whether a resumed conversation still contains the context from hooks, according to its
+    transcript."""
     if not os.path.isfile(path):
         return False
     try:

@@ -1,9 +1,9 @@
-"""settings.json, changed without touching anything but our own hooks.
+"""Edits settings.json, and changes only our own hooks.
 
-The client's settings are their owner's: comments, order, spacing and line ends stay as they are,
-and so do the hooks of others. What is put in can be taken out again to the byte, by looking at
-the text alone. That needs one convention. Brackets that held nothing before get an empty line
-above our first entry, and stay when our entries go; others that are left empty were ours.
+The settings belong to the user: comments, order, spacing, line ends and the hooks of others are
+kept. Removing our hooks restores the file byte for byte, without any other information. That needs
+one convention: in brackets that were empty before, a blank line precedes our first entry. These
+brackets stay when our entries are removed. Other brackets that become empty were ours.
 
     "hooks": {
 
@@ -12,8 +12,8 @@ above our first entry, and stay when our entries go; others that are left empty 
       ]
     }
 
-The client itself reads plain JSON only. A file with comments is changed with care all the same,
-and `unreadable` says why the client will not see it.
+The client reads only plain JSON. A file with comments can still be edited, and `unreadable`
+explains why the client does not load it.
 """
 
 import shlex
@@ -24,16 +24,16 @@ from ctx.agents.claude_code import jsonc
 from ctx.agents.claude_code.jsonc import Element, Style, Value
 
 IsOurs = Callable[[str], bool]
-"""Tells our command lines from those of others."""
+"""Decides whether a command line is ours."""
 
 FOR_ALL = ("", "*", ".*")
-"""Matchers that leave nothing out."""
+"""Matchers that match everything."""
 WITHOUT_MATCHER = ("UserPromptSubmit", "Stop")
-"""Events of ours for which the client pays no attention to a matcher."""
+"""Our events for which the client ignores matchers."""
 
 
 class Registered(NamedTuple):
-    """A hook of ours as the settings have it."""
+    """A hook of ours in the settings."""
 
     event: str
     matcher: str
@@ -45,12 +45,12 @@ class Registered(NamedTuple):
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether the client runs it only for some of what happens."""
+        """Whether a matcher restricts the hook to some events."""
         return self.matcher not in FOR_ALL and self.event not in WITHOUT_MATCHER
 
 
 class NamedEvent(NamedTuple):
-    """An event for which a file of settings has hooks."""
+    """An event with hooks in a settings file."""
 
     event: str
     place: str
@@ -58,17 +58,17 @@ class NamedEvent(NamedTuple):
 
 
 class Unmanaged(NamedTuple):
-    """A hook that runs ctx and was not written by us."""
+    """A hook that runs ctx but was not written by it."""
 
     event: str
     place: str
     """`line 3, column 5`."""
     line: str
-    """What it runs."""
+    """The command."""
 
 
 class _HookEntry(NamedTuple):
-    """A hook: the elements that lead to it, from the value of `hooks` on."""
+    """A hook, and the elements that contain it, from the value of `hooks` on."""
 
     event: Element
     group: Element
@@ -76,31 +76,33 @@ class _HookEntry(NamedTuple):
 
     @property
     def matcher(self) -> str:
-        # Only a text matches anything.
+        # Other types match nothing.
         return str(self.group.value.plain.get("matcher") or "")
 
 
 def registered(text: str, is_ours: IsOurs) -> tuple[Registered, ...]:
     """Our hooks that the client would run, in the order of the text."""
-    found = [each for each in _hooks(text) if _is_our_hook(each.hook.value.plain, is_ours)]
-    return tuple(Registered(each.event.key, each.matcher, each.hook.value.plain) for each in found)
+    ours = [entry for entry in _hooks(text) if _is_our_hook(entry.hook.value.plain, is_ours)]
+    return tuple(
+        Registered(entry.event.key, entry.matcher, entry.hook.value.plain) for entry in ours
+    )
 
 
 def unmanaged(text: str, is_ours: IsOurs, mentions: IsOurs) -> tuple[Unmanaged, ...]:
-    """Hooks that run ctx, and that are not as we write them, in the order of the text."""
+    """Hooks that run ctx in a form that it does not write, in the order of the text."""
     others = []
-    for found in _hooks(text):
-        hook = found.hook.value.plain
+    for entry in _hooks(text):
+        hook = entry.hook.value.plain
         line = _line(hook)
-        # Without a shell it is not as we write it, even if the words are the same.
+        # Without a shell, it is not our form, even if the words are the same.
         if not _is_our_hook(hook, is_ours) and (mentions(line) or is_ours(line)):
-            place = jsonc.place(text, found.hook.start)
-            others.append(Unmanaged(found.event.key, place, line))
+            place = jsonc.place(text, entry.hook.start)
+            others.append(Unmanaged(entry.event.key, place, line))
     return tuple(others)
 
 
 def named_events(text: str) -> Iterator[NamedEvent]:
-    """Every event that has hooks in the text, ours and those of others."""
+    """All events with hooks, ours and those of others."""
     hooks = jsonc.last(jsonc.parse(text).root, "hooks")
     if hooks is not None and isinstance(hooks.value.plain, dict):
         for event in hooks.value.elements:
@@ -117,20 +119,19 @@ def unreadable(text: str) -> str:
 
 
 def without_effect(text: str) -> str:
-    """Why no hook of a file has any effect, whatever it says; empty where they have."""
+    """Why no hook of a file has any effect; empty if they have."""
     if reason := unreadable(text):
         return f"{reason}; Claude Code ignores a file that contains this"
-    said = {} if jsonc.is_blank(text) else jsonc.parse(text).root.plain
-    if isinstance(said, dict) and said.get("disableAllHooks") is True:
+    settings = {} if jsonc.is_blank(text) else jsonc.parse(text).root.plain
+    if isinstance(settings, dict) and settings.get("disableAllHooks") is True:
         return "`disableAllHooks` is set; Claude Code runs no hooks until it is removed"
     return ""
 
 
 def with_hooks(text: str | None, entries: Mapping[str, Mapping[str, Any]], is_ours: IsOurs) -> str:
-    """The text with these hooks, each event's as one matcher group; None: there is no file.
+    """The text with these hooks, in one matcher group per event; None: there is no file.
 
-    Hooks of ours that are there already are brought up to date where they stand, and taken out
-    of events that are not wanted any more.
+    Existing hooks of ours are updated in place, and removed from events that are no longer wanted.
     """
     commands = [hook["command"] for group in entries.values() for hook in group["hooks"]]
     assert all(map(is_ours, commands)), "the added hooks could not be read back"
@@ -150,24 +151,24 @@ def with_hooks(text: str | None, entries: Mapping[str, Mapping[str, Any]], is_ou
     hooks = member.value
     if not isinstance(hooks.plain, dict):
         raise jsonc.wrong(text, hooks.start, "the hooks should be an object, { … }")
-    # From here on only this value changes: the rest of the text is not read again.
+    # From here on only this value changes: the rest of the text is not parsed again.
     while (changed := _step(text, hooks, style, entries, is_ours)) != text:
         text, hooks = changed, jsonc.member_at(changed, hooks.start)
     return text
 
 
 def as_settings(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Settings with nothing but our hooks."""
+    """Settings that contain only our hooks."""
     return {"hooks": {event: [group] for event, group in entries.items()}}
 
 
 def without_hooks(text: str, is_ours: IsOurs) -> str | None:
-    """The text without our hooks. None: it held nothing else, and was made for them."""
+    """The text without our hooks. None if it contained nothing else and was created for them."""
     left: str | None = text
     while left is not None and not jsonc.is_blank(left):
         root = jsonc.parse(left).root
-        # Also in a member that counts for nothing, because another one follows. From the last
-        # one on: each goes as it came.
+        # Also in a duplicate member `hooks`, which has no effect. The last one is removed first, in
+        # the reverse order of insertion.
         for member in reversed(list(_members(root, everywhere=True))):
             if member.key == "hooks" and any(_ours(member.value, is_ours, everywhere=True)):
                 left = _without_ours_in(left, member, is_ours)
@@ -178,16 +179,17 @@ def without_hooks(text: str, is_ours: IsOurs) -> str | None:
 
 
 def _without_ours_in(text: str, member: Element, is_ours: IsOurs) -> str | None:
-    """The text without our hooks in one member `hooks`, and without that if only they were in it.
+    """The text without our hooks in one member `hooks`, and without the member if it contained
+    nothing else.
 
-    Only the member is read again after each of them.
+    Only the member is parsed again after each removal.
     """
     hooks = member.value
     while ours := list(_ours(hooks, is_ours, everywhere=True)):
         left = _without(text, hooks, ours[-1])
         if left is None:
             root = jsonc.parse(text).root
-            [member] = [each for each in root.elements if each.start == member.start]
+            [member] = [element for element in root.elements if element.start == member.start]
             left = jsonc.taken_out(text, [(root, member)])
             return _without_root(text, root) if left is None else left
         text, hooks = left, jsonc.member_at(left, hooks.start)
@@ -201,20 +203,20 @@ def _step(
     entries: Mapping[str, Mapping[str, Any]],
     is_ours: IsOurs,
 ) -> str:
-    """The text with the first thing changed that is not as wanted; itself, where all is."""
+    """The text with the first difference fixed; unchanged if there is none."""
     ours = list(_ours(hooks, is_ours))
     for event, group in entries.items():
-        present = [found for found in ours if found.event.key == event]
+        present = [entry for entry in ours if entry.event.key == event]
         if not present:
             return _with_group(text, hooks, style, event, group)
-        # Hooks that the user put under a matcher stay under it.
-        for matcher in dict.fromkeys(found.matcher for found in present):
-            beside = [found for found in present if found.matcher == matcher]
+        # Hooks stay under the matcher that the user gave them.
+        for matcher in dict.fromkeys(entry.matcher for entry in present):
+            beside = [entry for entry in present if entry.matcher == matcher]
             changed = _with_these(text, hooks, style, beside, list(group["hooks"]))
             if changed != text:
                 return changed
-    # Last, so that there is always something left to hold on to.
-    unwanted = [found for found in ours if found.event.key not in entries]
+    # Last, so that the value of `hooks` is never empty in between.
+    unwanted = [entry for entry in ours if entry.event.key not in entries]
     return _without_one_of_several(text, hooks, unwanted[-1]) if unwanted else text
 
 
@@ -225,13 +227,13 @@ def _with_these(
     present: list[_HookEntry],
     wanted: list[Mapping[str, Any]],
 ) -> str:
-    """The text with one of an event's hooks changed, put in or taken out, if that is needed."""
-    standing = [found.hook.value.plain for found in present]
+    """The text with one hook of an event changed, inserted or removed, if necessary."""
+    standing = [entry.hook.value.plain for entry in present]
     missing = [hook for hook in wanted if hook not in standing]
     surplus = [
-        found
-        for number, found in enumerate(present)
-        # The same hook twice is once too many.
+        entry
+        for number, entry in enumerate(present)
+        # A hook must not be registered twice.
         if standing[number] not in wanted or standing[number] in standing[:number]
     ]
     if missing and surplus:
@@ -245,7 +247,7 @@ def _with_these(
 
 
 def _with_group(text: str, hooks: Value, style: Style, event: str, group: Mapping[str, Any]) -> str:
-    """The text with a matcher group for an event, and with what must hold it."""
+    """The text with a matcher group for an event, and with the elements that must contain it."""
     groups = jsonc.last(hooks, event)
     if groups is None:
         return jsonc.inserted(text, hooks, style, style.member(event, [group]))
@@ -255,23 +257,22 @@ def _with_group(text: str, hooks: Value, style: Style, event: str, group: Mappin
 
 
 def _hooks(text: str) -> Iterator[_HookEntry]:
-    """All hooks that the client would run, whosever they are."""
+    """All hooks that the client would run, ours and those of others."""
     member = None if jsonc.is_blank(text) else jsonc.last(jsonc.parse(text).root, "hooks")
     return iter(()) if member is None else _in(member.value, everywhere=False)
 
 
 def _ours(hooks: Value, is_ours: IsOurs, *, everywhere: bool = False) -> Iterator[_HookEntry]:
     """Our hooks in the order of the text."""
-    for found in _in(hooks, everywhere=everywhere):
-        if _is_our_hook(found.hook.value.plain, is_ours):
-            yield found
+    for entry in _in(hooks, everywhere=everywhere):
+        if _is_our_hook(entry.hook.value.plain, is_ours):
+            yield entry
 
 
 def _in(hooks: Value, *, everywhere: bool) -> Iterator[_HookEntry]:
-    """The hooks that a value of `hooks` holds.
+    """The hooks in a value of `hooks`.
 
-    `everywhere`: also those in a member that counts for nothing, because another one with the
-    same key follows.
+    `everywhere`: also those in a duplicate member, which has no effect.
     """
     for event in _members(hooks, everywhere=everywhere):
         for group in _items(event.value):
@@ -286,52 +287,54 @@ def _is_our_hook(hook: Any, is_ours: IsOurs) -> bool:
 
 
 def _line(hook: Any) -> str:
-    """The command of a hook, as a shell would run it; empty if it runs none."""
+    """The command of a hook as a shell would run it; empty if it has none."""
     command = hook.get("command") if isinstance(hook, dict) else None
     if not isinstance(command, str):
         return ""
     arguments = hook.get("args")
-    # If it has arguments, the command is one word, and no shell splits it.
+    # If the hook has arguments, the command is a single word, which no shell splits.
     return shlex.join([command, *map(str, arguments)]) if isinstance(arguments, list) else command
 
 
 def _members(holder: Value, *, everywhere: bool) -> Iterable[Element]:
     if not isinstance(holder.plain, dict):
         return ()
-    return holder.elements if everywhere else {each.key: each for each in holder.elements}.values()
+    return holder.elements if everywhere else {item.key: item for item in holder.elements}.values()
 
 
 def _items(holder: Value) -> tuple[Element, ...]:
     return holder.elements if isinstance(holder.plain, list) else ()
 
 
-def _without_one_of_several(text: str, hooks: Value, found: _HookEntry) -> str:
-    left = _without(text, hooks, found)
+def _without_one_of_several(text: str, hooks: Value, entry: _HookEntry) -> str:
+    left = _without(text, hooks, entry)
     assert left is not None
     return left
 
 
-def _without(text: str, hooks: Value, found: _HookEntry) -> str | None:
-    """The text without one of our hooks, and without what only held it. None: all of `hooks`."""
+def _without(text: str, hooks: Value, entry: _HookEntry) -> str | None:
+    """The text without one of our hooks, and without elements that contained only it. None if all
+    of `hooks` would be removed."""
     holders = [
-        (_list_of(found), found.hook),
-        (found.event.value, found.group),
-        (hooks, found.event),
+        (_list_of(entry), entry.hook),
+        (entry.event.value, entry.group),
+        (hooks, entry.event),
     ]
-    # A group that holds nothing but this hook goes as a whole.
+    # A group with no other hook is removed as a whole.
     if len(holders[0][0].elements) == 1:
         del holders[0]
     return jsonc.taken_out(text, holders)
 
 
-def _list_of(found: _HookEntry) -> Value:
-    """The list that contains a hook, beside others of its group."""
-    lists = (member.value for member in found.group.value.elements)
-    return next(each for each in lists if found.hook in each.elements)
+def _list_of(entry: _HookEntry) -> Value:
+    """The list that contains a hook and the others of its group."""
+    lists = (member.value for member in entry.group.value.elements)
+    return next(value for value in lists if entry.hook in value.elements)
 
 
 def _without_root(text: str, root: Value) -> str | None:
-    """What is left if the whole object was ours: nothing, or the blank file that was there."""
+    """What remains if the whole object was ours: nothing, or the blank file that was there
+    before."""
     before, behind = text[: root.start], text[root.end :]
     if behind.strip():
         return f"{before}{text[root.start]}{text[root.end - 1]}{behind}"

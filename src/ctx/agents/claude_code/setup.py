@@ -18,32 +18,32 @@ from ctx.workspace import Environment
 
 
 class ClientSettings(NamedTuple):
-    """A file of the client's settings, as far as it can be read."""
+    """A settings file of the client, as far as it can be read."""
 
     path: str
     hooks: tuple[Registered, ...] = ()
-    """Ours, as `ctx install` puts them in."""
+    """Our hooks in the form that `ctx install` writes."""
     unmanaged: tuple[Unmanaged, ...] = ()
     """Hooks that run ctx in another form."""
     events: tuple[NamedEvent, ...] = ()
-    """All that it names, ours and those of others."""
+    """All events that it names, ours and those of others."""
     plain: Mapping[str, Any] = {}
     problem: str = ""
-    """Why the client does not read it."""
+    """Why the client cannot read it."""
     advice: str = ""
     is_broken: bool = False
-    """Whether we cannot read it either, and so not change it."""
+    """Whether ctx cannot parse it either, and therefore cannot change it."""
 
     @property
     def has_plugin(self) -> bool:
-        """Whether our plugin is switched on, from whichever marketplace it came."""
+        """Whether our plugin is enabled, from any marketplace."""
         plugins = self.plain.get("enabledPlugins")
         named = plugins.items() if isinstance(plugins, dict) else ()
         return any(name.startswith("ctx@") and is_on is True for name, is_on in named)
 
 
 class Setup:
-    """The state that is examined, read once."""
+    """The state to examine, read once."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Setup:
         self.claude_folder = claude_folder
         self.clients = clients
         self.variables = variables
-        """The whole environment: hooks have it too."""
+        """The whole environment, which hooks also have."""
 
     @cached_property
     def project_folder(self) -> str:
@@ -74,12 +74,12 @@ class Setup:
 
     @cached_property
     def is_project(self) -> bool:
-        """Whether there is a project here, and not the user's own folder."""
+        """Whether there is a project here other than the user's own folder."""
         return os.path.realpath(self.project_folder) != os.path.realpath(self.claude_folder)
 
     @cached_property
     def files(self) -> tuple[ClientSettings, ...]:
-        """All that the client reads here, one behind the other."""
+        """All settings files that the client reads here, in their order."""
         if not self.is_project:
             return (self.user,)
         return self.user, self.project, _read(f"{self.project_folder}/settings.local.json")
@@ -101,7 +101,7 @@ class Setup:
         )
 
     def by_install(self, does: str) -> str:
-        """The advice to run `ctx install`, after what would keep it from working."""
+        """The advice to run `ctx install`, preceded by what would prevent it from working."""
         home = self.environment.user_store.home
         if is_in_the_way(home):
             return f"Move {shown(home)} away, then `ctx install` {does}."

@@ -1,9 +1,9 @@
-"""The skill: the pages that tell Claude how to use its memory, put where the client finds them.
+"""The skill: pages that explain to Claude how to use its memory, in the folder where the client
+finds them.
 
-Each page ends with a mark, `<!-- ctx-skill 0.1.0 1f2e3d4c5b6a7988 -->`, which holds a hash of what
-stands above it. So a page of ours that nobody changed can be told from one that its user has
-changed, whichever version wrote it. What somebody else has written is never lost: it is put
-aside under another name before ours takes its place.
+Each page ends with a mark, `<!-- ctx-skill 0.1.0 1f2e3d4c5b6a7988 -->`, with a hash of the text
+above it. So ctx can distinguish its own unchanged pages, of any version, from pages that the user
+has changed. Text of the user is never lost: it is renamed before our page takes its place.
 """
 
 import os
@@ -19,9 +19,9 @@ from ctx.errors import PathRefused
 from ctx.sqlite.connection import shown
 
 PAGES = ("SKILL.md", "commands.md", "examples.md", "query-language.md")
-"""The page that the client loads, and those to which it leads."""
+"""The page that the client loads, and the pages that it links to."""
 EDITED = ".edited"
-"""How the name of a page ends that was put aside."""
+"""The suffix of a page that was renamed."""
 
 _MARK = re.compile(rb"\n<!-- ctx-skill \S+ ([0-9a-f]{16}) -->\n?\Z")
 _LARGEST_PAGE = 256 * 1024
@@ -39,7 +39,7 @@ def marked(text: str) -> str:
 
 
 def planned(folder: str) -> Literal["written", "updated", "current"]:
-    """What writing the pages would come to; PathRefused where there cannot be a folder."""
+    """What writing the pages would do. Raises PathRefused if the folder cannot be created."""
     _refuse_what_is_no_folder(folder)
     present = _present(folder)
     if present == _wanted() and not _gone_pages(folder):
@@ -48,7 +48,7 @@ def planned(folder: str) -> Literal["written", "updated", "current"]:
 
 
 def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "updated", "current"]:
-    """Put the pages into a folder, `…/skills/ctx`. Those in `edited` are put aside before."""
+    """Write the pages to a folder, `…/skills/ctx`. Those in `edited` are renamed first."""
     state = planned(folder)
     if state == "current":
         return state
@@ -61,7 +61,7 @@ def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "upd
                 continue
             if name in present and not _is_unchanged(present[name]):
                 os.rename(path, _free_name(path))
-            # Where the user keeps our page elsewhere and has put a link here, the link stays.
+            # If the user replaced our page by a symbolic link, the link stays.
             edited_file.put(os.path.realpath(path), text, mode)
         for name in _gone_pages(folder):
             disk.discard(os.path.join(folder, name))
@@ -72,7 +72,7 @@ def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "upd
 def remove(folder: str, *, force: bool) -> Literal["removed", "kept", "missing"]:
     """Remove our pages from a folder; changed ones only with `force`.
 
-    Other files stay. The folder is removed with the last of its files.
+    Other files stay. The folder is removed if it is empty.
     """
     present = _present(folder)
     going = [name for name in present if force or _is_unchanged(present[name])]
@@ -97,7 +97,7 @@ def edited(folder: str) -> tuple[str, ...]:
 
 
 def put_aside(folder: str) -> tuple[str, ...]:
-    """The paths of pages that the user had changed when ours replaced them."""
+    """The paths of pages that were renamed because the user had changed them."""
     began = tuple(f"{name}{EDITED}" for name in PAGES)
     return tuple(
         os.path.join(folder, name) for name in disk.names(folder) if name.startswith(began)
@@ -113,7 +113,7 @@ def _wanted() -> dict[str, bytes]:
 
 
 def _refuse_what_is_no_folder(folder: str) -> None:
-    """The folders above are looked at too, up to the first one that is there."""
+    """Refuse a path that is not a folder, also among the folders above it."""
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
@@ -128,19 +128,19 @@ def _hash(text: bytes) -> str:
 
 
 def _is_unchanged(text: bytes) -> bool:
-    """Whether this is a page as some version of ours has written it."""
+    """Whether a page is unchanged since some version of ctx wrote it."""
     mark = _MARK.search(text)
     return mark is not None and _hash(text[: mark.start()]) == mark[1].decode()
 
 
 def _present(folder: str) -> dict[str, bytes]:
-    """What stands under the names of our pages."""
+    """The content of the files with the names of our pages."""
     paths = {name: os.path.join(folder, name) for name in PAGES}
     return {name: _read(path) for name, path in paths.items() if os.path.lexists(path)}
 
 
 def _older_pages(folder: str) -> list[str]:
-    """Unchanged pages of ours, also those that only another version knows."""
+    """Our unchanged pages, also those of other versions."""
     names = [name for name in disk.names(folder) if name.endswith(".md")]
     return [name for name in names if _is_unchanged(_read(os.path.join(folder, name)))]
 
@@ -150,7 +150,8 @@ def _gone_pages(folder: str) -> list[str]:
 
 
 def _read(path: str) -> bytes:
-    """A page. Anything else, such as a folder, a pipe or a broken link, reads as empty."""
+    """The content of a page. Anything else, such as a folder, a pipe or a broken link, counts as
+    empty."""
     try:
         return disk.read_plain(os.path.realpath(path), _LARGEST_PAGE)
     except OSError:

@@ -46,24 +46,27 @@ def call_of(name: str, tool: str, payload: Mapping[str, Any]) -> Call:
 
 def input_of(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     """The input of a tool."""
-    found = payload.get("tool_input")
-    return found if isinstance(found, Mapping) else {}
+    tool_input = payload.get("tool_input")
+    return tool_input if isinstance(tool_input, Mapping) else {}
 
 
 def _text(payload: Mapping[str, Any], *names: str) -> str:
-    """The first of these that a tool was asked."""
+    """The first of these fields that contains text."""
     values = map(input_of(payload).get, names)
     return next((value for value in values if isinstance(value, str) and value.strip()), "")
 
 
 def _outcome(name: str, payload: Mapping[str, Any]) -> Outcome:
-    found = _ended(name, payload)
-    was_refused = found.exit_code is None and not found.ok and found.output.startswith(_REFUSALS)
-    return found._replace(was_run=not was_refused)
+    outcome = _ended(name, payload)
+    was_refused = (
+        outcome.exit_code is None and not outcome.ok and outcome.output.startswith(_REFUSALS)
+    )
+    return outcome._replace(was_run=not was_refused)
 
 
 def _ended(name: str, payload: Mapping[str, Any]) -> Outcome:
-    """A command that failed is another event, with its exit code in words."""
+    """The outcome of a command. A failed command is a separate event, with the exit code in its
+    text."""
     error = payload.get("error")
     if isinstance(error, str):
         code = _EXIT.match(error)
@@ -77,15 +80,15 @@ def _ended(name: str, payload: Mapping[str, Any]) -> Outcome:
             return Outcome(code[1] == "0", int(code[1]), response[code.end() :])
         is_error = response.startswith("Error: ")
         return Outcome(not is_error, None if is_error else 0, response)
-    told = response if isinstance(response, Mapping) else {}
-    parts = [told.get(name) for name in ("stdout", "stderr", "output")]
+    fields = response if isinstance(response, Mapping) else {}
+    parts = [fields.get(name) for name in ("stdout", "stderr", "output")]
     output = "\n".join(part for part in parts if isinstance(part, str) and part)
-    stated = told.get("exitCode", told.get("exit_code"))
+    stated = fields.get("exitCode", fields.get("exit_code"))
     if isinstance(stated, int) and not isinstance(stated, bool):
         return Outcome(stated == 0, stated, output)
-    if told.get("interrupted") is True:
+    if fields.get("interrupted") is True:
         return Outcome(False, None, output)
-    if told.get("backgroundTaskId"):
+    if fields.get("backgroundTaskId"):
         return Outcome(True, None, "")
     return Outcome(name != FAILURE, None if name == FAILURE else 0, output)
 
@@ -93,8 +96,8 @@ def _ended(name: str, payload: Mapping[str, Any]) -> Outcome:
 def _read(payload: Mapping[str, Any]) -> Call:
     response = response_of(payload)
     file = response.get("file") if isinstance(response, Mapping) else None
-    told = file if isinstance(file, Mapping) else {}
-    first, count, total = (told.get(name) for name in ("startLine", "numLines", "totalLines"))
+    fields = file if isinstance(file, Mapping) else {}
+    first, count, total = (fields.get(name) for name in ("startLine", "numLines", "totalLines"))
     if not isinstance(first, int) or not isinstance(count, int):
         return tool_calls.FileRead()
     return tool_calls.FileRead(first, count, total if isinstance(total, int) else None)
@@ -117,12 +120,12 @@ def _plan(payload: Mapping[str, Any]) -> Call:
         return tool_calls.PlanCall(plan)
     todos = input_of(payload).get("todos")
     listed = todos[:50] if isinstance(todos, list) else []
-    items = [each for each in listed if isinstance(each, Mapping)]
+    items = [item for item in listed if isinstance(item, Mapping)]
     return tool_calls.TodoList(
         tuple(
-            (subject, each.get("status") == "completed")
-            for each in items
-            if isinstance(subject := each.get("content"), str) and subject.strip()
+            (subject, item.get("status") == "completed")
+            for item in items
+            if isinstance(subject := item.get("content"), str) and subject.strip()
         )
     )
 

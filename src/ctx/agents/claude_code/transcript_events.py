@@ -1,17 +1,17 @@
-"""What happened in a session, read from the file in which Claude Code writes a conversation down.
+"""The events of a session, read from its transcript.
 
-A hook that was off, or killed, has reported nothing; the transcript knows all the same, and knows
-what the agent said, which no hook reports. Out of its lines come events of the shapes that hooks
-give: prompts, what was said, and tool calls, each with its result, which stands in a later line.
+The transcript contains events that no hook reported, because hooks were off or killed, and the
+messages of the agent, which no hook reports. Its lines become events in the format of hooks:
+prompts, messages, and tool calls with their results, which follow in later lines.
 
     {"type": "user", "message": {"content": "Do it"}, …}                          UserPromptSubmit
     {"type": "assistant", "message": {"content": [{"type": "text", …}]}, …}       AssistantMessage
     {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "t1", …}]}, …}
     {"type": "user", "message": {"content": [{"type": "tool_result", …}]}, …}     PostToolUse
 
-The file is read forward from where the last reading ended, and a line is read when it is whole. The
-same line always gives the same event, with the same id, so that to read it twice is harmless.
-Nothing here fails: what can be read is given, with a sentence about what cannot.
+The file is read from where the last reading ended, and only complete lines are read. The same line
+always gives the same event with the same id, so reading it twice is harmless. Nothing here fails:
+the result contains what could be read, and a message about the rest.
 """
 
 import json
@@ -33,7 +33,7 @@ from ctx.hook_files import live
 from ctx.hosts.events import Event, Heading
 from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
-# Most bytes are something else: attachments, and copies of requests.
+# Most lines are attachments and copies of requests.
 _MATTERS = re.compile(
     rb'"type"\s{0,4}:\s{0,4}"'
     rb'(?:user|assistant|queue-operation|system|ai-title|custom-title|summary)"'
@@ -45,12 +45,12 @@ _LATEST_MS = 9_999_999_999_999
 
 _INTERRUPTED = "[Request interrupted by user"
 _REJECTED = ("The user doesn't want to ", "User rejected tool use")
-# The user's reason for rejecting a call follows these words.
+# The user's reason for rejecting a call follows this text.
 _BECAUSE = "the user said:"
 # The client's own words, if the user rejected questions without a reason.
 _NO_REASON = "The user wants to clarify these questions."
 _ERROR = re.compile(r"\s*<tool_use_error>(.*?)(?:</tool_use_error>\s*)?", re.DOTALL)
-# Commands that the client runs itself, without asking the model.
+# Commands that the client runs itself, without the model.
 _OWN_COMMANDS = frozenset(
     f"/{name}"
     for name in (
@@ -82,7 +82,7 @@ def read(
     """
     reading = _Reading(path, most, deadline)
     reading.read(start, end)
-    return TranscriptPart(tuple(reading.events), reading.seen, reading.problem)
+    return TranscriptPart(tuple(reading.events), reading.position, reading.problem)
 
 
 class _Call(NamedTuple):
@@ -106,19 +106,19 @@ class _Entry(NamedTuple):
     """What every line contains."""
 
     name: str
-    """Its own, which no other line has."""
+    """The unique id of the line."""
     agent: str
     at_ms: int
     payload: dict[str, Any]
-    """The keys that a hook gets for every event."""
+    """The fields that every hook payload has."""
 
 
 class _Reading:
-    """One reading of a file, forward."""
+    """Reads a file forward, once."""
 
     def __init__(self, path: str, most: int, deadline: float) -> None:
         self.events: list[Event] = []
-        self.seen = 0
+        self.position = 0
         self.problem = ""
         self._path = path
         self._most = most
@@ -135,19 +135,19 @@ class _Reading:
             # Opening a pipe without a writer would block.
             fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except (OSError, ValueError) as error:
-            self.seen = start
+            self.position = start
             self._note(f"The transcript cannot be opened: {_reason(error)}.")
             return
         try:
-            found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode):
-                self.seen = start
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                self.position = start
                 self._note("The transcript is not a plain file.")
                 return
-            self._at_ms = clock.possible_ms(found.st_mtime_ns // 1_000_000)
-            self.seen = start if _goes_on(fd, start, found.st_size) else 0
-            limit = found.st_size if end is None else min(end, found.st_size)
-            self._read(fd, self.seen, limit)
+            self._at_ms = clock.possible_ms(status.st_mtime_ns // 1_000_000)
+            self.position = start if _goes_on(fd, start, status.st_size) else 0
+            limit = status.st_size if end is None else min(end, status.st_size)
+            self._read(fd, self.position, limit)
         except OSError as error:
             self._note(f"The transcript cannot be read: {_reason(error)}.")
         finally:
@@ -166,11 +166,11 @@ class _Reading:
             if is_cut:
                 break
         calls = (call.offset for call in self._calls.values())
-        # A prompt that is queued for longer is not waited for: the client may never say more of it.
-        queued = (each.offset for each in self._queue if behind - each.offset < CHUNK)
+        # Do not wait longer for a queued prompt: the client may never mention it again.
+        queued = (item.offset for item in self._queue if behind - item.offset < CHUNK)
         waiting = min((*calls, *queued), default=behind)
-        # A call whose result is further away than is read at once is not waited for.
-        self.seen = behind if is_cut and waiting == start else waiting
+        # Do not wait for the result of a call if it is further away than one reading.
+        self.position = behind if is_cut and waiting == start else waiting
 
     def _take(self, offset: int, line: bytes) -> None:
         try:
@@ -210,10 +210,10 @@ class _Reading:
                 self._typed(entry, payload, blocks)
 
     def _queued(self, offset: int, payload: dict[str, Any], line: bytes) -> None:
-        """A prompt that was typed while the agent worked.
+        """A prompt that was typed while the agent was working.
 
-        A dequeued one begins a turn, and is in the transcript again. A removed one was given to the
-        agent in the middle of a turn, and is nowhere else.
+        A dequeued prompt begins a turn and is in the transcript again. A removed one was given to
+        the agent in the middle of a turn, and is in no other line.
         """
         entry = self._entry(payload, line)
         operation = payload.get("operation")
@@ -224,7 +224,7 @@ class _Reading:
             # The client queues its own notices as JSON.
             self._queue.append(_Queued(offset, entry, "" if text[:1] == "{" else _prompt(text)))
         elif operation == "popAll":
-            # The user took all of them back to edit them.
+            # The user took all queued prompts back to edit them.
             self._queue.clear()
         elif operation in ("dequeue", "remove") and self._queue:
             queued = self._queue.pop(0)
@@ -233,9 +233,9 @@ class _Reading:
                     queued.entry, session_state.PROMPT, queued.entry.name, {"prompt": queued.prompt}
                 )
 
-    def _recap(self, said: dict[str, Any], line: bytes) -> None:
-        """What the client wrote for a user who comes back to a session."""
-        entry, text = self._entry(said, line), _text(said, "content").strip()
+    def _recap(self, entry_fields: dict[str, Any], line: bytes) -> None:
+        """The client's recap for a user who returns to a session."""
+        entry, text = self._entry(entry_fields, line), _text(entry_fields, "content").strip()
         if entry is not None and not entry.agent and text:
             self._give(entry, RECAP, entry.name, {"text": text})
 
@@ -270,7 +270,7 @@ class _Reading:
             **({} if agent else self._teams.keys(payload)),
         }
         name = _text(payload, "uuid") or _hash(line)
-        return _Entry(name, agent, at_ms, {key: each for key, each in common.items() if each})
+        return _Entry(name, agent, at_ms, {key: value for key, value in common.items() if value})
 
     def _take_answer(
         self, entry: _Entry, offset: int, payload: dict[str, Any], blocks: list[dict[str, Any]]
@@ -289,8 +289,10 @@ class _Reading:
         for block in blocks:
             tool_use = _text(block, "id")
             if block.get("type") == "tool_use" and tool_use:
-                name, given = _text(block, "name"), block.get("input")
-                self._calls[tool_use] = _Call(offset, f"{entry.agent}\0{message_id}", name, given)
+                name, tool_input = _text(block, "name"), block.get("input")
+                self._calls[tool_use] = _Call(
+                    offset, f"{entry.agent}\0{message_id}", name, tool_input
+                )
 
     def _give_up_calls(self, agent: str, message_id: str) -> None:
         kept = f"{agent}\0{message_id}"
@@ -299,7 +301,7 @@ class _Reading:
                 del self._calls[tool_use]
 
     def _result(self, entry: _Entry, block: dict[str, Any], whole: Any) -> None:
-        """A call has ended. One without a known beginning is skipped."""
+        """Handle the end of a call. If its beginning is unknown, it is skipped."""
         tool_use = _text(block, "tool_use_id")
         call = self._calls.pop(tool_use, None)
         content = block.get("content")
@@ -337,7 +339,7 @@ class _Reading:
         # The prompt of a subagent is in the call that started it.
         if entry.agent or any(payload.get(mark) for mark in marks):
             return
-        # The user may type while a tool runs: its result can still come.
+        # The user may type while a tool runs, so its result can still follow.
         if prompt := _prompt(text):
             self._give(entry, session_state.PROMPT, entry.name, {"prompt": prompt})
 
@@ -360,7 +362,7 @@ class _Reading:
 
 
 def _goes_on(fd: int, start: int, size: int) -> bool:
-    """Whether a line begins at a position: otherwise the file was rewritten."""
+    """Whether a line begins at this position. If not, the file was rewritten."""
     return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
 
 
@@ -374,9 +376,9 @@ def _prompt(text: str) -> str:
 
 
 def _between(text: str, opening: str, closing: str) -> str:
-    _, found, rest = text.partition(opening)
+    _, separator, rest = text.partition(opening)
     inner, closed, _ = rest.partition(closing)
-    return inner.strip() if found and closed else ""
+    return inner.strip() if separator and closed else ""
 
 
 def _text_of(block: Any) -> str:

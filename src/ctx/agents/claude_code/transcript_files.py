@@ -1,4 +1,4 @@
-"""Where Claude Code keeps its transcripts, and whose each of them is.
+"""Where Claude Code stores transcripts, and which session each one belongs to.
 
 projects/-home-dev-shop/<session>.jsonl                         of a session
 projects/-home-dev-shop/<session>/subagents/agent-<id>.jsonl    of an agent that works for it
@@ -25,7 +25,7 @@ _GLANCE = 8192
 
 
 def folder(host_folder: str) -> str:
-    """Where transcripts lie, in one folder for each project."""
+    """The folder with the transcripts, which has one subfolder per project."""
     return os.path.join(host_folder, _PROJECTS)
 
 
@@ -41,20 +41,20 @@ def beginning(start: bytes) -> Beginning:
 
 def _json_text(data: bytes) -> str:
     try:
-        found = json.loads(data)
+        parsed = json.loads(data)
     except (ValueError, RecursionError):
         return ""
-    return found if isinstance(found, str) else ""
+    return parsed if isinstance(parsed, str) else ""
 
 
 def _copied(start: bytes) -> int:
-    """How often the first prompt of a transcript is named in its beginning.
+    """How often the beginning of a transcript contains the id of its first prompt.
 
-    A fork begins as the session that it was forked from, to the second, and says of all that it
-    has from there that it belongs to its own first prompt.
+    A fork begins with a copy of the original session, with the same times, in which all entries
+    have the id of the fork's own first prompt.
     """
     first = _PROMPT_ID.search(start)
-    return len([each for each in _PROMPT_ID.findall(start) if each == first[1]]) if first else 0
+    return len([id for id in _PROMPT_ID.findall(start) if id == first[1]]) if first else 0
 
 
 def session_of(path: str) -> str:
@@ -66,22 +66,22 @@ def session_of(path: str) -> str:
 
 
 def of_subagents(path: str, since_ms: int) -> list[str]:
-    """The transcripts of the agents that a session let work for it, as far as they are so new."""
+    """The transcripts of a session's subagents that are newer than `since_ms`."""
     folder, session = os.path.dirname(path), session_of(path)
-    # Older clients leave all of them in one folder, beside those of the sessions.
+    # Older clients store all of them in one folder, beside those of the sessions.
     marked = json.dumps(session).encode()
-    beside = [each for each in _agents_in(folder, since_ms) if marked in _beginning(each)]
+    beside = [agent for agent in _agents_in(folder, since_ms) if marked in _beginning(agent)]
     return [*_agents_in(os.path.join(folder, session, _SUBAGENTS), since_ms), *beside]
 
 
 def _agents_in(folder: str, since_ms: int) -> list[str]:
     try:
-        with os.scandir(folder) as found:
+        with os.scandir(folder) as scanned:
             return sorted(
-                each.path
-                for each in found
-                if _is_subagent(each.name)
-                and clock.possible_ms(each.stat().st_mtime_ns // 1_000_000) >= since_ms
+                entry.path
+                for entry in scanned
+                if _is_subagent(entry.name)
+                and clock.possible_ms(entry.stat().st_mtime_ns // 1_000_000) >= since_ms
             )
     except OSError:
         return []
@@ -99,7 +99,7 @@ def _beginning(path: str) -> bytes:
 
 
 def main_of(path: str, session: str) -> str:
-    """The transcript of the session itself, for its own or that of one of its agents."""
+    """The transcript of the session itself, given its path or that of a subagent."""
     folder, name = os.path.split(path)
     if not _is_subagent(name):
         return path

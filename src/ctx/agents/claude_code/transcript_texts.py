@@ -1,5 +1,5 @@
-"""The texts of a transcript that the agent read and did not write: prompts, results of tools,
-attachments. Only those that may hold a command matter (`capture.read_markup`)."""
+"""The texts in a transcript that the agent read but did not write: prompts, tool results and
+attachments. Only texts that may contain a command matter (`capture.read_markup`)."""
 
 import json
 import os
@@ -18,9 +18,10 @@ _MOST_DEPTH = 20
 
 
 def read_by_agent(path: str, end: int | None, deadline: float) -> Iterator[str | None]:
-    """The texts before a place of the file; None is its end. None: a part cannot be searched.
+    """The texts before a position of the file, None for its end. Returns None if a part cannot be
+    searched.
 
-    It is read line by line, and only lines that mention a command are parsed.
+    The file is read line by line, and only lines that mention a command are parsed.
     """
     try:
         # Opening a pipe without a writer would block.
@@ -70,5 +71,5 @@ def _strings(value: Any, depth: int) -> Iterator[str]:
         if "ctx" in value.casefold():
             yield value
     elif depth and isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _strings(each, depth - 1)
+        for nested in value.values() if isinstance(value, dict) else value:
+            yield from _strings(nested, depth - 1)

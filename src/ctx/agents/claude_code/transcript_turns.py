@@ -1,7 +1,8 @@
-"""What Claude said, read from the file in which Claude Code writes a conversation down.
+"""The messages of Claude, read from a transcript.
 
-One JSON object per line. A message of the assistant is spread over several lines, one for each
-block of its content, that have the same `message.id`. Lines of many other kinds stand in between:
+A transcript has one JSON object per line. A message of the assistant consists of several lines with
+the same `message.id`, one for each block of its content. There are many other types of lines in
+between:
 
     {"type": "user", "message": {"content": "Do it"}}                                   a prompt
     {"type": "assistant", "message": {"id": "msg_1", "content": [{"type": "thinking", …}]}}
@@ -9,8 +10,8 @@ block of its content, that have the same `message.id`. Lines of many other kinds
     {"type": "user", "message": {"content": [{"type": "tool_result", …}]}}              no prompt
     {"type": "assistant", "message": {"content": "As it once was written"}}
 
-The file may be large, and what was said last matters most, so it is read from its end. Nothing
-here fails: what can be read is given, with a sentence about what cannot.
+The file may be large and the last messages matter most, so it is read backwards. Nothing here
+fails: the result contains what could be read, and a message about the rest.
 """
 
 import json
@@ -25,19 +26,19 @@ from ctx import clock
 from ctx.hosts.transcripts import Message, Turn, storable
 
 FURTHEST = 64 * 1024 * 1024
-"""How many bytes are read at most."""
+"""The maximum number of bytes to read."""
 LONGEST_LINE = 16 * 1024 * 1024
-"""Longer lines contain images or tool output; no message is as long."""
+"""Longer lines contain images or tool output, not messages."""
 
 _FIRST_CHUNK = 256 * 1024
 _LARGEST_CHUNK = 4 * 1024 * 1024
 
 
 def since(path: str, start: int, end: int | None, deadline: float) -> Turn:
-    """The messages between two positions of the file; None is its end.
+    """The messages between two positions of the file, None for its end.
 
-    A line belongs to the position where it ends, so that a half-written one is read the next time.
-    When the time is up, the result has the latest messages.
+    A line belongs to the position of its end, so an incomplete line is read next time. If the time
+    is up, the result contains the latest messages.
     """
     reading = _Reading(path, start, end, deadline)
     with closing(reading.entries()) as entries:
@@ -45,7 +46,7 @@ def since(path: str, start: int, end: int | None, deadline: float) -> Turn:
 
 
 def last_turn(path: str, end: int | None, deadline: float) -> Turn:
-    """The messages after the last prompt before a position of the file; None is its end."""
+    """The messages after the last prompt before a position of the file, None for its end."""
     reading = _Reading(path, 0, end, deadline)
     with closing(reading.entries()) as entries:
         return reading.turn(takewhile(_is_said, entries))
@@ -55,9 +56,9 @@ class _Entry(NamedTuple):
     """A relevant line: a prompt, or a part of a message."""
 
     message_id: str | None
-    """None: it is a prompt."""
+    """None for a prompt."""
     name: str
-    """Its own, which no other line has."""
+    """The unique id of the line."""
     texts: tuple[str, ...] = ()
 
 
@@ -87,7 +88,7 @@ class _Line:
 
 
 class _Reading:
-    """One reading of a file, backwards."""
+    """Reads a file backwards, once."""
 
     def __init__(self, path: str, start: int, end: int | None, deadline: float) -> None:
         self._path = path
@@ -105,17 +106,17 @@ class _Reading:
             # may be missing, the positions are unknown.
             first = newest_first[-1].message_id
             if first is not None:
-                newest_first = [each for each in newest_first if each.message_id != first]
+                newest_first = [entry for entry in newest_first if entry.message_id != first]
         return Turn(_messages(reversed(newest_first)), self._problem, tuple(self._errors))
 
     def entries(self) -> Generator[_Entry, None, None]:
-        """The lines that matter, newest first."""
+        """The relevant lines, newest first."""
         for offset, line in self._lines():
             if line.is_too_long:
                 self._note(f"A line of more than {LONGEST_LINE >> 20} MB was skipped.")
                 continue
             data = line.data
-            # Most lines are something else, and cost more to parse than to search.
+            # Most lines are of other types, and searching them is faster than parsing them.
             if line.is_ended and b'"assistant"' not in data and not _may_be_prompt(data):
                 continue
             try:
@@ -129,12 +130,12 @@ class _Reading:
             if is_error(entry):
                 self._errors += _texts(entry)
                 continue
-            found = _read(entry, offset)
-            if found is not None:
-                yield found
+            parsed = _read(entry, offset)
+            if parsed is not None:
+                yield parsed
 
     def _lines(self) -> Iterator[tuple[int, _Line]]:
-        """The lines that are not empty and where they begin, last first."""
+        """The lines that are not empty, with their positions, last first."""
         name = self._path.encode("utf-8", "backslashreplace").decode()
         try:
             # Opening a pipe without a writer would block.
@@ -165,7 +166,7 @@ class _Reading:
         end = size if self._end is None else min(self._end, size)
         position, chunk = end, _FIRST_CHUNK
         line = _Line(is_ended=False)
-        # Before the start it is only about where the line begins that stands there.
+        # Before `start`, only the beginning of the line at `start` is searched.
         while position > start or (position > 0 and line.length):
             left = FURTHEST - (end - position)
             if problem := self._why_no_more(left):
@@ -192,7 +193,7 @@ class _Reading:
         yield position, line
 
     def _why_no_more(self, left: int) -> str:
-        """Why nothing more is read though so many bytes may be; empty if more is."""
+        """Why reading stops, given the bytes left to the limit; empty if it continues."""
         if clock.monotonic() >= self._deadline:
             return "Reading the transcript took too long."
         if not left:
@@ -200,7 +201,7 @@ class _Reading:
         return ""
 
     def _cut(self, problem: str) -> None:
-        """Note that something is missing before what was read."""
+        """Note that something is missing before the text that was read."""
         self._is_cut = True
         self._problem = problem
 
@@ -213,7 +214,7 @@ def _may_be_prompt(line: bytes) -> bool:
 
 
 def is_error(entry: Any) -> bool:
-    """Whether the client wrote an entry of the agent itself, because the model failed."""
+    """Whether the client wrote this message itself because the model failed."""
     if not isinstance(entry, dict) or entry.get("type") != "assistant":
         return False
     message = entry.get("message")
@@ -266,21 +267,21 @@ def _is_said(entry: _Entry) -> bool:
 
 
 def _messages(entries: Iterable[_Entry]) -> tuple[Message, ...]:
-    """Entries that belong together made one message, in order."""
-    found: list[tuple[str, list[str]]] = []
+    """The messages that the entries form, in order."""
+    messages: list[tuple[str, list[str]]] = []
     places: dict[str, list[str]] = {}
-    seen: set[str] = set()
+    names: set[str] = set()
     for entry in entries:
         if entry.message_id is None:
-            # A message does not go on behind a prompt, whatever its id.
+            # A message does not continue after a prompt, whatever its id is.
             places = {}
-        elif entry.name not in seen:
+        elif entry.name not in names:
             if entry.message_id not in places:
                 places[entry.message_id] = []
-                found.append((entry.message_id, places[entry.message_id]))
+                messages.append((entry.message_id, places[entry.message_id]))
             places[entry.message_id].extend(entry.texts)
-            seen.add(entry.name)
-    return tuple(Message(name, "\n\n".join(texts)) for name, texts in found if texts)
+            names.add(entry.name)
+    return tuple(Message(name, "\n\n".join(texts)) for name, texts in messages if texts)
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -18,7 +18,8 @@ from _thread import allocate_lock, start_new_thread
 from ctx import clock
 from ctx.hook_files import hook_log, live, spool
 
-# Type checkers know this name from anywhere; importing it from `typing` costs more than the hook.
+# Type checkers treat this name specially wherever it is defined. Importing it from `typing` takes
+# longer than the rest of the hook.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
@@ -35,7 +36,8 @@ ANSWERED = ("session-start", "prompt-submit", "pre-compact")
 CAPTURE_S = 0.25
 ANSWER_S = 1.0
 WORK_S = 3.5
-"""How long a hook may take: to keep an event, to answer one, and to do what an agent asked for."""
+"""Time limits of a hook in seconds: to store an event, to answer one, to run an agent's
+commands."""
 
 _LARGEST_INPUT = 64 * 1024 * 1024
 _MUCH = 4 * 1024 * 1024
@@ -47,7 +49,7 @@ _COMMAND = (b"<ctx:", b"\\u003cctx:", b"\\u003Cctx:")
 
 
 class Hook:
-    """One run of a hook: where it works, and until when."""
+    """One run of a hook: its environment and its time limit."""
 
     WORK_S = WORK_S
 
@@ -65,25 +67,26 @@ class Hook:
             self.limit = WORK_S
         self.home = _home(environment)
         self.is_looked_after = False
-        """Whether somebody was woken or started who looks after the spool."""
+        """Whether a worker was woken or started to process the spool."""
         self.refused = ""
-        """Why something could not be written down, in the words of the system."""
+        """Why the last write failed, as the system reports it."""
         self._has_logged = False
 
     @property
     def has_response(self) -> bool:
-        """Whether the answer is given on the command line, for whoever tries it by hand."""
+        """Whether the agent's response is an argument of the command, which helps to try it by
+        hand."""
         return self.word == "stop" and self.options[:1] == ["--response"]
 
     @property
     def part(self) -> int:
-        """Which part of an answer is wanted, where a large one is given in several."""
+        """The number of the part to return. A large answer is split into several parts."""
         number = self.options[1] if self.options[:1] == ["--part"] and self.options[1:] else "1"
         return int(number) if number.isdecimal() and len(number) < 3 and int(number) else 1
 
     @property
     def database(self) -> str:
-        """Where the store is: what `CTX_DB` says, else in its home."""
+        """The path of the store: `CTX_DB`, or the file in the user's folder."""
         chosen = self.environment.get("CTX_DB", "")
         if not chosen or "://" in chosen:
             return f"{self.home}/store.db"
@@ -91,20 +94,21 @@ class Hook:
 
     @property
     def is_alone(self) -> bool:
-        """Whether a file was named: then nothing else is read, and no worker knows of it."""
+        """Whether `CTX_DB` names a file. Then no other store is read, and the worker is not
+        used."""
         return self.database != f"{self.home}/store.db"
 
-    def put(self, event_id: str, kind: str, said: bytes, *, durable: bool = False) -> None:
-        """Leave an event for whoever looks after the store."""
+    def put(self, event_id: str, kind: str, data: bytes, *, durable: bool = False) -> None:
+        """Write an event to the spool."""
         name = spool.kind_for(self.host.spool_name, kind)
         mark = spool.mark_of(self.home, self.database)
-        spool.put(self.home, event_id, f"{name}{mark}", said, durable=durable)
+        spool.put(self.home, event_id, f"{name}{mark}", data, durable=durable)
 
     def waiting(self) -> "list[str]":
         return spool.waiting(self.home, spool.mark_of(self.home, self.database))
 
     def look_after(self) -> bool:
-        """Wake the worker, or start one. Whether there is one then, or will be."""
+        """Wake the worker, or start one. Returns whether a worker runs or is about to run."""
         if not self.is_looked_after and not self.is_alone:
             if spool.wake(self.home):
                 self.is_looked_after = True
@@ -116,56 +120,58 @@ class Hook:
                     spawn.start_worker(self.home, environment, clock.wall_s())
                     self.is_looked_after = True
                 except OSError as error:
-                    # No more processes may be started, or nothing may be written there.
+                    # The system allows no more processes, or the folder is read-only.
                     self.log(f"no worker was started: {error}")
         return self.is_looked_after
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """A setting that hardly anybody sets: settings are read only where it may be set."""
-        told = self.environment.get(f"CTX_{name.replace('.', '_').upper()}", "")
-        if told in ("0", "false"):
+        """A setting that is rarely set. The configuration is parsed only if it may contain the
+        setting."""
+        value = self.environment.get(f"CTX_{name.replace('.', '_').upper()}", "")
+        if value in ("0", "false"):
             return False
-        if not told and not _mentions(self.home, name.partition(".")[0].encode()):
+        if not value and not _mentions(self.home, name.partition(".")[0].encode()):
             return default
         return self.config().flag(name)
 
     def config(self) -> "Config":
-        """The settings. Reading them takes time, so callers look first whether there are any."""
+        """The settings. Parsing them takes time, so callers check first whether they are needed."""
         from ctx.config.resolve import survey
 
         return survey(f"{self.home}/config.toml", None, self.environment, ())
 
-    def is_paused(self, said: bytes) -> bool:
-        """Whether nothing is to be taken in here, because a person said so."""
+    def is_paused(self, data: bytes) -> bool:
+        """Whether the user paused capture in this folder."""
         if not os.path.lexists(f"{self.home}/paused"):
             return False
         from ctx.capture import capture_pauses
 
-        return capture_pauses.is_paused(self.home, self.host.folder(said), self.now_ms())
+        return capture_pauses.is_paused(self.home, self.host.folder(data), self.now_ms())
 
     @property
     def left(self) -> float:
-        """The seconds that are left."""
+        """The remaining seconds."""
         return self.began + self.limit * clock.patience - time.monotonic()
 
     def now_ms(self) -> int:
         return clock.now_ms()
 
     def log(self, message: str) -> None:
-        """A line for `ctx doctor`. What follows from the first trouble is not worth another."""
+        """Write a line to the log that `ctx doctor` shows. Only the first error of a run is logged:
+        the others usually follow from it."""
         if not self._has_logged:
             self._has_logged = True
             hook_log.add(self.home, self.word, message)
 
 
 def main(arguments: "list[str]", host: "Hooks") -> "NoReturn":
-    """Run the hook that a user's settings register, as a process of its own, and end it."""
+    """Run a hook that is registered in a user's settings, and exit."""
     word = arguments[0] if arguments else ""
     _run(Hook(word, arguments[1:], dict(os.environ), host))
 
 
 def main_of_project(arguments: "list[str]", host: "Hooks") -> "NoReturn":
-    """Run `ctx hook …`: as settings or a plugin register it, or as a person types it."""
+    """Run `ctx hook …`, from a project's settings, from a plugin, or typed by hand."""
     words: list[str] = []
     for word in arguments[1:]:
         name, sign, value = word.partition("=")
@@ -174,12 +180,12 @@ def main_of_project(arguments: "list[str]", host: "Hooks") -> "NoReturn":
 
 
 def _run(hook: Hook) -> "NoReturn":
-    # Whoever stops the client stops its hooks too; that is no failure of theirs.
+    # Ctrl-C in the client also reaches its hooks. It is not an error.
     signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(0))
     answering = allocate_lock()
 
     def end(answer: bytes) -> None:
-        # Of the two threads, one answers.
+        # Two threads may try to answer. Only the first one does.
         if answering.acquire(False):
             _write(answer)
             os._exit(0)
@@ -189,7 +195,7 @@ def _run(hook: Hook) -> "NoReturn":
             time.sleep(left)
         if answering.acquire(False):
             _write(hook.host.nothing)
-        # What hangs may be the disk that the log is on.
+        # The disk with the log may be what hangs.
         start_new_thread(note, ())
         noted.acquire(timeout=CAPTURE_S * clock.patience)
         os._exit(0)
@@ -203,13 +209,13 @@ def _run(hook: Hook) -> "NoReturn":
 
     start_new_thread(keep_time, ())
     end(answer(hook, lambda: read_stdin(hook)))
-    # The other one has said something already, and ends the process.
+    # The other thread has answered and exits the process.
     time.sleep(2 * CAPTURE_S * clock.patience)
     os._exit(0)
 
 
 def answer(hook: Hook, read: "Callable[[], bytes]") -> bytes:
-    """What is printed. Nothing that is read or found can make it fail."""
+    """The bytes to print. No input and no state can make this fail."""
     try:
         if not hook.home:
             return b""
@@ -223,7 +229,8 @@ def answer(hook: Hook, read: "Callable[[], bytes]") -> bytes:
 
 
 def _stay_off(hook: Hook, read: "Callable[[], bytes]") -> None:
-    """Do nothing; but whoever reads the transcript later has to know that it was so."""
+    """Do nothing except record that ctx was off, for the process that reads the transcript
+    later."""
     if not os.path.isdir(hook.home):
         return
     session = hook.host.session(read())
@@ -236,77 +243,77 @@ def _stay_off(hook: Hook, read: "Callable[[], bytes]") -> None:
             hook.log(f"{type(error).__name__}: {error}")
 
 
-def _go_on(hook: Hook, said: bytes) -> None:
-    """What a session does counts again. What its agent asked for before then is not done late."""
-    session = hook.host.session(said)
+def _go_on(hook: Hook, data: bytes) -> None:
+    """Resume capture of a session after `CTX_OFF`. Commands from before that are not executed."""
+    session = hook.host.session(data)
     if not live.is_session(session) or not os.path.lexists(f"{hook.home}/off/{session}"):
         return
     from ctx.capture import capture_off
 
     try:
         if capture_off.on(hook.home, session, hook.now_ms()) and hook.word != "stop":
-            size = _size(hook.host.transcript(said))
+            size = _size(hook.host.transcript(data))
             live.write(hook.home, f"{session}.stop", str(size))
     except OSError as error:
         hook.log(f"{type(error).__name__}: {error}")
 
 
-def _answer(hook: Hook, said: bytes) -> bytes:
+def _answer(hook: Hook, data: bytes) -> bytes:
     if hook.word not in spool.EVENTS:
         hook.log(f"there is no hook {hook.word[:40]!r}")
         return hook.host.nothing
     if hook.has_response:
         from ctx.agents.runtime import hook_answers
 
-        return hook_answers.respond(hook, said, " ".join(hook.options[1:2]))
-    if not (said.startswith(b"{") and said.rstrip().endswith(b"}")):
-        reason = "is too large" if len(said) > _LARGEST_INPUT else "is not a JSON object"
-        hook.log(f"the input of the hook {reason} ({len(said):,} bytes)")
+        return hook_answers.respond(hook, data, " ".join(hook.options[1:2]))
+    if not (data.startswith(b"{") and data.rstrip().endswith(b"}")):
+        reason = "is too large" if len(data) > _LARGEST_INPUT else "is not a JSON object"
+        hook.log(f"the input of the hook {reason} ({len(data):,} bytes)")
         return hook.host.nothing
     if not hook.host.process(hook.environment):
-        live.touch(hook.home, hook.host.session(said))
-    _go_on(hook, said)
+        live.touch(hook.home, hook.host.session(data))
+    _go_on(hook, data)
     if hook.word in ANSWERED:
         from ctx.agents.runtime import hook_answers
 
-        return hook_answers.answer(hook, said)
-    is_paused = hook.is_paused(said)
+        return hook_answers.answer(hook, data)
+    is_paused = hook.is_paused(data)
     event_id = spool.new_id(hook.now_ms())
     if hook.word == "stop":
-        return _stop(hook, said, event_id, is_paused=is_paused)
+        return _stop(hook, data, event_id, is_paused=is_paused)
     if not is_paused:
-        hook.put(event_id, hook.word, said)
+        hook.put(event_id, hook.word, data)
     if hook.word == "session-end":
         from ctx.agents.runtime import hook_answers
 
-        hook_answers.end(hook, said)
+        hook_answers.end(hook, data)
     elif not is_paused:
         hook.look_after()
     return b""
 
 
-def _stop(hook: Hook, said: bytes, event_id: str, *, is_paused: bool) -> bytes:
-    """Look for commands: in what the client says, and in its transcript since the last Stop.
+def _stop(hook: Hook, data: bytes, event_id: str, *, is_paused: bool) -> bytes:
+    """Look for commands in the payload, and in the transcript since the last Stop.
 
-    Also while ctx is paused: what an agent is told to remember is not what is observed.
+    This also happens while capture is paused, because a command is an explicit request.
     """
-    session = hook.host.session(said)
-    seen = f"{session}.stop" if live.is_session(session) else ""
-    path = hook.host.transcript(said)
+    session = hook.host.session(data)
+    stop_file = f"{session}.stop" if live.is_session(session) else ""
+    path = hook.host.transcript(data)
     size = _size(path)
-    start = _offset_of_last_stop(hook.home, seen, size)
-    # Where nothing was seen yet, the last megabytes hold the last turn.
+    start = _offset_of_last_stop(hook.home, stop_file, size)
+    # If no Stop is known, the last megabytes contain the last turn.
     tail = _tail(path, start or 0, size)
     kind = spool.STOP
-    if any(mark in said for mark in _COMMAND) or _has_command(hook, tail):
+    if any(mark in data for mark in _COMMAND) or _has_command(hook, tail):
         hook.limit = WORK_S
         kind = f"{spool.STOP}.{'' if start is None else start}-{size or ''}"
     if kind != spool.STOP or not is_paused:
-        hook.put(event_id, kind, said, durable=kind != spool.STOP)
-    if seen and size:
-        # A line that is half written is looked at again.
+        hook.put(event_id, kind, data, durable=kind != spool.STOP)
+    if stop_file and size:
+        # An incomplete line is read again next time.
         whole = tail.rfind(b"\n") + 1
-        live.write(hook.home, seen, str(size - len(tail) + whole if whole else start or size))
+        live.write(hook.home, stop_file, str(size - len(tail) + whole if whole else start or size))
     if kind != spool.STOP:
         from ctx.agents.runtime import hook_answers
 
@@ -321,9 +328,9 @@ def _stop(hook: Hook, said: bytes, event_id: str, *, is_paused: bool) -> bytes:
 
 
 def _has_command(hook: Hook, tail: bytes) -> bool:
-    """Whether there is something like a command in an entry of the agent.
+    """Whether a message of the agent may contain a command.
 
-    What we gave it ourselves speaks of commands too, and stands in other entries.
+    The context from ctx also mentions commands, but in entries of other types.
     """
     for mark in _COMMAND:
         at = tail.find(mark)
@@ -331,21 +338,21 @@ def _has_command(hook: Hook, tail: bytes) -> bool:
             start = tail.rfind(b"\n", 0, at) + 1
             end = tail.find(b"\n", at)
             line = tail[start:] if end < 0 else tail[start:end]
-            # Of the first line the beginning may be missing.
+            # The beginning of the first line may be missing.
             if not start or hook.host.is_by_agent(line):
                 return True
             at = tail.find(mark, end) if end >= 0 else -1
     return False
 
 
-def field(said: bytes, name: bytes) -> str:
-    """A text of the outermost object, found without parsing all of it.
+def field(data: bytes, name: bytes) -> str:
+    """The value of a string field of the outermost object, found without parsing the whole payload.
 
-    Inside of texts, quotes have a backslash before them: what is found stands for itself. The
-    client names what is common to all events first.
+    Quotes inside strings are escaped, so the first match is a key. The client writes the fields
+    that all events have first.
     """
-    at = said.find(b'"%s"' % name)
-    rest = said[at + len(name) + 2 : at + len(name) + 4200].lstrip() if at >= 0 else b""
+    at = data.find(b'"%s"' % name)
+    rest = data[at + len(name) + 2 : at + len(name) + 4200].lstrip() if at >= 0 else b""
     rest = rest[1:].lstrip() if rest.startswith(b":") else b""
     end = rest.find(b'"', 1)
     if not rest.startswith(b'"') or end < 0:
@@ -355,22 +362,22 @@ def field(said: bytes, name: bytes) -> str:
         import json
 
         try:
-            found = json.loads(said)
+            payload = json.loads(data)
         except (ValueError, RecursionError):
             return ""
-        told = found.get(name.decode()) if isinstance(found, dict) else None
-        return told if isinstance(told, str) else ""
+        field_value = payload.get(name.decode()) if isinstance(payload, dict) else None
+        return field_value if isinstance(field_value, str) else ""
     return value.decode("utf-8", "replace")
 
 
 def _home(environment: "dict[str, str]") -> str:
-    """The user store's folder; empty where there is no telling."""
+    """The user store's folder; empty if it is unknown."""
     home = environment.get("CTX_HOME", "")
     if home:
         try:
             return os.path.abspath(os.path.expanduser(home))
         except FileNotFoundError:
-            # It is told from a folder that is gone.
+            # The path is relative, and the current folder no longer exists.
             return ""
     person = environment.get("HOME", "")
     if not os.path.isabs(person):
@@ -384,7 +391,7 @@ def _home(environment: "dict[str, str]") -> str:
 
 
 def _mentions(home: str, name: bytes) -> bool:
-    """Whether a word stands in the settings: a hook has no time to read what is not set."""
+    """Whether the configuration contains a word. This is much faster than parsing it."""
     try:
         fd = os.open(f"{home}/config.toml", os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
@@ -398,13 +405,14 @@ def _mentions(home: str, name: bytes) -> bool:
 
 
 def read_stdin(hook: Hook) -> bytes:
-    """All of it. What is far too much is read too, because the client waits for that."""
+    """All of stdin. Input beyond the limit is read and dropped, because the client waits until it
+    is read."""
     if os.isatty(0):
         return b""
     if hook.has_response:
         import select
 
-        # Whoever types it may have nothing to say there.
+        # Without a pipe, there may be no input at all.
         if not select.select([0], [], [], _AT_ONCE_S)[0]:
             return b""
     parts: list[bytes] = []
@@ -412,7 +420,7 @@ def read_stdin(hook: Hook) -> bytes:
     while part := os.read(0, 1 << 20):
         size += len(part)
         if size > _MUCH:
-            # It takes longer to keep as well, and the client waits for far longer than this.
+            # A large input also takes longer to store, and the client waits much longer than this.
             hook.limit = max(hook.limit, ANSWER_S)
         if size <= _LARGEST_INPUT + 1:
             parts.append(part)
@@ -424,12 +432,12 @@ def _write(answer: bytes) -> None:
         while answer:
             answer = answer[os.write(1, answer) :]
     except OSError:
-        # Whoever asked has gone.
+        # The client has closed the pipe.
         pass
 
 
 def _size(path: str) -> int:
-    """Of a plain file; anything else would keep us waiting, or has no end."""
+    """The size of a regular file, else 0: reading a pipe or a device could block or never end."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -438,13 +446,13 @@ def _size(path: str) -> int:
 
 
 def _offset_of_last_stop(home: str, name: str, size: int) -> "int | None":
-    """How much of the transcript was there at the last Stop; None where that is not known."""
+    """The size of the transcript at the last Stop; None if it is unknown."""
     text = live.read(home, name) if name else ""
     return int(text) if text.isdecimal() and len(text) < 16 and int(text) <= size else None
 
 
 def _tail(path: str, start: int, size: int) -> bytes:
-    """The bytes since then, at most the last megabytes of them."""
+    """The bytes from `start` on, but at most the last megabytes."""
     if size <= start:
         return b""
     try:

@@ -1,7 +1,7 @@
-"""The answers of the hooks that have one.
+"""The answers to hooks that need one.
 
-`hook` loads this module where it is needed. The store is written to only to take what was waiting
-for a session.
+`hook` imports this module only when it is needed. The only write to the store is the removal of
+pending results.
 """
 
 import os
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ctx.agents.runtime.hook import Hook
     from ctx.hosts.hook_events import HookEvent
 
-# Of the time that a hook has, what is left for its answer once other work is done.
+# The part of the time limit that is reserved for the answer.
 _ANSWERING_S = 0.4
 _AT_ONCE_MS = 1_000
 _MOMENT_MS = 10_000
@@ -36,13 +36,13 @@ _PROPOSED = "## Proposed to the user"
 
 
 def answer(hook: "Hook", payload: bytes) -> bytes:
-    """What the host reads from standard output."""
+    """The bytes to print for the host."""
     event = _event(hook, payload)
     return _written(hook, ANSWERS[hook.word](hook, event) if event else NO_ANSWER)
 
 
 def session_start(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
-    """The context of this place; for a resumed session only what changed."""
+    """The context for this folder; for a resumed session, only what changed."""
     part = hook.part
     is_paused = hook.is_paused(event.raw)
     with _unharmed(hook):
@@ -61,12 +61,12 @@ def session_start(hook: "Hook", event: "HookEvent") -> "HookAnswer | None":
         from ctx.agents.runtime import notices
 
         hook.log(f"{type(error).__name__}: {error}")
-        told = notices.unreadable(hook, error) if part == 1 else ""
-        return HookAnswer(message=told)
+        message = notices.unreadable(hook, error) if part == 1 else ""
+        return HookAnswer(message=message)
     finally:
-        # Last: it takes up the processor that the answer needs.
+        # Last, because it uses CPU time that the answer needs.
         if part == 1 and hook.look_after() and spool.waits_long(waiting, hook.now_ms()):
-            # A worker that is there and does not come to it may hang.
+            # A running worker that does not process the spool may hang.
             run_apply.start_beside(hook)
 
 
@@ -82,8 +82,8 @@ def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> Hook
     began = clock.monotonic()
     try:
         with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
-            found = session_context.starting(hook, connection, own, place, event)
-            text, tokens, items = found[:3]
+            context = session_context.starting(hook, connection, own, place, event)
+            text, tokens, items = context[:3]
             took_ms = round((clock.monotonic() - began) * 1000)
             if part == 1 and hook_queries.are_nodes_expanded(connection):
                 from ctx.agents.runtime import pending_results
@@ -91,29 +91,29 @@ def _session_start(hook: "Hook", event: "HookEvent", *, is_paused: bool) -> Hook
                 stores = session_context.stores_of(own, connection)
                 more, nodes = pending_results.take_expanded(hook, stores, event.session, text)
                 text, items = text + more, (*items, *nodes)
-                tokens += sum(each.tokens for each in nodes)
+                tokens += sum(node.tokens for node in nodes)
     except sqlite3.OperationalError:
-        # It may be a store of an older ctx, which is brought up to date for the next time.
+        # The store may have an older schema. It is migrated for the next session.
         run_apply.start(hook)
         raise
     if not text or (part > 1 and not items):
         return NO_ANSWER
     with _unharmed(hook):
         hook_receipts.receipt(
-            hook, event, place, items, tokens, hook_receipts.build_report(found, took_ms)
+            hook, event, place, items, tokens, hook_receipts.build_report(context, took_ms)
         )
     if part > 1:
         return HookAnswer(text)
     from ctx.agents.runtime import notices
 
-    told = notices.notice(hook, text, items, tokens, is_paused=is_paused)
-    return HookAnswer(text, told)
+    message = notices.notice(hook, text, items, tokens, is_paused=is_paused)
+    return HookAnswer(text, message)
 
 
 def _is_first(hook: "Hook", event: "HookEvent", part: int) -> bool:
-    """Whether nobody answers already.
+    """Whether no other process answers this event.
 
-    Where hooks are registered in two places, the client runs both at once.
+    If hooks are registered in two places, the client runs both at the same time.
     """
     from zlib import crc32
 
@@ -123,7 +123,8 @@ def _is_first(hook: "Hook", event: "HookEvent", part: int) -> bool:
 
 
 def prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
-    """What was waiting for this session, once. What a Stop left is done before."""
+    """The pending results of this session, and what is relevant to the prompt. Commands of the last
+    Stop run first."""
     is_paused = hook.is_paused(event.raw)
     with _unharmed(hook):
         if not is_paused:
@@ -131,7 +132,7 @@ def prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
     try:
         return _prompt_submit(hook, event)
     finally:
-        # Last: the worker has something to answer before.
+        # Last, because the worker has a request to answer first.
         if not is_paused:
             hook.look_after()
 
@@ -141,8 +142,9 @@ def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
     if any(map(spool.has_commands, hook.waiting())):
         hook.limit = hook.WORK_S
         done = run_apply.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
-        failed = _failures(each for each in done if each["session"] == event.session)
-    # Between the taking and the giving nothing may take time: what is taken is gone.
+        failed = _failures(result for result in done if result["session"] == event.session)
+    # Pending results are removed when they are taken, so the time from taking them to printing them
+    # must be short.
     more = _first_prompt(hook, event)
     if more is None:
         more = _relevant(hook, event)
@@ -150,7 +152,7 @@ def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
     if more.text and text:
         from ctx.context import layers
 
-        # What was asked for comes first, and a client takes only so much.
+        # Results that the agent asked for come first, because the host limits the length.
         if layers.units(text) + layers.units(more.text) >= hook.host.largest_answer:
             more = contexts.NOTHING
         text += "\n" if more.text else ""
@@ -166,14 +168,14 @@ def _prompt_submit(hook: "Hook", event: "HookEvent") -> HookAnswer:
 
 
 def _taken(hook: "Hook", event: "HookEvent") -> "tuple[str, list[ContextItem]]":
-    """What was waiting for this session."""
+    """The pending results of this session."""
     if not os.path.exists(hook.database):
-        # It is made when there is something to keep.
+        # The store is created when there is something to store.
         return "", []
     with closing(for_reading(hook)) as connection:
         if not hook_queries.is_anything_pending(connection):
             return "", []
-        # What is taken and not given is lost: it is worth waiting for on a busy machine.
+        # Results that are taken but not printed are lost, so a busy machine gets more time.
         hook.limit = hook.WORK_S
         from ctx.agents.runtime import pending_results, session_context
 
@@ -197,7 +199,7 @@ def _first_prompt(hook: "Hook", event: "HookEvent") -> "Context | None":
 
 
 def _relevant(hook: "Hook", event: "HookEvent") -> Context:
-    """What memory has to say to the prompt; nothing without a worker that knows it in time."""
+    """What is relevant to the prompt; empty if no worker answers in time."""
     if not event.prompt.strip():
         return contexts.NOTHING
     from ctx.agents.runtime import worker_request
@@ -207,19 +209,19 @@ def _relevant(hook: "Hook", event: "HookEvent") -> Context:
         "session": event.session,
         "prompt": event.prompt[:_LONGEST_PROMPT],
     }
-    told = worker_request.ask(hook, "/api/prompt", question, _RELEVANT_S * clock.patience)
+    reply = worker_request.ask(hook, "/api/prompt", question, _RELEVANT_S * clock.patience)
     try:
-        if told is None or not told["text"]:
+        if reply is None or not reply["text"]:
             return contexts.NOTHING
-        items = tuple(ContextItem(**each) for each in told["items"])
-        return Context(str(told["text"]), int(told["tokens"]), items)
+        items = tuple(ContextItem(**item) for item in reply["items"])
+        return Context(str(reply["text"]), int(reply["tokens"]), items)
     except (KeyError, TypeError, ValueError):
-        # A worker of another version says it otherwise.
+        # A worker of another version uses another format.
         return contexts.NOTHING
 
 
 def pre_compact(hook: "Hook", event: "HookEvent") -> None:
-    """Write down what the agent is at, as far as memory knows."""
+    """Save what the agent is working on, as far as memory knows it."""
     if not hook.is_paused(event.raw):
         hook.put(spool.new_id(hook.now_ms()), hook.word, event.raw)
         hook.look_after()
@@ -237,9 +239,9 @@ ANSWERS: "dict[str, Callable[[Hook, HookEvent], HookAnswer | None]]" = {
 }
 
 
-def end(hook: "Hook", said: bytes) -> None:
-    """A session is over. One that was cleared goes on under another name."""
-    event = _event(hook, said)
+def end(hook: "Hook", data: bytes) -> None:
+    """Note that a session has ended. A cleared session continues under another id."""
+    event = _event(hook, data)
     if event is not None:
         if event.is_cleared:
             live.write(hook.home, _cleared(hook, event), event.session)
@@ -247,32 +249,33 @@ def end(hook: "Hook", said: bytes) -> None:
         run_apply.start(hook)
 
 
-def respond(hook: "Hook", said: bytes, response: str) -> bytes:
-    """A Stop whose response is given on the command line rather than in a transcript."""
+def respond(hook: "Hook", data: bytes, response: str) -> bytes:
+    """Handle a Stop whose response is an argument of the command instead of being in a
+    transcript."""
     default = hook.environment.get("CTX_SESSION") or "cli"
-    folder = hook.host.folder(said) or _folder(hook)
-    session, payload = hook.host.with_response(said, default, folder, response)
+    folder = hook.host.folder(data) or _folder(hook)
+    session, payload = hook.host.with_response(data, default, folder, response)
     event_id = spool.new_id(hook.now_ms())
     hook.put(event_id, f"{spool.STOP}.-", payload, durable=True)
     return work(hook, event_id, session)
 
 
 def work(hook: "Hook", event_id: str, session: str) -> bytes:
-    """Have an agent's commands done, and tell the user if some could not be."""
+    """Run an agent's commands, and report failures to the user."""
     hook.limit = hook.WORK_S
     began_ms = hook.now_ms()
     done = run_apply.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
-    mine = [each for each in done if each["event"] == event_id]
+    mine = [result for result in done if result["event"] == event_id]
     failed = _failures(mine) if mine else _failures_since(hook, session, began_ms)
     return _written(hook, HookAnswer(message=failed))
 
 
 def _failures_since(hook: "Hook", session: str, began_ms: int) -> str:
-    """The same where another process was faster, as far as it has come."""
+    """The failures if another process runs the commands, as far as they are known yet."""
     since = clock.iso(began_ms - 1000)
     with closing(for_reading(hook)) as connection:
         commands = hook_queries.commands_since(connection, session, since)
-        # What the agent is told with its next prompt is of this answer.
+        # Problems that are reported to the agent with its next prompt belong to this answer.
         problems = hook_queries.pending(connection, f"command_problems:{session}") or ""
     failed = sum(commands)
     proposed = problems.count(_PROPOSED)
@@ -280,10 +283,10 @@ def _failures_since(hook: "Hook", session: str, began_ms: int) -> str:
 
 
 def _failures(stops: "Iterable[dict[str, Any]]") -> str:
-    """What the user is told of commands: which failed, and what they have to decide."""
-    told = [(each["done"], each["failed"], each.get("proposed", 0)) for each in stops]
-    failed, proposed = sum(each[1] for each in told), sum(each[2] for each in told)
-    count = failed + sum(each[0] for each in told)
+    """The message for the user: failed commands, and proposals to review."""
+    counts = [(stop["done"], stop["failed"], stop.get("proposed", 0)) for stop in stops]
+    failed, proposed = sum(count[1] for count in counts), sum(count[2] for count in counts)
+    count = failed + sum(count[0] for count in counts)
     lines = []
     if failed:
         commands = "1 command" if count == 1 else f"{failed:,} of {count:,} commands"
@@ -296,7 +299,7 @@ def _failures(stops: "Iterable[dict[str, Any]]") -> str:
 
 @contextmanager
 def _unharmed(hook: "Hook") -> "Iterator[None]":
-    """What cannot be written down does not keep an agent from what it is to be given."""
+    """Log errors when writing. The agent gets its context anyway."""
     try:
         yield
     except OSError as error:
@@ -304,7 +307,7 @@ def _unharmed(hook: "Hook") -> "Iterator[None]":
         hook.log(f"{type(error).__name__}: {error}")
 
 
-# What the host said
+# The event
 
 
 def _event(hook: "Hook", payload: bytes) -> "HookEvent | None":
@@ -333,7 +336,7 @@ def _place(hook: "Hook", event: "HookEvent") -> Place:
 
 
 def _folder(hook: "Hook", event: "HookEvent | None" = None) -> str:
-    """Where the agent works, or else where the host or the hook was started."""
+    """The agent's folder, else the one in which the host or the hook was started."""
     for path in (event.folder if event else "", hook.host.project_folder(hook.environment)):
         if os.path.isabs(path) and "\0" not in path:
             return path
@@ -352,13 +355,14 @@ def _go_live(hook: "Hook", event: "HookEvent") -> None:
     elif source == "fork":
         before = hook.host.forked_from(event, process, clock.wall_s())
     if live.is_session(before) and before != session:
-        # What a cleared one asked for last may be done only in a moment.
+        # The last commands of a cleared session may still be running.
         later_ms = _MOMENT_MS if source == "clear" else 0
         live.follow(hook.home, session, before, hook.now_ms() + later_ms)
 
 
 def _cleared(hook: "Hook", event: "HookEvent") -> str:
-    """Where a client says which session it has cleared. Older ones do not say who they are."""
+    """The name of the file in which a client records the session that it cleared. Older clients do
+    not report their process id, so the folder identifies them."""
     process = hook.host.process(hook.environment)
     if process.isdecimal():
         return f"cleared-{process}"
@@ -372,7 +376,7 @@ def _cleared(hook: "Hook", event: "HookEvent") -> str:
 
 @contextmanager
 def _beside(hook: "Hook", event: "HookEvent") -> "Iterator[ProjectStoreState]":
-    """The store of the project itself; none where `CTX_DB` names one that is to be used alone."""
+    """The project store; none if `CTX_DB` names the only store to use."""
     project = None if hook.is_alone else layout.find_project(_folder(hook, event), hook.home)
     own = NO_STORE
     if project is not None:
@@ -381,7 +385,7 @@ def _beside(hook: "Hook", event: "HookEvent") -> "Iterator[ProjectStoreState]":
         own = project_store_context.read(hook.home, project)
     try:
         if not own.is_current and hook.part == 1:
-            # It is brought up to date for the next time.
+            # The index is updated for the next session.
             run_apply.start(hook)
         yield own
     finally:

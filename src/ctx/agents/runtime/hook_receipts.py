@@ -1,4 +1,5 @@
-"""What sessions were given: a receipt for the store, and a small file for whoever resumes one."""
+"""Receipts of what sessions were given: one for the store, and a small file for resumed
+sessions."""
 
 import json
 
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def build_report(context: Context, took_ms: int) -> "dict[str, Any]":
-    """How a context came about, for whoever wants to know how well that works."""
-    included = dict.fromkeys(each.layer for each in context.items)
+    """Statistics about how a context was composed."""
+    included = dict.fromkeys(item.layer for item in context.items)
     return {
         "layers_included": [*included],
-        "layers_skipped": [each for each in context.skipped if each not in included],
+        "layers_skipped": [layer for layer in context.skipped if layer not in included],
         "tokens": context.tokens,
         "build_ms": took_ms,
     }
@@ -34,19 +35,20 @@ def receipt(
     tokens: int,
     made: "dict[str, Any] | None" = None,
 ) -> None:
-    """Note which nodes an agent was given, in which state, and of a context how it was made."""
-    given = list(items)
-    said = {
+    """Record which nodes an agent was given, and in which version; for a context, also how it was
+    composed."""
+    shown = list(items)
+    fields = {
         "session": event.session,
         "event": spool.EVENTS[hook.word],
         "project": place.project,
         "tokens": tokens,
-        "items": given,
+        "items": shown,
         **({"context": {**made, "source": event.source, "part": hook.part}} if made else {}),
     }
-    hook.put(spool.new_id(hook.now_ms()), spool.RECEIPT, json.dumps(said).encode())
+    hook.put(spool.new_id(hook.now_ms()), spool.RECEIPT, json.dumps(fields).encode())
     if hook.word == "session-start":
-        digests = {each.key: each.digest for each in given}
+        digests = {item.key: item.digest for item in shown}
         if event.source == "resume":
             start_receipts.note(
                 hook.home,

@@ -1,7 +1,6 @@
-"""The store as a hook opens it: by the standard library, and without waiting for anybody.
+"""The store as a hook opens it: with the standard library, and without waiting for locks.
 
-`context.hook_queries` has the statements. A store that must be made, mended or brought up to date
-is left to `ctx hook apply`.
+`context.hook_queries` has the statements. `ctx hook apply` creates, repairs and migrates stores.
 """
 
 import os
@@ -27,7 +26,7 @@ def for_reading(hook: "Hook") -> Connection:
         connection.close()
         if not _lacks_shared_memory(error) or _size(f"{hook.database}-wal"):
             raise
-        # A folder or a disk that takes nothing: where no log is left, the file is all there is.
+        # The folder is read-only. Without a write-ahead log, the file is complete.
         return _connect(hook, "ro&immutable=1")
     except sqlite3.Error:
         connection.close()
@@ -42,8 +41,8 @@ def for_writing(hook: "Hook") -> Connection:
 def take_pending(
     hook: "Hook", connection: Connection, keys: "list[str]", oldest: str, newest: str
 ) -> "list[tuple[str, str]]":
-    """What waits under these keys and came in between; nobody else finds it any more."""
-    # Reading costs nobody anything; to take needs the lock.
+    """Take the pending results under these keys from this period. No other process gets them."""
+    # Reading needs no lock, but taking does.
     if not hook_queries.is_pending(connection, keys, oldest, newest):
         return []
     with closing(for_writing(hook)) as writing:
@@ -51,8 +50,8 @@ def take_pending(
 
 
 def _lacks_shared_memory(error: sqlite3.OperationalError) -> bool:
-    told = error.sqlite_errorname
-    return told.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM"))
+    error_name = error.sqlite_errorname
+    return error_name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM"))
 
 
 def _size(path: str) -> int:

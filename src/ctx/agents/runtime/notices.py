@@ -1,5 +1,5 @@
-"""What a person reads when a session starts: what its agent was given, what is captured, and what
-is wrong. Whoever could tell them otherwise may not run when ctx is broken; a hook does."""
+"""Messages to the user at session start: what the agent was given, what is captured, and what is
+wrong. If ctx is broken, a hook may be the only part that can report it."""
 
 import os
 import sqlite3
@@ -31,22 +31,22 @@ _HOUR_MS = 3_600_000
 def notice(
     hook: "Hook", text: str, items: "Sequence[ContextItem]", tokens: int, *, is_paused: bool
 ) -> str:
-    """One line for each thing that there is to say."""
-    found = [_summary(text, items, tokens)]
+    """All messages, one per line."""
+    lines = [_summary(text, items, tokens)]
     if is_paused:
-        found.append(PAUSED)
+        lines.append(PAUSED)
     elif hook.refused:
-        found.append(f"ctx: this session cannot be recorded: {hook.refused}; {_MORE}")
+        lines.append(f"ctx: this session cannot be recorded: {hook.refused}; {_MORE}")
     elif _is_first_run(hook):
-        found.append(f"ctx: from now on, {CAPTURED}")
+        lines.append(f"ctx: from now on, {CAPTURED}")
     elif spool.waits_long(hook.waiting(), hook.now_ms() - _HOUR_MS):
-        # An hour: what a machine left that was switched off is taken in by now.
-        found.append(f"ctx: events have been waiting for more than an hour; {_MORE}")
-    return "\n".join(filter(None, found))
+        # After an hour, events from before the machine was switched off have been processed.
+        lines.append(f"ctx: events have been waiting for more than an hour; {_MORE}")
+    return "\n".join(filter(None, lines))
 
 
 def unreadable(hook: "Hook", error: sqlite3.Error) -> str:
-    """Why nothing is given; nothing where the next session will be."""
+    """Why the agent gets no memory; empty if the next session will get it."""
     if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return ""
     if str(error).startswith("no such"):
@@ -55,35 +55,36 @@ def unreadable(hook: "Hook", error: sqlite3.Error) -> str:
 
 
 def _of_another_version(hook: "Hook") -> str:
-    """A store of an older ctx is brought up to date; for one of a newer ctx, another is needed."""
+    """The message for a store with another schema. An older schema is migrated; a newer one needs a
+    newer ctx."""
     from ctx.memory.migrations import MIGRATIONS
 
     try:
         with closing(for_reading(hook)) as connection:
-            found = hook_queries.schema_version(connection)
+            version = hook_queries.schema_version(connection)
     except sqlite3.Error:
-        found = None
-    if found is None and not os.path.getsize(hook.database):
-        # It is made now.
+        version = None
+    if version is None and not os.path.getsize(hook.database):
+        # It is being created.
         return ""
-    if found is None:
+    if version is None:
         return f"ctx: the store belongs to another program, so agents get no memory; {_MORE}"
-    if found <= len(MIGRATIONS):
+    if version <= len(MIGRATIONS):
         return ""
     return f"ctx: the store was written by a newer ctx, so agents get no memory; {_MORE}"
 
 
 def _summary(text: str, items: "Sequence[ContextItem]", tokens: int) -> str:
     if items:
-        # A file in which code has changed is no node.
-        word = "node" if all(each.id for each in items) else "item"
+        # A file with changed code is an item, but not a node.
+        word = "node" if all(item.id for item in items) else "item"
         what = f"1 {word}" if len(items) == 1 else f"{len(items):,} {word}s"
         return f"ctx: {what}, {tokens:,} tokens; `ctx why` lists them"
     return "ctx: memory is empty here" if contexts.NOTHING_YET in text else ""
 
 
 def _is_first_run(hook: "Hook") -> bool:
-    """Whether nobody was told yet what is captured, and it is; they are told then."""
+    """Whether to explain what is captured. Returns true only once."""
     mark = f"{hook.home}/{_FIRST_RUN}"
     if os.path.lexists(mark) or not hook.flag("capture.enabled", default=True):
         return False

@@ -1,6 +1,6 @@
-"""What waits for a session in the store: taken once, and given so that the client keeps it whole.
+"""Results that wait for a session in the store. Each is delivered once, within the host's limit.
 
-`ctx hook apply` leaves it there, in the table `pending`, when it has done an agent's commands:
+`ctx hook apply` stores them in the table `pending` when it has run an agent's commands:
 
     command_problems:<session>   texts that say what was wrong with a command, or was left out
     recall_results:<session>     for each question a head, items (each with its text), and a tail
@@ -34,9 +34,10 @@ _EXPANDED = "## Expanded\n\nThe nodes that the summary was made from:\n\n"
 def take(
     hook: "Hook", stores: "Sequence[Connection]", session: str
 ) -> "tuple[str, list[ContextItem]]":
-    """Everything that waits, as one text, and the nodes in it. Of two who ask, one gets it.
+    """Take all pending results as one text, with the nodes in it. If two processes try, one gets
+    them.
 
-    It waits in the last of the stores, which is the user's; nodes are in any of them.
+    They are in the last store, the user's. The nodes may be in any store.
     """
     taken = _take(hook, stores[-1], session, _KINDS)
     return _as_text(stores, taken, hook.host.largest_answer)
@@ -45,7 +46,7 @@ def take(
 def take_expanded(
     hook: "Hook", stores: "Sequence[Connection]", session: str, before: str
 ) -> "tuple[str, list[ContextItem]]":
-    """The nodes that an agent wants to see again, for the end of a text that is there already."""
+    """Take the nodes that an agent asked to expand, to append them to a text."""
     taken = _take(hook, stores[-1], session, ("expand_nodes",))
     room = hook.host.largest_answer - layers.units(before) - 1
     text, items = _as_text(stores, taken, room)
@@ -63,20 +64,20 @@ def _as_text(
 def _take(
     hook: "Hook", connection: Connection, session: str, kinds: "tuple[str, ...]"
 ) -> "list[tuple[str, str]]":
-    found: list[tuple[str, str]] = []
+    taken: list[tuple[str, str]] = []
     oldest = clock.iso(hook.now_ms() - _KEPT_MS)
-    for each, until in _chain(hook, session):
-        keys = [f"{kind}:{each}" for kind in kinds]
+    for ancestor, until in _chain(hook, session):
+        keys = [f"{kind}:{ancestor}" for kind in kinds]
         rows = hook_store.take_pending(hook, connection, keys, oldest, until)
-        found += [(key.partition(":")[0], value) for key, value in rows]
-    return sorted(found, key=lambda row: kinds.index(row[0]))
+        taken += [(key.partition(":")[0], value) for key, value in rows]
+    return sorted(taken, key=lambda row: kinds.index(row[0]))
 
 
 def _chain(hook: "Hook", session: str) -> "list[tuple[str, str]]":
-    """The sessions that this one goes on from, the oldest first, and itself.
+    """The sessions that this one continues, the oldest first, and itself.
 
-    Each with the time until which what waits for it moves along: when it was cleared or forked.
-    What comes later is for whoever goes on with it.
+    Each has the time when it was cleared or forked. Results from before that time move on to the
+    next session; later ones do not.
     """
     chain = [(session, _ALWAYS)]
     while len(chain) < _LONGEST_CHAIN and (before := live.before(hook.home, chain[0][0])):
@@ -90,21 +91,21 @@ def _chain(hook: "Hook", session: str) -> "list[tuple[str, str]]":
 def _blocks(
     stores: "Sequence[Connection]", kind: str, value: str
 ) -> "list[tuple[str, list[ContextItem]]]":
-    """What may be left out at its end, piece by piece."""
+    """The result as blocks, which can be dropped from the end."""
     if kind == "status_output":
         return [(f"## Memory status\n\n```\n{value.rstrip()}\n```\n\n", [])]
-    told: list[Any] = json.loads(value)
+    parsed: list[Any] = json.loads(value)
     blocks: list[tuple[str, list[ContextItem]]] = []
     if kind == "command_problems":
-        blocks = [(text, []) for text in told]
+        blocks = [(text, []) for text in parsed]
     elif kind == "recall_results":
-        for each in told:
-            blocks.append((each["head"], []))
-            blocks += [(text, [ContextItem(*item)]) for item, text in each["items"]]
-            blocks.append((each["tail"], []))
-    elif found := layers.items_of(stores, told):
+        for group in parsed:
+            blocks.append((group["head"], []))
+            blocks += [(text, [ContextItem(*item)]) for item, text in group["items"]]
+            blocks.append((group["tail"], []))
+    elif items := layers.items_of(stores, parsed):
         blocks.append((_EXPANDED, []))
-        blocks += [(f"{text}\n\n", [item]) for item, text in found]
+        blocks += [(f"{text}\n\n", [item]) for item, text in items]
     return blocks
 
 

@@ -1,7 +1,7 @@
-"""Having done what an agent asked for, and hearing what became of it.
+"""Runs an agent's commands, and returns their results.
 
-The worker is asked first: it is there. Without one, `ctx hook apply` is started: a hook has the
-standard library alone, and that is a whole interpreter, which has the rest.
+The worker runs them if there is one. Otherwise this starts `ctx hook apply`: a hook has only the
+standard library, and running commands needs the rest of ctx.
 """
 
 import json
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from ctx.agents.runtime.hook import Hook
 
-# How long the worker is waited for, of the time that there is.
+# How long to wait for the worker.
 _ASKING_S = 1.0
 
 
 def apply(hook: "Hook", seconds: float) -> "list[dict[str, Any]]":
-    """Do what is waiting, and say what became of the commands of each answer.
+    """Run the pending commands, and return the result for each answer of an agent.
 
-    Nothing, where it was not done in time: it is done later.
+    Empty if it takes too long: the commands run later.
     """
     from ctx.agents.runtime import worker_request
 
@@ -43,28 +43,29 @@ def _applied_by_another(hook: "Hook", deadline: float) -> "dict[str, Any]":
     read, write = os.pipe()
     _spawn(hook, write)
     os.close(write)
-    told = b""
+    output = b""
     while (left := deadline - time.monotonic()) > 0 and select.select([read], [], [], left)[0]:
         part = os.read(read, 65536)
-        told += part
-        # It goes on after it has told, so the end of what it tells is not the end of it.
-        if not part or told.endswith(b"\n}\n"):
+        output += part
+        # The process continues after it has printed the results, so the output ends with this line,
+        # not with the end of the file.
+        if not part or output.endswith(b"\n}\n"):
             break
     os.close(read)
-    if time.monotonic() >= deadline and not told.endswith(b"\n}\n"):
+    if time.monotonic() >= deadline and not output.endswith(b"\n}\n"):
         hook.log(f"the commands of an agent did not finish within {seconds:.1f} s; they run later")
         return {}
     try:
-        done: dict[str, Any] = json.loads(told)
+        done: dict[str, Any] = json.loads(output)
     except ValueError:
-        # It has written down itself why.
+        # The process has logged the reason.
         hook.log("the commands of an agent could not run; they run later")
         return {}
     return done
 
 
 def start(hook: "Hook") -> None:
-    """Have what is waiting looked after, without waiting for it; once is enough."""
+    """Process the spool in another process, without waiting for it. Further calls do nothing."""
     if hook.is_looked_after or hook.look_after():
         return
     hook.is_looked_after = True
@@ -72,7 +73,8 @@ def start(hook: "Hook") -> None:
 
 
 def start_beside(hook: "Hook") -> None:
-    """The same, whoever else there is. Whatever they do at once, only one of them does."""
+    """Start `ctx hook apply` even if there is a worker. A lock ensures that only one of them
+    works."""
     null = os.open(os.devnull, os.O_RDWR)
     try:
         _spawn(hook, null)
@@ -83,6 +85,6 @@ def start_beside(hook: "Hook") -> None:
 def _spawn(hook: "Hook", out: int) -> None:
     from ctx.worker import spawn
 
-    # It works in another folder, so that what is relative to this one is told in full.
+    # The process runs in another folder, so paths must be absolute.
     environment = {**hook.environment, "CTX_HOME": hook.home, "CTX_DB": hook.database}
     spawn.spawn(hook.home, ("hook", "apply", "--quick", "--format", "json"), environment, out)

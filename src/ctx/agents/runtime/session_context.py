@@ -1,7 +1,7 @@
-"""The context that a session is given when it starts, and where it was when it was compacted.
+"""The context that a session gets at start, and the state that is saved before compaction.
 
-A context that is ready is given as it is. One that is not is composed by `context.layers`, which
-loads nothing that a hook cannot afford; the text is the same.
+A prepared context is used as it is. Otherwise `context.layers` composes it, with modules that a
+hook can afford to import; the text is the same.
 """
 
 import json
@@ -27,7 +27,7 @@ _DEFAULT_BUDGET = 2_000
 
 
 def stores_of(own: ProjectStoreState, user: Connection) -> "Sequence[Connection]":
-    """The project's first."""
+    """The stores to read, the project's first."""
     return [user] if own.connection is None else [own.connection, user]
 
 
@@ -38,7 +38,8 @@ def starting(
     place: Place,
     event: "HookEvent",
 ) -> Context:
-    """What a session is given; one that is resumed only what changed, if it knows the rest."""
+    """The context for a session. A resumed session that still has its context gets only what
+    changed."""
     source, session = event.source, event.session
     key = contexts.key_of(place, hook.home, hook.environment, hook.part, own)
     goes_on = source in ("resume", "compact")
@@ -64,26 +65,26 @@ def starting(
             return contexts.NOTHING
         still = layers.still_valid(stores, before)
         if not own.is_current:
-            # What an index lacks that is behind may be there all the same.
+            # The index is out of date: nodes that it does not contain may still exist.
             return layers.changed(stores, wanted, still)
-        found = layers.changed(stores, wanted, before)
-        # What is gone is said once.
+        context = layers.changed(stores, wanted, before)
+        # Deleted nodes are reported once.
         try:
             start_receipts.note(hook.home, session, still)
         except OSError as error:
             hook.log(f"{type(error).__name__}: {error}")
-        return found
+        return context
     if source == "compact" and hook.part == 1:
         now = _where(stores, place, wanted.task, session)
         return layers.context(stores, wanted, _with_saved(hook, session, now))
     if hook.part == 1:
-        # It makes the context, so that the next session finds it ready.
+        # The worker prepares the context for the next session.
         run_apply.start(hook)
     return layers.context(stores, wanted)
 
 
 def save_where(hook: "Hook", stores: "Sequence[Connection]", place: Place, session: str) -> None:
-    """Write down what an agent is at, for when its conversation is compacted."""
+    """Save what an agent is working on before its conversation is compacted."""
     now = _where(stores, place, task_of(stores[-1], place), session)
     live.write(hook.home, f"{session}.state", json.dumps(now))
 
@@ -102,19 +103,21 @@ def _where(
 
 
 def _with_saved(hook: "Hook", session: str, now: "CompactionState") -> "CompactionState":
-    """What the agent was at before its conversation was compacted, and what it is at now."""
+    """The state that was saved before compaction, merged with the current one."""
     try:
         saved = json.loads(live.read(hook.home, f"{session}.state") or "[]")
     except ValueError:
         saved = []
     live.remove(hook.home, f"{session}.state")
     nodes, lines = saved if isinstance(saved, list) and len(saved) == 2 else ([], [])
-    told = [each for each in nodes if isinstance(each, str)] if isinstance(nodes, list) else []
-    known = [each for each in lines if isinstance(each, str)] if isinstance(lines, list) else []
-    every: dict[Any, None] = dict.fromkeys([*told, *now.nodes])
+    saved_nodes = (
+        [node for node in nodes if isinstance(node, str)] if isinstance(nodes, list) else []
+    )
+    known = [line for line in lines if isinstance(line, str)] if isinstance(lines, list) else []
+    every: dict[Any, None] = dict.fromkeys([*saved_nodes, *now.nodes])
     return now._replace(
         nodes=list(every),
-        # What was seen last is right, unless nothing is known of the session any more.
+        # The current lines are right, unless nothing is known about the session any more.
         lines=now.lines or known,
     )
 

@@ -1,7 +1,8 @@
-"""Asking the worker over its socket, by hand-written HTTP: a client would cost more.
+"""Requests to the worker over its socket. The HTTP is written by hand, because importing a client
+takes too long.
 
-Whatever the worker does, the answer is there in time or there is none: a socket that nobody listens
-on, one that is never answered, and an answer that makes no sense are all the same to a hook.
+The result is an answer within the time limit, or None: if no worker runs, if it does not answer, or
+if the answer is invalid.
 """
 
 import _socket
@@ -22,7 +23,7 @@ _LARGEST = 4 * 1024 * 1024
 def ask(
     hook: "Hook", path: str, question: "dict[str, Any]", seconds: float
 ) -> "dict[str, Any] | None":
-    """What the worker answers; None where there is no worker, or none that answers in time."""
+    """The worker's answer; None if there is no worker, or if it does not answer in time."""
     if hook.is_alone:
         return None
     deadline = clock.monotonic() + seconds
@@ -54,7 +55,7 @@ def _exchange(address: str, request: bytes, deadline: float) -> bytes:
             if not part:
                 return response
             response += part
-        raise OSError("that is no answer of ours")
+        raise OSError("the answer is too large")
     finally:
         connection.close()
 
@@ -67,7 +68,7 @@ def _left(deadline: float) -> float:
 
 
 def _is_ours(folder: str) -> bool:
-    """Whether nobody else could have put a socket there."""
+    """Whether only this user can create a socket in the folder."""
     try:
         status = os.stat(folder, follow_symlinks=False)
     except OSError:

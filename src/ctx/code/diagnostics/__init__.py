@@ -7,5 +7,5 @@ line is matched by few expressions, each of which takes linear time.
 
 The outcome of a run is what the tools report last, not what their lines look like.
 
-This package knows only text: not which of the paths exist, nor what the results are used for.
+This package only handles text. It does not check which paths exist, nor how the results are used.
 """

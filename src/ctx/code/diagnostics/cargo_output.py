@@ -45,7 +45,7 @@ class CargoReader:
         self._is_cargo = not {"cargo", "rustc", "clippy"}.isdisjoint(findings.words)
         self._failed: dict[str, None] = {}
         """Failed tests without details so far."""
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def read(self, lines: Sequence[str], at: int) -> int:
         line = lines[at]
@@ -75,7 +75,7 @@ class CargoReader:
             return at + 1
         if arrow := source_excerpts.begins(lines, at):
             drawn, after = source_excerpts.read_excerpt(lines, arrow)
-            message = "\n".join([head[3], *(each.strip() for each in lines[at + 1 : arrow])])
+            message = "\n".join([head[3], *(line.strip() for line in lines[at + 1 : arrow])])
             code = head[2] or _lint(drawn.asides)
             self._say(head[1], code, message, drawn.spans)
             return after
@@ -125,23 +125,23 @@ class CargoReader:
         if inside:
             message, spans, _ = panic(lines, inside[0])
         else:
-            said = [line for line in lines[at + 1 : end] if line.strip()]
-            message, spans = "\n".join(said[:MOST_LINES]), ()
+            text_lines = [line for line in lines[at + 1 : end] if line.strip()]
+            message, spans = "\n".join(text_lines[:MOST_LINES]), ()
         if doc := _DOC_TEST.fullmatch(name):
             # A panic there counts lines from the beginning of the example.
             spans = (ToolSpan(doc[1], number(doc[2]), None, number(doc[2])),)
-        self._told.add(name)
+        self._reported.add(name)
         self._findings.add(ToolDiagnostic(TESTS, "error", message or "failed", "", spans, name))
         return end
 
     def _panic(self, lines: Sequence[str], at: int) -> int:
-        found = _PANIC.match(lines[at])
-        if found is None:
+        match = _PANIC.match(lines[at])
+        if match is None:
             return at
         message, spans, after = panic(lines, at)
-        name = found[1]
+        name = match[1]
         if name in self._failed or "::" in name:
-            self._told.add(name)
+            self._reported.add(name)
             self._findings.add(ToolDiagnostic(TESTS, "error", message, "", spans, name))
         else:
             self._findings.add(ToolDiagnostic("rust", "error", message, "panic", spans))
@@ -151,7 +151,7 @@ class CargoReader:
 
     def _tell_rest(self) -> None:
         for name in self._failed:
-            if name not in self._told:
+            if name not in self._reported:
                 self._findings.add(ToolDiagnostic(TESTS, "error", "failed", test=name))
         self._failed.clear()
 
@@ -161,20 +161,20 @@ class CargoReader:
 
 def panic(lines: Sequence[str], at: int) -> tuple[str, tuple[ToolSpan, ...], int]:
     """The message and the place of a panic, and the line after it."""
-    found = _PANIC.match(lines[at])
-    assert found is not None
+    match = _PANIC.match(lines[at])
+    assert match is not None
     after = at + 1
-    if old := _AT_OLD.fullmatch(found[2]):
+    if old := _AT_OLD.fullmatch(match[2]):
         return old[1], _place(old[2], old[3], old[4]), after
-    said: list[str] = []
+    text_lines: list[str] = []
     while after < len(lines) and (line := lines[after]).strip():
         if line.startswith(("note: ", "stack backtrace:")):
             break
-        said.append(line)
+        text_lines.append(line)
         after += 1
-    where = _AT.fullmatch(found[2])
+    where = _AT.fullmatch(match[2])
     spans = _place(where[1], where[2], where[3]) if where else ()
-    return "\n".join(said[:MOST_LINES]), spans, after
+    return "\n".join(text_lines[:MOST_LINES]), spans, after
 
 
 def _place(path: str, line: str, column: str) -> tuple[ToolSpan, ...]:
@@ -186,8 +186,8 @@ def _place(path: str, line: str, column: str) -> tuple[ToolSpan, ...]:
 def _lint(asides: Sequence[str]) -> str:
     """The name of a lint, which rustc prints in a note."""
     for aside in asides:
-        if found := _LINT.search(aside):
-            return found[1] or found[2].replace("-", "_")
+        if match := _LINT.search(aside):
+            return match[1] or match[2].replace("-", "_")
     return ""
 
 

@@ -26,14 +26,14 @@ _WORD = re.compile(r"[\w.+-]+")
 
 
 class OutputReader(Protocol):
-    """Understands the output of a family of tools."""
+    """Parses the output of a family of tools."""
 
     def read(self, lines: Sequence[str], at: int) -> int:
         """Read what begins at a line. Returns the line after it, or the same line if nothing was
         recognised."""
 
     def close(self) -> None:
-        """The output has ended."""
+        """Called at the end of the output."""
 
 
 class Findings:
@@ -49,12 +49,12 @@ class Findings:
         self._verdicts: dict[str, Outcome] = {}
         self._last_verdict = self._last_error = -1
 
-    def add(self, found: ToolDiagnostic) -> None:
-        whole = found._replace(
-            message=shortened(found.message, _LONGEST_MESSAGE),
-            code=shortened(found.code, _LONGEST_NAME),
-            spans=tuple(_tidy(found.spans)),
-            test=shortened(found.test, _LONGEST_NAME),
+    def add(self, diagnostic: ToolDiagnostic) -> None:
+        whole = diagnostic._replace(
+            message=shortened(diagnostic.message, _LONGEST_MESSAGE),
+            code=shortened(diagnostic.code, _LONGEST_NAME),
+            spans=tuple(_tidy(diagnostic.spans)),
+            test=shortened(diagnostic.test, _LONGEST_NAME),
         )
         if whole in self._diagnostics:
             return
@@ -92,8 +92,8 @@ class Findings:
     def rename(self, tool: str, to: str) -> None:
         """Change the name of the tool, once it is identified."""
         self._diagnostics = {
-            each._replace(tool=to) if each.tool == tool else each: None
-            for each in self._diagnostics
+            diagnostic._replace(tool=to) if diagnostic.tool == tool else diagnostic: None
+            for diagnostic in self._diagnostics
         }
 
     @property
@@ -103,17 +103,21 @@ class Findings:
         return "passed" if self._verdicts else None
 
     def report(self) -> ToolReport:
-        found = tuple(self._diagnostics)
+        diagnostics = tuple(self._diagnostics)
         if self._left_out:
             self.problems[f"{self._left_out:,} more diagnostics were left out."] = None
         counts = list(self._counts.values())
         tests = sum(counts[1:], counts[0]) if counts else None
-        return ToolReport(self._loudest(found), found, tests, self.outcome, tuple(self.problems))
+        return ToolReport(
+            self._loudest(diagnostics), diagnostics, tests, self.outcome, tuple(self.problems)
+        )
 
-    def _loudest(self, found: Sequence[ToolDiagnostic]) -> str:
+    def _loudest(self, diagnostics: Sequence[ToolDiagnostic]) -> str:
         """The tool with the most to report: errors, then other diagnostics, then test results."""
-        errors = Counter(each.tool for each in found if each.severity == "error")
-        every = Counter(each.tool for each in found)
+        errors = Counter(
+            diagnostic.tool for diagnostic in diagnostics if diagnostic.severity == "error"
+        )
+        every = Counter(diagnostic.tool for diagnostic in diagnostics)
         names = dict.fromkeys([*every, *self._counts, *self._verdicts])
 
         def weight(tool: str) -> tuple[int, int, bool, bool]:
@@ -124,15 +128,15 @@ class Findings:
 
 
 def _tidy(spans: Iterable[ToolSpan]) -> Iterable[ToolSpan]:
-    seen: set[tuple[object, ...]] = set()
+    places: set[tuple[object, ...]] = set()
     for span in spans:
         tidy = span._replace(
             path=shortened(span.path, _LONGEST_MESSAGE).removeprefix("./").removeprefix("file://"),
             label=shortened(span.label, _LONGEST_LABEL),
         )
         place = tidy[:3]
-        if place not in seen and len(seen) < _MOST_SPANS:
-            seen.add(place)
+        if place not in places and len(places) < _MOST_SPANS:
+            places.add(place)
             yield tidy
 
 

@@ -35,18 +35,18 @@ class GoTestReader:
     def read(self, lines: Sequence[str], at: int) -> int:
         line = lines[at]
         match line[:1]:
-            case "#" if found := _PACKAGE.fullmatch(line):
-                self._package = found[1]
+            case "#" if match := _PACKAGE.fullmatch(line):
+                self._package = match[1]
                 return at + 1
-            case "=" if found := _RUNNING.fullmatch(line):
-                self._test = found[1].strip()
+            case "=" if match := _RUNNING.fullmatch(line):
+                self._test = match[1].strip()
                 self._is_verbose = True
                 return at + 1
-            case "-" | " " if "--- " in line and (found := _ENDED.fullmatch(line)):
-                self._ended(found[1], found[2])
+            case "-" | " " if "--- " in line and (match := _ENDED.fullmatch(line)):
+                self._ended(match[1], match[2])
                 return at + 1
-            case " " if self._test and (found := _LOGGED.fullmatch(line)):
-                return self._logged(lines, at, found)
+            case " " if self._test and (match := _LOGGED.fullmatch(line)):
+                return self._logged(lines, at, match)
             case "o" | "F" | "P":
                 return at + self._result(line)
             case "p" | "f" if self._test and (trace := stack_traces.go(lines, at)):
@@ -57,17 +57,17 @@ class GoTestReader:
         return self._compiled(line, at)
 
     def _compiled(self, line: str, at: int) -> int:
-        found = _COMPILED.fullmatch(line) if ".go:" in line else None
-        if found is None:
+        match = _COMPILED.fullmatch(line) if ".go:" in line else None
+        if match is None:
             self._package = ""
             return at
-        if not self._package and not (self._is_go and found[3]) and not line.startswith("vet: "):
+        if not self._package and not (self._is_go and match[3]) and not line.startswith("vet: "):
             # Search tools print lines like this too.
             return at
-        shown = number(found[2])
-        span = ToolSpan(found[1], shown, number(found[3]) if found[3] else None, shown)
+        shown = number(match[2])
+        span = ToolSpan(match[1], shown, number(match[3]) if match[3] else None, shown)
         tool = "go vet" if line.startswith("vet: ") else self._compiler
-        self._findings.add(ToolDiagnostic(tool, "error", found[4], "", (span,)))
+        self._findings.add(ToolDiagnostic(tool, "error", match[4], "", (span,)))
         self._findings.fails()
         return at + 1
 
@@ -78,18 +78,18 @@ class GoTestReader:
         one = {"PASS": TestCounts(1), "FAIL": TestCounts(0, 1), "SKIP": TestCounts(0, 0, 1)}
         self._counts += one.get(how, TestCounts())
 
-    def _logged(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
+    def _logged(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
         """A message of a test, with the lines that belong to it: they are indented further."""
-        said = [found[4]] if found[4].strip() else []
-        deeper = found[1] + "    "
+        text = [match[4]] if match[4].strip() else []
+        deeper = match[1] + "    "
         at += 1
         while at < len(lines) and lines[at].startswith(deeper) and not _LOGGED.fullmatch(lines[at]):
             if _ENDED.fullmatch(lines[at]):
                 break
-            if len(said) < MOST_LINES:
-                said.append(" ".join(lines[at].split()))
+            if len(text) < MOST_LINES:
+                text.append(" ".join(lines[at].split()))
             at += 1
-        self._logs.setdefault(self._test, []).append((found[2], found[3], said))
+        self._logs.setdefault(self._test, []).append((match[2], match[3], text))
         return at
 
     def _result(self, line: str) -> bool:
@@ -98,11 +98,11 @@ class GoTestReader:
             if is_whole and line == "FAIL":
                 self._findings.says_of_part(TESTS, "failed")
             return is_whole
-        found = _RESULT.fullmatch(line)
-        if found is None:
+        match = _RESULT.fullmatch(line)
+        if match is None:
             return False
-        self._findings.says_of_part(TESTS, "failed" if found[1] == "FAIL" else "passed")
-        self._close_package(found[2])
+        self._findings.says_of_part(TESTS, "failed" if match[1] == "FAIL" else "passed")
+        self._close_package(match[2])
         return True
 
     def _close_package(self, package: str) -> None:
@@ -116,7 +116,7 @@ class GoTestReader:
             if not logs and name in above:
                 # It failed because of a subtest.
                 continue
-            message = "\n".join(line for _, _, said in logs for line in said)
+            message = "\n".join(line for _, _, text in logs for line in text)
             folder = f"{package}/" if package else ""
             spans = [
                 ToolSpan(f"{folder}{path}", number(shown), None, number(shown))

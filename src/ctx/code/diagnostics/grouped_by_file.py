@@ -1,4 +1,5 @@
-"""Problems listed beneath the file they are in, as eslint and ruff do; and what they say last.
+"""Problems listed below the path of their file, as eslint and ruff print them, and the summary
+lines.
 
 /home/me/shop/lint/stock.js
   1:30  error    'only' is defined but never used   no-unused-vars
@@ -52,8 +53,8 @@ class GroupedReader:
         line = lines[at]
         if line.startswith(" "):
             return self._listed(lines, at)
-        if line[:1] in _FIRST_LETTERS and (said := _WORDS.fullmatch(line)):
-            _, tool, outcome = _LAST_WORDS[(said.lastindex or 1) - 1]
+        if line[:1] in _FIRST_LETTERS and (match := _WORDS.fullmatch(line)):
+            _, tool, outcome = _LAST_WORDS[(match.lastindex or 1) - 1]
             self._findings.says(tool, outcome)
             return at + 1
         if problems := _PROBLEMS.match(line):
@@ -67,8 +68,8 @@ class GroupedReader:
     def _listed(self, lines: Sequence[str], at: int) -> int:
         """The problems of a file, whose name is the line above."""
         line = lines[at]
-        found = _STYLISH.fullmatch(line) or _GROUPED.fullmatch(line)
-        if found is None:
+        match = _STYLISH.fullmatch(line) or _GROUPED.fullmatch(line)
+        if match is None:
             self._file = ""
             return at
         if not self._file:
@@ -76,16 +77,16 @@ class GroupedReader:
             if above is None:
                 return at
             self._file = above[1].removesuffix(":")
-        shown = number(found[1])
-        span = ToolSpan(self._file, shown, number(found[2]), shown)
-        if found.re is _STYLISH:
-            message, _, rule = found[4].rpartition("  ")
+        shown = number(match[1])
+        span = ToolSpan(self._file, shown, number(match[2]), shown)
+        if match.re is _STYLISH:
+            message, _, rule = match[4].rpartition("  ")
             if not message or not _RULE.fullmatch(rule):
-                message, rule = found[4], ""
-            self._say(ToolDiagnostic("eslint", SEVERITIES[found[3]], message, rule, (span,)))
+                message, rule = match[4], ""
+            self._say(ToolDiagnostic("eslint", SEVERITIES[match[3]], message, rule, (span,)))
         else:
-            text = found[5].removeprefix("[*] ")
-            self._say(ToolDiagnostic("ruff", "error", text, found[3] or found[4], (span,)))
+            text = match[5].removeprefix("[*] ")
+            self._say(ToolDiagnostic("ruff", "error", text, match[3] or match[4], (span,)))
         is_last = at + 1 >= len(lines) or not lines[at + 1].startswith(" ")
         if is_last:
             self._file = ""
@@ -102,9 +103,9 @@ class GroupedReader:
         self._say(ToolDiagnostic(tool, "error", head[3], code, drawn.spans[:1]))
         return after
 
-    def _say(self, found: ToolDiagnostic) -> None:
-        self._findings.add(found)
-        if found.severity == "error":
+    def _say(self, diagnostic: ToolDiagnostic) -> None:
+        self._findings.add(diagnostic)
+        if diagnostic.severity == "error":
             self._findings.fails()
 
     def close(self) -> None:

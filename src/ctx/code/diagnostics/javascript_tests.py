@@ -46,58 +46,58 @@ class JavaScriptTestReader:
     def _indented(self, lines: Sequence[str], at: int) -> int:
         line = lines[at]
         word = line.lstrip()
-        if word.startswith("● ") and (found := _JEST.fullmatch(line)):
-            return self._jest(lines, at, found[1])
+        if word.startswith("● ") and (match := _JEST.fullmatch(line)):
+            return self._jest(lines, at, match[1])
         if word.startswith(("✖ ", "not ok ")):
             return self._node(lines, at)
-        if found := _VITEST.fullmatch(line):
-            return self._vitest(lines, at, found[1])
-        if word.startswith("Tests  ") and (found := _VITEST_COUNTS.fullmatch(line)):
-            self._counted("vitest", found[1])
+        if match := _VITEST.fullmatch(line):
+            return self._vitest(lines, at, match[1])
+        if word.startswith("Tests  ") and (match := _VITEST_COUNTS.fullmatch(line)):
+            self._counted("vitest", match[1])
             return at + 1
-        if word[:1].isdigit() and (found := _MOCHA.fullmatch(line)):
-            self._mocha(found[2], int(found[1]))
+        if word[:1].isdigit() and (match := _MOCHA.fullmatch(line)):
+            self._mocha(match[2], int(match[1]))
             return at + 1
         return at
 
     def _jest(self, lines: Sequence[str], at: int, name: str) -> int:
         """What a test expected, up to the place of the failure."""
-        said, spans, after = _until_place(lines, at + 1, "    ")
-        if not said and not spans:
+        message, spans, after = _until_place(lines, at + 1, "    ")
+        if not message and not spans:
             return at
-        self._findings.add(ToolDiagnostic("jest", "error", said, "", tuple(spans), name))
+        self._findings.add(ToolDiagnostic("jest", "error", message, "", tuple(spans), name))
         return after
 
     def _jest_ends(self, line: str) -> bool:
-        if found := _JEST_COUNTS.fullmatch(line):
-            self._counted("jest", found[1])
-        elif found := _JEST_SUITES.fullmatch(line):
-            self._findings.says_of_part("jest", "failed" if "failed" in found[1] else "passed")
-        return found is not None
+        if match := _JEST_COUNTS.fullmatch(line):
+            self._counted("jest", match[1])
+        elif match := _JEST_SUITES.fullmatch(line):
+            self._findings.says_of_part("jest", "failed" if "failed" in match[1] else "passed")
+        return match is not None
 
     def _counted(self, tool: str, text: str) -> None:
-        told = {each[2]: int(each[1]) for each in _COUNTED.finditer(text)}
-        skipped = told.get("skipped", 0) + told.get("todo", 0)
-        failed = told.get("failed", 0)
-        self._findings.count(tool, TestCounts(told.get("passed", 0), failed, skipped))
+        counts = {match[2]: int(match[1]) for match in _COUNTED.finditer(text)}
+        skipped = counts.get("skipped", 0) + counts.get("todo", 0)
+        failed = counts.get("failed", 0)
+        self._findings.count(tool, TestCounts(counts.get("passed", 0), failed, skipped))
         self._findings.says_of_part(tool, "failed" if failed else "passed")
 
     def _vitest(self, lines: Sequence[str], at: int, name: str) -> int:
-        said: list[str] = []
+        text_lines: list[str] = []
         after = at + 1
         last = min(after + _MOST_OF_ENTRY, len(lines))
         while after < last and not _VITEST.fullmatch(lines[after]):
             if place := _VITEST_AT.fullmatch(lines[after]):
                 shown = number(place[2])
                 span = ToolSpan(place[1], shown, number(place[3]), shown)
-                self._add("vitest", said, [span], name)
+                self._add("vitest", text_lines, [span], name)
                 return after + 1
             if lines[after].strip():
-                said.append(lines[after].rstrip())
-            elif said and not lines[after - 1].strip():
+                text_lines.append(lines[after].rstrip())
+            elif text_lines and not lines[after - 1].strip():
                 break
             after += 1
-        self._add("vitest", said, [], name)
+        self._add("vitest", text_lines, [], name)
         return after
 
     def _node(self, lines: Sequence[str], at: int) -> int:
@@ -108,16 +108,16 @@ class JavaScriptTestReader:
         spec = _SPEC.fullmatch(line)
         if spec is None or "node:test" in spec[2]:
             return at
-        said, spans, after = _until_place(lines, at + 1, spec[1] + "  ")
-        if not said and not spans:
+        message, spans, after = _until_place(lines, at + 1, spec[1] + "  ")
+        if not message and not spans:
             # Only suites report nothing.
             return at + 1
-        self._add("node:test", said.split("\n"), spans, spec[2])
+        self._add("node:test", message.split("\n"), spans, spec[2])
         return after
 
-    def _tap(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
-        inside = found[1] + "  "
-        said: list[str] = []
+    def _tap(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
+        inside = match[1] + "  "
+        text_lines: list[str] = []
         spans: list[ToolSpan] = []
         places: list[ToolSpan] = []
         field = ""
@@ -131,33 +131,35 @@ class JavaScriptTestReader:
             if not line.startswith(f"{inside}  "):
                 field, _, value = line.strip().partition(":")
                 if field == "error" and value.strip() not in ("", "|-"):
-                    said.append(value.strip().strip("'"))
+                    text_lines.append(value.strip().strip("'"))
                 if place := _TAP_PLACE.fullmatch(line):
                     places.append(_js_span(place))
             elif field == "error":
-                said.append(line.strip())
+                text_lines.append(line.strip())
             elif field == "stack" and (frame := _TAP_STACK.fullmatch(line)):
                 spans.append(_js_span(frame))
         mine = [span for span in spans if not is_foreign(span.path)]
         if "subtestsFailed" not in " ".join(lines[at : at + 8]):
-            self._add("node:test", said, mine or places, found[2])
+            self._add("node:test", text_lines, mine or places, match[2])
         return after
 
-    def _add(self, tool: str, said: Sequence[str], spans: Sequence[ToolSpan], name: str) -> None:
-        told = [line.strip() for line in said if line.strip()][:MOST_LINES]
-        message = "\n".join(told) or "failed"
+    def _add(
+        self, tool: str, text_lines: Sequence[str], spans: Sequence[ToolSpan], name: str
+    ) -> None:
+        kept = [line.strip() for line in text_lines if line.strip()][:MOST_LINES]
+        message = "\n".join(kept) or "failed"
         self._findings.add(ToolDiagnostic(tool, "error", message, "", tuple(spans), name))
 
     def _total(self, line: str) -> bool:
-        found = _TOTAL.fullmatch(line)
-        if found is None:
+        match = _TOTAL.fullmatch(line)
+        if match is None:
             return False
-        self._totals[found[1]] = int(found[2])
-        if found[1] == "todo" and {"pass", "fail"} <= self._totals.keys():
-            told, self._totals = self._totals, {}
-            failed = told["fail"] + told.get("cancelled", 0)
-            skipped = told.get("skipped", 0) + told["todo"]
-            self._findings.count("node:test", TestCounts(told["pass"], failed, skipped))
+        self._totals[match[1]] = int(match[2])
+        if match[1] == "todo" and {"pass", "fail"} <= self._totals.keys():
+            totals, self._totals = self._totals, {}
+            failed = totals["fail"] + totals.get("cancelled", 0)
+            skipped = totals.get("skipped", 0) + totals["todo"]
+            self._findings.count("node:test", TestCounts(totals["pass"], failed, skipped))
             self._findings.says_of_part("node:test", "failed" if failed else "passed")
         return True
 
@@ -177,19 +179,19 @@ class JavaScriptTestReader:
 
 def _until_place(lines: Sequence[str], at: int, indent: str) -> tuple[str, list[ToolSpan], int]:
     """The message in lines with this indentation, the frames at its end, and the line after."""
-    said: list[str] = []
+    text_lines: list[str] = []
     last = min(at + _MOST_OF_ENTRY, len(lines))
     while at < last and (not lines[at].strip() or lines[at].startswith(indent)):
         line = lines[at].strip()
         if line.startswith("at "):
             spans, after = stack_traces.js_frames(lines, at)
-            return "\n".join(said), spans, after
-        if line and "|" not in line[:8] and len(said) < MOST_LINES:
-            said.append(line)
+            return "\n".join(text_lines), spans, after
+        if line and "|" not in line[:8] and len(text_lines) < MOST_LINES:
+            text_lines.append(line)
         at += 1
-    return "\n".join(said), [], at
+    return "\n".join(text_lines), [], at
 
 
-def _js_span(found: re.Match[str]) -> ToolSpan:
-    shown = number(found[2])
-    return ToolSpan(found[1], shown, number(found[3]), shown)
+def _js_span(match: re.Match[str]) -> ToolSpan:
+    shown = number(match[2])
+    return ToolSpan(match[1], shown, number(match[3]), shown)

@@ -61,8 +61,8 @@ class JsonReader:
     def _rustc(self, value: dict[str, Any]) -> None:
         message, level = _text(value, "message"), _text(value, "level")
         severity = SEVERITIES.get(level, "error" if level.startswith("error") else "info")
-        given = value.get("code")
-        code = _text(given, "code") if isinstance(given, dict) else ""
+        entry = value.get("code")
+        code = _text(entry, "code") if isinstance(entry, dict) else ""
         spans = [*_rust_spans(value)]
         if message.startswith("aborting due to") or not message:
             return
@@ -85,10 +85,10 @@ class JsonReader:
             None if end_column is None else end_column + 1,
         )
         severity = SEVERITIES.get(_text(value, "severity"), "error")
-        found = ToolDiagnostic(
+        diagnostic = ToolDiagnostic(
             "mypy", severity, _text(value, "message"), _text(value, "code"), (span,)
         )
-        self._findings.add(found)
+        self._findings.add(diagnostic)
         if severity == "error":
             self._findings.fails()
 
@@ -112,10 +112,10 @@ class JsonReader:
         end_line, end_column = _row(end)
         span = ToolSpan(_text(value, "filename"), start_line, start_column, end_line, end_column)
         severity = SEVERITIES.get(_text(value, "severity"), "error")
-        found = ToolDiagnostic(
+        diagnostic = ToolDiagnostic(
             "ruff", severity, _text(value, "message"), _text(value, "code"), (span,)
         )
-        self._findings.add(found)
+        self._findings.add(diagnostic)
         self._findings.fails()
 
     def _eslint(self, line: str) -> None:
@@ -151,11 +151,11 @@ class JsonReader:
 
     def _go(self, value: dict[str, Any]) -> None:
         package = _text(value, "Package") or _text(value, "ImportPath")
-        told = _text(value, "Output")
+        output = _text(value, "Output")
         self._tests_told += 1
         if len(self._tests) < MOST_DIAGNOSTICS or package in self._tests:
-            self._tests.setdefault(package, []).append(told)
-        if told.startswith("FAIL\t"):
+            self._tests.setdefault(package, []).append(output)
+        if output.startswith("FAIL\t"):
             self._findings.says_of_part(go_test.TESTS, "failed")
 
     def close(self) -> None:
@@ -191,8 +191,8 @@ def _elements(line: str) -> Iterator[dict[str, Any]]:
 
 
 def _text(value: Any, name: str) -> str:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
+    text = value.get(name) if isinstance(value, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _row(place: object) -> tuple[int | None, int | None]:
@@ -204,17 +204,17 @@ def _row(place: object) -> tuple[int | None, int | None]:
 def _rust_spans(value: dict[str, Any]) -> Iterator[ToolSpan]:
     """The primary places first, then others, then those of the notes."""
     places = value.get("spans")
-    here = [each for each in places if isinstance(each, dict)] if isinstance(places, list) else []
-    here.sort(key=lambda each: not each.get("is_primary"))
-    for each in here:
-        yield _rust_span(each, _text(each, "label"))
+    here = [span for span in places if isinstance(span, dict)] if isinstance(places, list) else []
+    here.sort(key=lambda span: not span.get("is_primary"))
+    for span in here:
+        yield _rust_span(span, _text(span, "label"))
     children = value.get("children")
     for child in children if isinstance(children, list) else []:
         below = child.get("spans") if isinstance(child, dict) else None
         if _text(child, "level") == "note" and isinstance(below, list):
-            for each in below:
-                if isinstance(each, dict):
-                    yield _rust_span(each, _text(child, "message"))
+            for span in below:
+                if isinstance(span, dict):
+                    yield _rust_span(span, _text(child, "message"))
 
 
 def _rust_span(value: dict[str, Any], label: str) -> ToolSpan:

@@ -67,9 +67,9 @@ class PathLineReader:
                 )
             )
             return at + 1
-        found = _PLACE.fullmatch(line)
-        if found is not None and _is_path(found[1]):
-            return self._located(lines, at, found)
+        match = _PLACE.fullmatch(line)
+        if match is not None and _is_path(match[1]):
+            return self._located(lines, at, match)
         if "+0x" in line and (linked := _LINKED.fullmatch(line)):
             self._flush()
             self._findings.add(ToolDiagnostic("ld", "error", linked[2], "", (ToolSpan(linked[1]),)))
@@ -88,13 +88,13 @@ class PathLineReader:
         self._findings.says("cc" if tool in ("gcc", "clang") else tool, "failed")
         return True
 
-    def _located(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
-        place = _Place.from_match(found)
-        said = _SEVERITY.fullmatch(place.rest)
-        if said is None:
+    def _located(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
+        place = _Place.from_match(match)
+        severity = _SEVERITY.fullmatch(place.rest)
+        if severity is None:
             return at + self._unsaid(place)
-        level = said[1].lower()
-        tool, code, message = self._whose(place, said)
+        level = severity[1].lower()
+        tool, code, message = self._whose(place, severity)
         after = at + 1
         if tool == "mypy" and not code and after < len(lines) and _is_wrapped(lines[after]):
             rest, code = _bracketed(lines[after])
@@ -130,12 +130,12 @@ class PathLineReader:
         self._say(ToolDiagnostic(tool, "error", rule[2], rule[1], (place.span,)))
         return True
 
-    def _whose(self, place: "_Place", said: re.Match[str]) -> tuple[str, str, str]:
+    def _whose(self, place: "_Place", severity: re.Match[str]) -> tuple[str, str, str]:
         """The tool, the code and the message of a line with a severity."""
-        message = said[3]
-        if said[2]:
-            tool = "clippy" if said[2].startswith("clippy::") else "rustc"
-            return (tool if place.ending == "rs" else self._program()), said[2], message
+        message = severity[3]
+        if severity[2]:
+            tool = "clippy" if severity[2].startswith("clippy::") else "rustc"
+            return (tool if place.ending == "rs" else self._program()), severity[2], message
         before, code = _bracketed(message)
         if place.ending in _PYTHON:
             is_coded = _MYPY_CODE.fullmatch(code)
@@ -156,11 +156,11 @@ class PathLineReader:
     def _wait(self, span: ToolSpan) -> None:
         self._pending = [*self._pending, span][-_MOST_PENDING:]
 
-    def _say(self, found: ToolDiagnostic) -> None:
+    def _say(self, diagnostic: ToolDiagnostic) -> None:
         self._flush()
-        self._last = found
+        self._last = diagnostic
         self._pending = []
-        if found.severity == "error":
+        if diagnostic.severity == "error":
             self._findings.fails()
 
     def _flush(self) -> None:
@@ -180,13 +180,13 @@ class _Place(NamedTuple):
     rest: str
 
     @classmethod
-    def from_match(cls, found: re.Match[str]) -> "_Place":
-        line, column = number(found[2]), number(found[3]) if found[3] else None
-        end_line = number(found[4]) if found[4] else line
+    def from_match(cls, match: re.Match[str]) -> "_Place":
+        line, column = number(match[2]), number(match[3]) if match[3] else None
+        end_line = number(match[4]) if match[4] else line
         # mypy's end column is inclusive.
-        end_column = int(found[5]) + 1 if found[5] else None
-        span = ToolSpan(found[1], line, column, end_line, end_column)
-        return cls(span, found[1].rpartition(".")[2].lower(), found[6])
+        end_column = int(match[5]) + 1 if match[5] else None
+        span = ToolSpan(match[1], line, column, end_line, end_column)
+        return cls(span, match[1].rpartition(".")[2].lower(), match[6])
 
 
 def _is_path(text: str) -> bool:
@@ -220,10 +220,10 @@ def _underlined(lines: Sequence[str], at: int, span: ToolSpan) -> tuple[int | No
 
 def _symbols(lines: Sequence[str], at: int, message: str) -> tuple[str, int]:
     """The symbol and location that javac adds to a message."""
-    said = [message]
+    text_lines = [message]
     while at < len(lines) and lines[at].startswith(
         ("  symbol:", "  location:", "  required:", "  found:")
     ):
-        said.append(" ".join(lines[at].split()))
+        text_lines.append(" ".join(lines[at].split()))
         at += 1
-    return "\n".join(said), at
+    return "\n".join(text_lines), at

@@ -48,8 +48,8 @@ class PytestReader:
             case "F" | "E" if self._part in ("summary", ""):
                 # Many people only read the end of a long output.
                 pattern = _SUMMARY if self._part else _CUT_SUMMARY
-                if found := pattern.fullmatch(line):
-                    self._summed.append(found[2])
+                if match := pattern.fullmatch(line):
+                    self._summed.append(match[2])
                     return at + 1
             case "I" if line.startswith("INTERNALERROR>"):
                 self._findings.says("pytest", "failed")
@@ -86,7 +86,7 @@ class PytestReader:
         last = _LAST.fullmatch(text)
         if last is None:
             return False
-        counts = {each[2].rstrip("s"): int(each[1]) for each in _COUNTED.finditer(last[1])}
+        counts = {match[2].rstrip("s"): int(match[1]) for match in _COUNTED.finditer(last[1])}
         if not counts and not last[1].startswith(_PROGRESS):
             return False
         if not counts.keys() <= _WORDS:
@@ -109,45 +109,45 @@ class PytestReader:
         while end < len(lines) and not _is_boundary(lines[end]):
             end += 1
         spans: list[ToolSpan] = []
-        said: list[str] = []
+        text_lines: list[str] = []
         for line in _traced(lines, at + 1, end):
             if error := _ERROR_LINE.fullmatch(line):
-                said.append(error[1])
+                text_lines.append(error[1])
                 if inner := _QUOTED_FILE.match(error[1]):
                     spans.append(_span(inner[1], inner[2]))
             elif (frame := _LOCATED.fullmatch(line)) or (frame := _QUOTED_FILE.match(line)):
                 spans.append(_span(frame[1], frame[2]))
             elif line.startswith(stack_traces.CHAINED):
                 # What follows is the cause of the failure.
-                said.clear()
+                text_lines.clear()
             elif group := _GROUP.fullmatch(line):
-                said.append(group[1])
-        if not said:
+                text_lines.append(group[1])
+        if not text_lines:
             trace = next(
                 (t for n in range(at + 1, end) if (t := stack_traces.python(lines, n))), None
             )
-            said = [trace.message] if trace else []
+            text_lines = [trace.message] if trace else []
         if named and title.startswith("ERROR collecting") and not own(spans):
             spans = [ToolSpan(name)]
-        self._failed.append(_failure(name, said, spans))
+        self._failed.append(_failure(name, text_lines, spans))
         return end
 
     def _one_line(self, lines: Sequence[str], at: int) -> int:
         """Failures in one-line style, which have no names: the summary has them."""
-        end, said = at, []
+        end, text_lines = at, []
         if error := _ERROR_LINE.fullmatch(lines[at]):
-            said.append(error[1])
+            text_lines.append(error[1])
             end += 1
             while end < len(lines) and lines[end].startswith(" "):
-                said.append(lines[end].strip())
+                text_lines.append(lines[end].strip())
                 end += 1
         if end >= len(lines):
-            return end if said else at
-        found = _LOCATED.fullmatch(lines[end])
-        if found is None or not (said or found[4]):
+            return end if text_lines else at
+        match = _LOCATED.fullmatch(lines[end])
+        if match is None or not (text_lines or match[4]):
             return at
-        kind = lines[end].partition(f":{found[2]}: ")[2]
-        self._failed.append(_failure("", said or [kind], [_span(found[1], found[2])]))
+        kind = lines[end].partition(f":{match[2]}: ")[2]
+        self._failed.append(_failure("", text_lines or [kind], [_span(match[1], match[2])]))
         return end + 1
 
     def _close_run(self) -> None:
@@ -162,9 +162,9 @@ class PytestReader:
         for line in self._summed:
             node_id, why = _split(line, waiting)
             file = node_id.partition("::")[0]
-            found = waiting.get(_title(node_id)) or waiting.get(node_id) or nameless.get(why)
-            if found:
-                self._findings.add(found.pop(0)._replace(test=node_id))
+            failures = waiting.get(_title(node_id)) or waiting.get(node_id) or nameless.get(why)
+            if failures:
+                self._findings.add(failures.pop(0)._replace(test=node_id))
             else:
                 span = ToolSpan(file) if file.endswith(".py") else None
                 spans = [span] if span else []
@@ -213,10 +213,10 @@ class UnittestEnd:
         end = _UNIT_END.fullmatch(lines[at + 2])
         if end is None:
             return at
-        told = {each[1].strip(): int(each[2]) for each in _UNIT_COUNT.finditer(end[2] or "")}
-        failed = told.get("failures", 0) + told.get("unexpected successes", 0)
-        errors, skipped = told.get("errors", 0), told.get("skipped", 0)
-        skipped += told.get("expected failures", 0)
+        counts = {match[1].strip(): int(match[2]) for match in _UNIT_COUNT.finditer(end[2] or "")}
+        failed = counts.get("failures", 0) + counts.get("unexpected successes", 0)
+        errors, skipped = counts.get("errors", 0), counts.get("skipped", 0)
+        skipped += counts.get("expected failures", 0)
         passed = max(int(ran[1]) - failed - errors - skipped, 0)
         self._findings.count("unittest", TestCounts(passed, failed, skipped, errors))
         self._findings.says("unittest", "passed" if end[1] == "OK" else "failed")
@@ -234,8 +234,8 @@ _WORDS = frozenset(
 
 def _entry(line: str) -> str:
     """The title of an entry; empty for the line between frames."""
-    found = _ENTRY.fullmatch(line)
-    return found[1] if found and found[1].strip("_ ") else ""
+    match = _ENTRY.fullmatch(line)
+    return match[1] if match and match[1].strip("_ ") else ""
 
 
 def _is_boundary(line: str) -> bool:
@@ -255,8 +255,8 @@ def _span(path: str, line: str) -> ToolSpan:
     return ToolSpan(path, number(line), None, number(line))
 
 
-def _failure(name: str, said: Sequence[str], spans: list[ToolSpan]) -> ToolDiagnostic:
-    kept = [line for line in said if line.strip()][:MOST_LINES]
+def _failure(name: str, text_lines: Sequence[str], spans: list[ToolSpan]) -> ToolDiagnostic:
+    kept = [line for line in text_lines if line.strip()][:MOST_LINES]
     lines = textwrap.dedent("\n".join(kept)).split("\n")
     if _QUOTED_FILE.match(lines[0]):
         # A syntax error prints the place and the source before the message.

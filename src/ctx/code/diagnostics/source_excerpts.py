@@ -48,9 +48,9 @@ def read_excerpt(lines: Sequence[str], arrow: int) -> tuple[SourceExcerpt, int]:
     at = arrow
     while at < len(lines):
         line = lines[at]
-        if found := _ARROW.fullmatch(line):
-            line_number = number(found[3])
-            place = (found[2], line_number, number(found[4]), line_number)
+        if match := _ARROW.fullmatch(line):
+            line_number = number(match[3])
+            place = (match[2], line_number, number(match[4]), line_number)
             spans.append(ToolSpan(*place, label=label))
         elif not _GUTTER.match(line):
             break

@@ -83,8 +83,8 @@ def python(lines: Sequence[str], at: int) -> Trace | None:
             text = f"{kind}: {message}" if message else kind
             return Trace(kind, text, (*spans, *earlier), at)
         if following := next((n for n in (at + 2, at + 3) if _begins(lines, n)), None):
-            said = f"{kind}: {message}".rstrip(": ")
-            earlier = [span._replace(label=said) for span in spans[:1]] + earlier
+            label = f"{kind}: {message}".rstrip(": ")
+            earlier = [span._replace(label=label) for span in spans[:1]] + earlier
             at = following
         else:
             text = f"{kind}: {message}" if message else kind
@@ -108,14 +108,14 @@ def _skip_message(lines: Sequence[str], at: int) -> int:
 
 def _frames(lines: Sequence[str], at: int) -> tuple[list[ToolSpan], int]:
     """The frames of a traceback, the innermost of the project's own code first."""
-    found: list[ToolSpan] = []
+    spans: list[ToolSpan] = []
     while at < len(lines) and lines[at].startswith("  ") and not _begins(lines, at):
         if frame := _FRAME.fullmatch(lines[at]):
             line = number(frame[2])
-            found.append(ToolSpan(frame[1], line, None, line))
-            del found[:-100]
+            spans.append(ToolSpan(frame[1], line, None, line))
+            del spans[:-100]
         at += 1
-    return own(found)[::-1], at
+    return own(spans)[::-1], at
 
 
 def _syntax(lines: Sequence[str], at: int) -> Trace | None:
@@ -143,14 +143,14 @@ def node(lines: Sequence[str], at: int) -> Trace | None:
 def js_frames(lines: Sequence[str], at: int) -> tuple[list[ToolSpan], int]:
     """The frames of JavaScript, the innermost of the project's own code first, and the line
     after."""
-    found: list[ToolSpan] = []
+    spans: list[ToolSpan] = []
     while at < len(lines) and lines[at].lstrip().startswith("at "):
         if frame := _JS_FRAME.fullmatch(lines[at].rstrip(" {")):
             line = number(frame[2])
-            found.append(ToolSpan(frame[1], line, number(frame[3]), line))
-            del found[100:]
+            spans.append(ToolSpan(frame[1], line, number(frame[3]), line))
+            del spans[100:]
         at += 1
-    return own(found), at
+    return own(spans), at
 
 
 def java(lines: Sequence[str], at: int) -> Trace | None:
@@ -180,7 +180,7 @@ def java(lines: Sequence[str], at: int) -> Trace | None:
 def _java_path(method: str, file: str) -> str:
     """The path of a class from the source root: `com/acme/Shop.java`."""
     *packages, _, _ = ["", *method.split(".")] if "." in method else ["", "", method]
-    return "/".join([*(each for each in packages if each), file])
+    return "/".join([*(part for part in packages if part), file])
 
 
 def go(lines: Sequence[str], at: int) -> Trace | None:

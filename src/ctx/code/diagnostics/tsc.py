@@ -31,27 +31,27 @@ class TypeScriptReader:
         if line[:1] in ("", " "):
             return self._pyright(lines, at) if " - " in line else at
         if "): " in line or ") : " in line:
-            if found := _PLAIN.fullmatch(line):
-                return self._plain(lines, at, found)
+            if match := _PLAIN.fullmatch(line):
+                return self._plain(lines, at, match)
         elif " - " in line:
-            if found := _PRETTY.fullmatch(line):
-                return self._pretty(lines, at, found)
-        elif line.startswith(("error TS", "warning TS")) and (found := _NOWHERE.fullmatch(line)):
-            self._say(found[1], found[2], found[3], ())
+            if match := _PRETTY.fullmatch(line):
+                return self._pretty(lines, at, match)
+        elif line.startswith(("error TS", "warning TS")) and (match := _NOWHERE.fullmatch(line)):
+            self._say(match[1], match[2], match[3], ())
             return at + 1
         return at
 
-    def _plain(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
-        shown = number(found[2])
-        span = ToolSpan(found[1], shown, number(found[3]) if found[3] else None, shown)
-        said, after = _continued(lines, at, found[6])
-        self._say(found[4], found[5], said, (span,))
+    def _plain(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
+        shown = number(match[2])
+        span = ToolSpan(match[1], shown, number(match[3]) if match[3] else None, shown)
+        message, after = _continued(lines, at, match[6])
+        self._say(match[4], match[5], message, (span,))
         return after
 
-    def _pretty(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
+    def _pretty(self, lines: Sequence[str], at: int, match: re.Match[str]) -> int:
         """An error with its source and related places."""
-        shown, column = number(found[2]), number(found[3]) or 0
-        said, after = _continued(lines, at, found[6])
+        shown, column = number(match[2]), number(match[3]) or 0
+        message, after = _continued(lines, at, match[6])
         end = None
         related: list[ToolSpan] = []
         last = min(after + _MOST_BELOW, len(lines))
@@ -67,21 +67,21 @@ class TypeScriptReader:
             after += 1
         while not lines[after - 1]:
             after -= 1
-        span = ToolSpan(found[1], shown, column, shown, end)
-        self._say(found[4], found[5] or "", said, (span, *related))
+        span = ToolSpan(match[1], shown, column, shown, end)
+        self._say(match[4], match[5] or "", message, (span, *related))
         return after
 
     def _pyright(self, lines: Sequence[str], at: int) -> int:
         """pyright lists its diagnostics below the file, and repeats the path."""
-        found = _PRETTY.fullmatch(lines[at].strip())
-        if found is None or found[5]:
+        match = _PRETTY.fullmatch(lines[at].strip())
+        if match is None or match[5]:
             return at
-        shown = number(found[2])
-        rule = _RULE.fullmatch(found[6])
-        message, code = (rule[1], rule[2]) if rule else (found[6], "")
-        span = ToolSpan(found[1], shown, number(found[3]), shown)
-        self._findings.add(ToolDiagnostic("pyright", SEVERITIES[found[4]], message, code, (span,)))
-        if found[4] == "error":
+        shown = number(match[2])
+        rule = _RULE.fullmatch(match[6])
+        message, code = (rule[1], rule[2]) if rule else (match[6], "")
+        span = ToolSpan(match[1], shown, number(match[3]), shown)
+        self._findings.add(ToolDiagnostic("pyright", SEVERITIES[match[4]], message, code, (span,)))
+        if match[4] == "error":
             self._findings.fails()
         return at + 1
 
@@ -97,14 +97,14 @@ class TypeScriptReader:
 
 def _continued(lines: Sequence[str], at: int, first: str) -> tuple[str, int]:
     """A message with the indented lines that explain it; and the line after them."""
-    said = [first]
+    text_lines = [first]
     at += 1
-    while at < len(lines) and lines[at].startswith("  ") and len(said) < MOST_LINES:
+    while at < len(lines) and lines[at].startswith("  ") and len(text_lines) < MOST_LINES:
         if _RELATED.fullmatch(lines[at]):
             break
-        said.append(lines[at].strip())
+        text_lines.append(lines[at].strip())
         at += 1
-    return "\n".join(said), at
+    return "\n".join(text_lines), at
 
 
 def _is_label(line: str) -> bool:

@@ -59,7 +59,7 @@ def commits_of(connection: Connection, path: str, limit: int) -> list[IndexedGit
 
 def commits_inside(connection: Connection, folder: str, limit: int) -> list[IndexedGitCommit]:
     """The commits that touched any file in a folder, the newest first; `.` is the root."""
-    found: set[int] = set()
+    ids: set[int] = set()
     beginning = "" if folder == "." else f"{folder}/"
     if beginning and layout.unfit_name(folder):
         return []
@@ -67,8 +67,8 @@ def commits_inside(connection: Connection, folder: str, limit: int) -> list[Inde
         "SELECT commits FROM history_paths WHERE substr(path, 1, ?) = ?",
         (len(beginning), beginning),
     ):
-        found.update(unpack(packed))
-    return _newest(connection, sorted(found), limit)
+        ids.update(unpack(packed))
+    return _newest(connection, sorted(ids), limit)
 
 
 def files_of(connection: Connection, hash: str) -> list[str]:
@@ -117,13 +117,13 @@ def changed_together(connection: Connection, path: str, limit: int) -> list[CoCh
 def search(connection: Connection, words: str, limit: int) -> list[CommitMatch]:
     """The commits whose messages contain any of the words, the best first."""
     fields = {SUBJECT: _SUBJECT_COUNTS, EXPLANATION: 1.0}
-    found = message_scores(connection, fields, dict.fromkeys(terms.query(words), 1.0))
+    scores = message_scores(connection, fields, dict.fromkeys(terms.query(words), 1.0))
     # Among equal scores, the newest.
-    bar = heapq.nlargest(max(limit, 1), found.values())[-1] if found else 0.0
-    best = [id for id, score in found.items() if score >= bar]
+    bar = heapq.nlargest(max(limit, 1), scores.values())[-1] if scores else 0.0
+    best = [id for id, score in scores.items() if score >= bar]
     named = _newest_by_id(connection, best, limit=None)
-    ranked = sorted(named, key=lambda id: (-found[id], -named[id].time, named[id].hash))
-    return [CommitMatch(named[id], found[id]) for id in ranked[:limit]]
+    ranked = sorted(named, key=lambda id: (-scores[id], -named[id].time, named[id].hash))
+    return [CommitMatch(named[id], scores[id]) for id in ranked[:limit]]
 
 
 def message_scores(
@@ -132,28 +132,28 @@ def message_scores(
     """The scores of commit messages for weighted terms; only those above zero."""
     with snapshot(connection):
         scores = Bm25Collection(connection, COMMITS).scores(fields, weights)
-    found: dict[int, float] = {}
+    by_commit: dict[int, float] = {}
     for segment, totals, _ in scores:
         ids = segment.ids
-        found.update((ids[place], totals[place]) for place in compress(range(len(ids)), totals))
-    return found
+        by_commit.update((ids[place], totals[place]) for place in compress(range(len(ids)), totals))
+    return by_commit
 
 
 def ages(connection: Connection, paths: Iterable[str]) -> dict[str, int]:
     """For existing files, the seconds between their last commit and the newest commit, based on the
     newest small commits."""
     row = connection.execute("SELECT lately FROM history_state").fetchone()
-    told = unpack(row[0] if row else b"")
-    count = len(told) // 2
-    found: dict[str, int] = {}
+    recent = unpack(row[0] if row else b"")
+    count = len(recent) // 2
+    by_path: dict[str, int] = {}
     for id, path in connection.execute(
         "SELECT id, path FROM history_paths WHERE key IN (SELECT value FROM json_each(?))",
         (str([key_of(path) for path in paths]),),
     ):
-        place = bisect_left(told, id, 0, count)
-        if place < count and told[place] == id:
-            found[path] = told[count + place]
-    return found
+        place = bisect_left(recent, id, 0, count)
+        if place < count and recent[place] == id:
+            by_path[path] = recent[count + place]
+    return by_path
 
 
 def recent_files(connection: Connection, since: int, limit: int) -> list[RecentFile]:
@@ -173,7 +173,7 @@ def recent_files(connection: Connection, since: int, limit: int) -> list[RecentF
 
 
 def current_name(connection: Connection, path: str, time: int) -> str | None:
-    """The current name of a file that had a name at a time; None if git does not know it."""
+    """The current name of a file, given its name at a time; None if git does not know it."""
     known = _id_of(connection, path)
     if known is None:
         return None
@@ -188,14 +188,14 @@ def _newest(connection: Connection, ids: list[int], limit: int) -> list[IndexedG
 def _newest_by_id(
     connection: Connection, ids: list[int], limit: int | None
 ) -> dict[int, IndexedGitCommit]:
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT id, hash, time, subject, body FROM commits"
         " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY time DESC, hash LIMIT ?",
         (json.dumps(ids), -1 if limit is None else limit),
     )
     return {
         id: IndexedGitCommit(hash.hex(), time, subject, unshrink(body))
-        for id, hash, time, subject, body in found
+        for id, hash, time, subject, body in rows
     }
 
 
@@ -206,19 +206,19 @@ def _trail(connection: Connection, path: str) -> list[int]:
     if start is None:
         return []
     away = connection.execute("SELECT commit_id FROM renames WHERE old_id = ?", (start,))
-    found = {id for (id,) in away}
-    seen: set[int] = set()
+    commits = {id for (id,) in away}
+    names: set[int] = set()
     # The later its end, the more of a name's commits count: that name goes first, and each only
     # once.
     waiting = [(-_NEVER, start)]
     while waiting:
         end, name = heapq.heappop(waiting)
-        if name in seen:
+        if name in names:
             continue
-        seen.add(name)
+        names.add(name)
         row = connection.execute("SELECT commits FROM history_paths WHERE id = ?", (name,))
         touching = json.dumps(unpack(row.fetchone()[0]))
-        found.update(
+        commits.update(
             id
             for (id,) in connection.execute(
                 "SELECT id FROM commits WHERE id IN (SELECT value FROM json_each(?)) AND time <= ?",
@@ -231,7 +231,7 @@ def _trail(connection: Connection, path: str) -> list[int]:
             (name, -end),
         ):
             heapq.heappush(waiting, (-time, old))
-    return sorted(found)
+    return sorted(commits)
 
 
 def _heirs(connection: Connection) -> Callable[[int, int], int]:

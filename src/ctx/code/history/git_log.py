@@ -15,7 +15,7 @@ from ctx import checkouts, git, redaction
 from ctx.errors import GitFailure
 
 LONGEST_MESSAGE = 1500
-"""So many characters of a message are stored."""
+"""The maximum number of characters of a message."""
 
 # Secrets are recognised by their context, so more of a message is searched than stored.
 _LOOKED_AT = 4 * LONGEST_MESSAGE
@@ -56,8 +56,8 @@ def read(
     running: deque[tuple[int, Sequence[str], git.Reading]] = deque()
 
     def start(part: Sequence[str]) -> tuple[int, Sequence[str], git.Reading]:
-        asked = "".join(f"{hash}\n" for hash in part).encode()
-        return way, part, git.Reading(checkout, *ways[way], *_TELLING, stdin=asked)
+        stdin = "".join(f"{hash}\n" for hash in part).encode()
+        return way, part, git.Reading(checkout, *ways[way], *_TELLING, stdin=stdin)
 
     try:
         while parts or running:
@@ -65,9 +65,9 @@ def read(
                 running.append(start(parts.popleft()))
             used, part, reading = running[0]
             try:
-                told = list(_commits(_fields(reading.printed()), edge))
+                commits = list(_commits(_fields(reading.printed()), edge))
                 if used == len(ways) - 1:
-                    told = [commit._replace(changes=None) for commit in told]
+                    commits = [commit._replace(changes=None) for commit in commits]
             except GitFailure:
                 way = max(way, used + 1)
                 if way == len(ways):
@@ -77,7 +77,7 @@ def read(
                 continue
             running.popleft()
             reading.close()
-            yield _fit(told)
+            yield _fit(commits)
     finally:
         for _, _, reading in running:
             reading.close()
@@ -109,7 +109,7 @@ def _fields(printed: BinaryIO) -> Iterator[bytes]:
     begun = b""
     while block := printed.read(_BLOCK):
         end, *others = block.split(b"\0")
-        # Only the beginning of an endless message counts.
+        # Only the beginning of a very long message counts.
         begun = (begun + end)[:_LONGEST_FIELD] if len(begun) < _LONGEST_FIELD else begun
         for other in others:
             yield begun
@@ -128,13 +128,14 @@ def _commits(fields: Iterator[bytes], edge: frozenset[str]) -> Iterator[LoggedCo
                 case b"R":
                     changes.append((next(fields, b""), path))
                 case b"C":
-                    # A second file made of a removed one; the first one continues its history.
+                    # A second file that was made from a removed one. The first one continues its
+                    # history.
                     changes.append((next(fields, b""), None))
                 case _:
                     changes.append((path, None))
-        said = message[:_LOOKED_AT].decode("utf-8", "replace")
+        text = message[:_LOOKED_AT].decode("utf-8", "replace")
         known = None if hash in edge else changes
-        yield LoggedCommit(hash, min(int(time or 0), _LATEST), said, known)
+        yield LoggedCommit(hash, min(int(time or 0), _LATEST), text, known)
 
 
 def _fit(commits: list[LoggedCommit]) -> list[LoggedCommit]:

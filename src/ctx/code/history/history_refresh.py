@@ -21,7 +21,7 @@ from ctx.sqlite.connection import transaction
 
 MOST = 20_000
 _NEWEST = 2_000
-"""So many commits determine which files are being worked on."""
+"""The number of commits that determine which files are being worked on."""
 _OLDEST = (1 << 32) - 1
 
 
@@ -54,7 +54,7 @@ def refresh(
     head, edge = git.checked_out(checkout), git.shallow_edge(checkout)
     folder = os.path.relpath(project.root, checkout.top)
     folder = "" if folder == "." else folder
-    # The name of a folder may be no valid text for SQLite.
+    # The name of a folder may not be valid text for SQLite.
     named = os.fsencode(folder).decode("utf-8", "backslashreplace")
     wanted = _State(head or "", named, " ".join(sorted(edge)), most)
     state, complete = _state(connection)
@@ -77,7 +77,7 @@ def refresh(
     paths = _PathIds(connection)
     new = 0
     tick(new, len(missing))
-    # Closed at once on an interruption, so that no git process is left behind.
+    # Closed at once after an interruption, so that no git process is left behind.
     with closing(git_log.read(checkout, folder, missing, edge)) as parts:
         for part in parts:
             with transaction(connection):
@@ -107,7 +107,7 @@ def _lately(connection: Connection) -> bytes:
     ).fetchall()
     last = {path_id: time for time, packed in reversed(rows) for path_id in unpack(packed)}
     touched = sorted(last)
-    return pack(touched) + pack([min(rows[0][0] - last[each], _OLDEST) for each in touched])
+    return pack(touched) + pack([min(rows[0][0] - last[path_id], _OLDEST) for path_id in touched])
 
 
 def history_size(connection: Connection) -> HistorySize:
@@ -133,7 +133,7 @@ def _is_reading(connection: Connection, reader: str) -> bool:
 
 
 def _take_out_what_is_untrue(connection: Connection, wanted: _State, edge: frozenset[str]) -> None:
-    """Remove what was read under other conditions and would be different now."""
+    """Remove data that was read under other conditions and would differ now."""
     state, _ = _state(connection)
     if state is None:
         return
@@ -206,8 +206,8 @@ def _add(
         subject, _, body = commit.message.partition("\n") if files or not inside else ("", "", "")
         body = body.strip()
         rows.append((id, bytes.fromhex(commit.hash), commit.time, subject, shrink(body), files))
-        said = file_words.of_message(subject, body)
-        postings.put(connection, segments.COMMITS, id, min(len(files or b"") // 4, 255), said)
+        counts = file_words.of_message(subject, body)
+        postings.put(connection, segments.COMMITS, id, min(len(files or b"") // 4, 255), counts)
     connection.executemany("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?)", rows)
     connection.executemany("INSERT OR IGNORE INTO renames VALUES (?, ?, ?)", renames)
     connection.executemany(

@@ -5,18 +5,18 @@ import zlib
 from collections.abc import Sequence
 
 LARGEST_SHARED = 30
-"""A larger commit says nothing about which of its files belong together."""
+"""A larger commit does not show which of its files belong together."""
 
 SCHEMA = """
 CREATE TABLE history_state (
-    head TEXT,                  -- NULL while commits are being added or taken out
-    folder TEXT NOT NULL,       -- the project's root, from the top of the checkout
-    edge TEXT NOT NULL,         -- the commits at which a shallow clone ends
+    head TEXT,                  -- NULL while commits are being added or removed
+    folder TEXT NOT NULL,       -- the project's root, relative to the top of the checkout
+    edge TEXT NOT NULL,         -- the commits at the boundary of a shallow clone
     most INTEGER NOT NULL,
     complete INTEGER NOT NULL,
-    reader TEXT NOT NULL,       -- who brings it up to date; whoever comes later takes over
-    lately BLOB NOT NULL        -- ids of paths that small commits have touched, sorted; then, for
-                                -- each, how many seconds before the newest commit that was
+    reader TEXT NOT NULL,       -- the process that updates it; a later process takes over
+    lately BLOB NOT NULL        -- ids of paths that small commits touched, sorted; then the age of
+                                -- each, in seconds before the newest commit
 );
 CREATE TABLE commits (
     id INTEGER PRIMARY KEY,
@@ -24,7 +24,7 @@ CREATE TABLE commits (
     time INTEGER NOT NULL,
     subject TEXT NOT NULL,
     body BLOB NOT NULL,         -- zlib
-    files BLOB                  -- ids of paths; NULL where git cannot say which
+    files BLOB                  -- ids of paths; NULL if git cannot list them
 );
 CREATE INDEX commits_by_hash ON commits (substr(hash, 1, 4));
 CREATE INDEX commits_by_time ON commits (time DESC);
@@ -47,7 +47,7 @@ CREATE INDEX renames_by_new ON renames (new_id);
 
 
 def pack(ids: Sequence[int]) -> bytes:
-    """Four bytes each, so that a list can be extended by appending."""
+    """Four bytes per id, so that a list can be extended by appending."""
     return struct.pack(f"<{len(ids)}I", *ids)
 
 

@@ -21,7 +21,7 @@ class Bash(Definitions):
     def names(self, node: "Node") -> Iterable["Node"]:
         if node.type == "declaration_command":
             named = (
-                each.child_by_field_name("name") for each in children(node, "variable_assignment")
+                child.child_by_field_name("name") for child in children(node, "variable_assignment")
             )
             return [name for name in named if name]
         return super().names(node)

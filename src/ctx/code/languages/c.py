@@ -72,18 +72,18 @@ class C(Language):
         return _specified(node, kind, parent, source)
 
     def function(self, node: "Node", source: SourceText) -> ItemDescription | None:
-        found = declared_name(node.child_by_field_name("declarator"))
-        if found is None:
+        declared = declared_name(node.child_by_field_name("declarator"))
+        if declared is None:
             return None
-        name_node, is_function = found
+        name_node, is_function = declared
         body = node.child_by_field_name("body")
         type_node = node.child_by_field_name("type")
         name, start = source.text(name_node), name_node.start_byte
         if not is_function:
             return _misread_struct(name, type_node, body, source)
-        seen = visibility(source.content[node.start_byte : start], source)
+        access = visibility(source.content[node.start_byte : start], source)
         type_ = self.type_of(type_node, source)
-        return ItemDescription(name, start, "function", seen, body_start(body, node), type_)
+        return ItemDescription(name, start, "function", access, body_start(body, node), type_)
 
     def declared(
         self, node: "Node", parent: SourceItem, source: SourceText
@@ -97,10 +97,10 @@ class C(Language):
         if type_node is None or not declarators:
             return None
         before = source.content[node.start_byte : declarators[0].start_byte]
-        seen, type_ = visibility(before, source), self.type_of(type_node, source)
+        access, type_ = visibility(before, source), self.type_of(type_node, source)
         is_elsewhere = bool(_EXTERN.search(before)) and not is_header(source)
         variable = "const" if _CONST.search(before) else "static"
-        found = []
+        items = []
         for declarator in declarators:
             named = declared_name(declarator)
             if named is None:
@@ -109,18 +109,18 @@ class C(Language):
             if is_elsewhere or (is_function and not is_header(source)):
                 continue
             value = declarator.child_by_field_name("value")
-            found.append(
+            items.append(
                 ItemDescription(
                     source.text(name_node),
                     name_node.start_byte,
                     "function" if is_function else variable,
-                    seen,
+                    access,
                     value.start_byte if value else end_of_promise(node, source),
                     type_,
                 )
             )
-        found += defined_in(type_node, source)
-        return tuple(found) or None
+        items += defined_in(type_node, source)
+        return tuple(items) or None
 
     def _typedef(self, node: "Node", source: SourceText) -> tuple[ItemDescription, ...] | None:
         type_node = node.child_by_field_name("type")
@@ -130,7 +130,7 @@ class C(Language):
         kind, body = SPECIFIERS.get(type_node.type), type_node.child_by_field_name("body")
         target = inside[0].name if inside else self.type_of(type_node, source)
         end = body.start_byte if body else end_of_promise(node, source)
-        found: list[ItemDescription] = []
+        items: list[ItemDescription] = []
         for declarator in node.children_by_field_name("declarator"):
             named = declared_name(declarator)
             if named is None:
@@ -144,18 +144,18 @@ class C(Language):
                 if not inside:
                     promise = b"typedef " + target.encode() if target else promise + _NOT_TOLD
                 promise += b" " + source.content[declarator.start_byte : declarator.end_byte]
-            if kind and body and not inside and not found and declarator.type == "type_identifier":
+            if kind and body and not inside and not items and declarator.type == "type_identifier":
                 # An anonymous struct is named after the first name that it is given.
-                found.append(ItemDescription(name, at, kind, "public", end, promise=promise))
+                items.append(ItemDescription(name, at, kind, "public", end, promise=promise))
                 target = name
             elif name != target or not (inside or body):
                 target = "" if name == target else target
-                found.append(
+                items.append(
                     ItemDescription(name, at, "type_alias", "public", end, target, promise=promise)
                 )
         # The members belong to the last one: the struct.
-        found.sort(key=lambda each: each.kind != "type_alias")
-        return (*found, *inside) or None
+        items.sort(key=lambda item: item.kind != "type_alias")
+        return (*items, *inside) or None
 
     def type_of(self, node: "Node | None", source: SourceText) -> str:
         """The name of a user-defined type: `struct dict *` is `dict`."""
@@ -171,7 +171,7 @@ class C(Language):
         if path is None or path.type == "identifier":
             return
         module = source.text(path).strip('"')
-        # Whoever includes this file sees what it includes.
+        # A file that includes this one also sees what it includes.
         yield SourceImport(scope, "", module, "", line, shared=True)
 
 
@@ -261,10 +261,10 @@ def _misread_struct(
     return ItemDescription(name, between.start_byte, kind, "public", body.start_byte)
 
 
-def blanked(found: "re.Match[bytes]") -> bytes:
+def blanked(match: "re.Match[bytes]") -> bytes:
     """A match with the word in it blanked."""
-    begin, end = found.span(1)
-    before, whole = begin - found.start(), found.group()
+    begin, end = match.span(1)
+    before, whole = begin - match.start(), match.group()
     return whole[:before] + b" " * (end - begin) + whole[before + end - begin :]
 
 
@@ -278,12 +278,12 @@ def with_whole_blocks(content: bytes) -> bytes:
         return content
     cuts: list[tuple[int, int]] = []
     conditions: list[list[tuple[int, int]]] = []
-    for found in _DIRECTIVE.finditer(content):
-        begin = content.rfind(b"\n", 0, found.start()) + 1
-        if content[begin : found.start()].strip():
+    for match in _DIRECTIVE.finditer(content):
+        begin = content.rfind(b"\n", 0, match.start()) + 1
+        if content[begin : match.start()].strip():
             continue
-        here = (begin, found.end())
-        match found.group(1):
+        here = (begin, match.end())
+        match match.group(1):
             case b"if":
                 conditions.append([here])
             case b"endif":
@@ -311,8 +311,8 @@ def _cuts(directives: list[tuple[int, int]], content: bytes) -> list[tuple[int, 
     return [first, (end, last[1])]
 
 
-def _spaces(found: "re.Match[bytes]") -> bytes:
-    return b" " * len(found.group())
+def _spaces(match: "re.Match[bytes]") -> bytes:
+    return b" " * len(match.group())
 
 
 LANGUAGE = C()

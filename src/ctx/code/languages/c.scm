@@ -1,7 +1,7 @@
-; Functions are taken wherever they stand: after something that is not understood, too.
+; Functions at any depth, because they may follow code that the grammar cannot parse.
 (function_definition) @item.function
 
-; Variables and prototypes of the whole file. Conditions of the preprocessor are looked through.
+; Variables and prototypes at file level, also inside preprocessor conditions.
 (translation_unit (declaration) @item.static)
 (preproc_ifdef (declaration) @item.static)
 (preproc_if (declaration) @item.static)
@@ -20,16 +20,16 @@
 
 (preproc_include) @import
 
-; Functions that are called by their name. Whatever a pointer leads to is not known.
+; Calls of functions by name. The target of a function pointer is unknown.
 (call_expression function: (identifier) @call)
 
-; Functions that are handed on, and tables of them.
+; Functions that are passed as values, and tables of functions.
 (initializer_list (identifier) @reference)
 (initializer_pair value: (identifier) @reference)
 (argument_list (identifier) @reference)
 (assignment_expression right: (identifier) @reference)
 
-; Comments that can belong to an item; those in the body of a function cannot.
+; Comments that can document an item; those inside functions cannot.
 (translation_unit (comment) @comment)
 (preproc_ifdef (comment) @comment)
 (preproc_if (comment) @comment)

@@ -113,13 +113,13 @@ class Cpp(C):
                 return self._function(node, parent, source)
             case "type_alias" if node.type == "alias_declaration":
                 return self._alias(node, parent, source)
-        said = super().item(node, kind, parent, source)
-        if said is None or not (parent.kind in _TYPES or self._is_hidden(node)):
-            return said
-        seen = self._access(node, parent)
-        if isinstance(said, ItemDescription):
-            return said._replace(visibility=seen)
-        return [each._replace(visibility=seen) for each in said]
+        described = super().item(node, kind, parent, source)
+        if described is None or not (parent.kind in _TYPES or self._is_hidden(node)):
+            return described
+        access = self._access(node, parent)
+        if isinstance(described, ItemDescription):
+            return described._replace(visibility=access)
+        return [item._replace(visibility=access) for item in described]
 
     def _is_hidden(self, node: "Node") -> bool:
         begin, end = self._hidden
@@ -128,12 +128,12 @@ class Cpp(C):
     def _access(self, node: "Node", parent: SourceItem) -> str:
         if parent.kind not in _TYPES:
             return "private" if self._is_hidden(node) else "public"
-        seen = "private" if parent.kind == "class" else "public"
+        current = "private" if parent.kind == "class" else "public"
         for begin, access in self._accesses.get(parent.end, ()):
             if begin > node.start_byte:
                 break
-            seen = access
-        return seen
+            current = access
+        return current
 
     def _namespace(self, node: "Node", source: SourceText) -> ItemDescription | None:
         name = node.child_by_field_name("name")
@@ -164,19 +164,19 @@ class Cpp(C):
                     for base in child.named_children
                     if base.type in ("type_identifier", "qualified_identifier", "template_type")
                 ]
-        seen = self._access(node, parent)
+        access = self._access(node, parent)
         at = name_node.start_byte
         bases = tuple(base for base in bases if base)
-        return ItemDescription(name, at, kind, seen, body.start_byte, "", bases)
+        return ItemDescription(name, at, kind, access, body.start_byte, "", bases)
 
     def _function(
         self, node: "Node", parent: SourceItem, source: SourceText
     ) -> ItemDescription | None:
         declarator = node.child_by_field_name("declarator")
-        found = declared_name(declarator)
-        if found is None:
+        declared_as = declared_name(declarator)
+        if declared_as is None:
             return None
-        name_node, is_function = found
+        name_node, is_function = declared_as
         if not is_function and name_node.type != "qualified_identifier":
             return self.function(node, source)
         body, type_node = node.child_by_field_name("body"), node.child_by_field_name("type")
@@ -194,11 +194,11 @@ class Cpp(C):
             name = _made_by_macro(declarator, source) or name
         kind = "method" if bases or parent.kind in _TYPES else "function"
         if parent.kind in _TYPES or self._is_hidden(node):
-            seen = self._access(node, parent)
+            access = self._access(node, parent)
         else:
-            seen = visibility(source.content[node.start_byte : name_node.start_byte], source)
+            access = visibility(source.content[node.start_byte : name_node.start_byte], source)
         type_ = self.type_of(type_node, source)
-        return ItemDescription(name, name_node.start_byte, kind, seen, begin, type_, bases)
+        return ItemDescription(name, name_node.start_byte, kind, access, begin, type_, bases)
 
     def declared(
         self, node: "Node", parent: SourceItem, source: SourceText
@@ -207,11 +207,11 @@ class Cpp(C):
             # A constructor or a template: such members look like definitions outside of a class.
             member = self._member(node, parent, source)
             return (member,) if member else None
-        found = super().declared(node, parent, source)
-        if not found or not any("::" in each.name or "<" in each.name for each in found):
-            return found
+        items = super().declared(node, parent, source)
+        if not items or not any("::" in item.name or "<" in item.name for item in items):
+            return items
         # `int A::count = 0;` defines what the class declares.
-        return tuple(each for each in found if "::" not in each.name) or None
+        return tuple(item for item in items if "::" not in item.name) or None
 
     def _member(
         self, node: "Node", parent: SourceItem, source: SourceText
@@ -219,10 +219,10 @@ class Cpp(C):
         if parent.kind not in _TYPES:
             return None
         declarator = node.child_by_field_name("declarator")
-        found = declared_name(declarator)
-        if found is None or declarator is None:
+        declared = declared_name(declarator)
+        if declared is None or declarator is None:
             return None
-        name_node, is_function = found
+        name_node, is_function = declared
         before = source.content[node.start_byte : declarator.start_byte]
         words = before.split()
         if not is_function and b"static" not in words and b"constexpr" not in words:
@@ -288,7 +288,7 @@ class Cpp(C):
 
     def _bindings(self, node: "Node", source: SourceText) -> list[tuple[str, str]]:
         type_ = self.type_of(node.child_by_field_name("type"), source)
-        found = []
+        bindings = []
         for declarator in node.children_by_field_name("declarator"):
             named = declared_name(declarator)
             if named is None or named[1] or not named[0].type.endswith("identifier"):
@@ -298,8 +298,8 @@ class Cpp(C):
                 value = declarator.child_by_field_name("value")
                 held = _value(value, source) if value else ""
             if held:
-                found.append((source.text(named[0]), held))
-        return found
+                bindings.append((source.text(named[0]), held))
+        return bindings
 
     def expression(self, text: bytes) -> str | None:
         return flatten(without_arguments(text))
@@ -352,8 +352,8 @@ def principal(text: str) -> str:
         if wrapped is None:
             break
         text = _QUALIFIERS.sub("", wrapped.group(1)).strip()
-    found = _TYPE.match(text)
-    return found.group() if found else ""
+    match = _TYPE.match(text)
+    return match.group() if match else ""
 
 
 def _value(node: "Node", source: SourceText) -> str:
@@ -374,12 +374,12 @@ def _value(node: "Node", source: SourceText) -> str:
 
 
 def _accesses(body: "Node", source: SourceText) -> list[tuple[int, str]]:
-    found = []
+    accesses = []
     for child in body.named_children:
         if child.type == "access_specifier":
             word = source.content[child.start_byte : child.end_byte]
-            found.append((child.start_byte, _ACCESS.get(word, "public")))
-    return found
+            accesses.append((child.start_byte, _ACCESS.get(word, "public")))
+    return accesses
 
 
 def _concept(node: "Node", source: SourceText) -> ItemDescription | None:

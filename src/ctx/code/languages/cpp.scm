@@ -1,8 +1,8 @@
-; Functions and methods with what they do, wherever they stand.
+; Functions and methods with a body, at any depth.
 (function_definition) @item.function
 
-; Variables and prototypes of a file or a namespace, and constructors of a class. Conditions of the
-; preprocessor are looked through.
+; Variables and prototypes of a file or a namespace, and constructors of a class, also inside
+; preprocessor conditions.
 (translation_unit (declaration) @item.static)
 (declaration_list (declaration) @item.static)
 (field_declaration_list (declaration) @item.static)
@@ -14,7 +14,7 @@
 (linkage_specification body: (declaration) @item.static)
 (ERROR (declaration declarator: (function_declarator)) @item.static)
 
-; What a class declares: its methods, and what it has in common for all of its objects.
+; The declarations of a class: methods and static members.
 (field_declaration declarator: (function_declarator)) @item.method
 (field_declaration declarator: (pointer_declarator declarator: (function_declarator))) @item.method
 (field_declaration declarator: (reference_declarator (function_declarator))) @item.method
@@ -31,7 +31,7 @@
 (preproc_def) @item.macro
 (preproc_function_def) @item.macro
 
-; The parameters of a template belong to what they are for. There is one of these in each template.
+; The parameters of a template belong to its definition. Each template has one.
 (template_declaration
   [(function_definition) (declaration) (class_specifier) (struct_specifier) (union_specifier)
    (alias_declaration) (concept_definition)] @inner .) @outer
@@ -39,7 +39,7 @@
 (preproc_include) @import
 (using_declaration) @import
 
-; What is called by its name, as a member, or to make an object.
+; Calls by name, of a member, or of a constructor.
 (call_expression function: (identifier) @call)
 (call_expression function: (field_expression) @call)
 (call_expression function: (qualified_identifier) @call)
@@ -47,7 +47,7 @@
 (new_expression type: (_) @call)
 (compound_literal_expression type: (_) @call)
 
-; Names whose types are known.
+; Names with a known type.
 (declaration type: (type_identifier)) @bind
 (declaration type: (qualified_identifier)) @bind
 (declaration type: (placeholder_type_specifier)) @bind
@@ -58,7 +58,7 @@
 (field_declaration type: (type_identifier)) @bind
 (field_declaration type: (qualified_identifier)) @bind
 
-; Comments that can belong to an item; those in the body of a function cannot.
+; Comments that can document an item; those inside functions cannot.
 (translation_unit (comment) @comment)
 (declaration_list (comment) @comment)
 (field_declaration_list (comment) @comment)

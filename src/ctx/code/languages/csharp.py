@@ -38,13 +38,13 @@ class CSharp(Definitions):
     ) -> ItemDescription | Iterable[ItemDescription] | None:
         match node.type:
             case "operator_declaration" | "conversion_operator_declaration":
-                found = _OPERATOR.search(source.content, node.start_byte, node.end_byte)
-                if found is None:
+                match = _OPERATOR.search(source.content, node.start_byte, node.end_byte)
+                if match is None:
                     return None
-                name = f"operator {found.group(1).decode('utf-8', 'replace')}"
-                at = found.start()
-                seen = self.visibility(source.content[node.start_byte : at], kind, parent)
-                return ItemDescription(name, at, "method", seen, self.body(node))
+                name = f"operator {match.group(1).decode('utf-8', 'replace')}"
+                at = match.start()
+                access = self.visibility(source.content[node.start_byte : at], kind, parent)
+                return ItemDescription(name, at, "method", access, self.body(node))
             case "destructor_declaration":
                 end = node.child_by_field_name("name")
                 if end is None:
@@ -61,7 +61,7 @@ class CSharp(Definitions):
     def names(self, node: "Node") -> Iterable["Node"]:
         if node.type == "field_declaration":
             declared = children(node, "variable_declaration", "variable_declarator")
-            named = (each.child_by_field_name("name") for each in declared)
+            named = (child.child_by_field_name("name") for child in declared)
             return [name for name in named if name]
         return super().names(node)
 

@@ -15,7 +15,7 @@
 (conversion_operator_declaration) @item.method
 (local_function_statement) @item.function
 
-; What looks like a value and is code.
+; Properties, which look like values but are code.
 (property_declaration) @item.method
 
 (field_declaration) @item.static

@@ -43,7 +43,7 @@ class Definitions(Language):
     ) -> ItemDescription | Iterable[ItemDescription] | None:
         if kind in _VALUES and parent.kind in _IN_FUNCTIONS:
             return None
-        found = []
+        items = []
         for name_node in self.names(node):
             at = name_node.start_byte
             before = source.content[node.start_byte : at]
@@ -51,14 +51,14 @@ class Definitions(Language):
             own = self.kind(kind, before, parent)
             if bases:
                 own = "method"
-            seen = self.visibility(before, own, parent)
+            access = self.visibility(before, own, parent)
             body = self.body(node)
             if own in _VALUES:
                 equals = source.content.find(b"=", name_node.end_byte, body)
                 body = equals if equals >= 0 else body
             body -= source.content[body - 1 : body] == b";"
-            found.append(ItemDescription(name, at, own, seen, body, "", bases))
-        return found or None
+            items.append(ItemDescription(name, at, own, access, body, "", bases))
+        return items or None
 
     def names(self, node: "Node") -> Iterable["Node"]:
         """The nodes of the names that a definition introduces."""
@@ -77,10 +77,10 @@ class Definitions(Language):
         return kind
 
     def visibility(self, before: bytes, kind: str, parent: SourceItem) -> str:
-        said = self._access_words.findall(before) if self._access_words else []
-        if said:
+        words = self._access_words.findall(before) if self._access_words else []
+        if words:
             # The last one: an earlier one may be the argument of an annotation.
-            return self.accesses[said[-1]]
+            return self.accesses[words[-1]]
         if parent.kind in TYPES:
             return "public" if parent.kind in self.open_types else self.unsaid_member
         return "public" if kind == "module" else self.unsaid
@@ -95,7 +95,9 @@ class Definitions(Language):
 
 def children(node: "Node", *types: str) -> Iterable["Node"]:
     """The children of some types, then theirs: a path into the tree."""
-    found = [node]
+    nodes = [node]
     for type_ in types:
-        found = [child for each in found for child in each.named_children if child.type == type_]
-    return found
+        nodes = [
+            child for parent in nodes for child in parent.named_children if child.type == type_
+        ]
+    return nodes

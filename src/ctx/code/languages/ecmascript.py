@@ -86,7 +86,7 @@ class EcmaScript(Language):
         body = node.child_by_field_name("body")
         body_start = body.start_byte if body else node.end_byte
         at = name_node.start_byte
-        seen = self._visibility(node.start_byte, name, parent, source)
+        access = self._visibility(node.start_byte, name, parent, source)
         if parent.kind == "module" and self._is_hidden(node, name, parent, source):
             return None
         if kind == "function":
@@ -94,14 +94,14 @@ class EcmaScript(Language):
                 return None
             doc = self._doc_of_overloads(name, source)
             return ItemDescription(
-                name, at, kind, seen, body_start, _returned(node, name, source), (), doc
+                name, at, kind, access, body_start, _returned(node, name, source), (), doc
             )
         if kind in ("class", "interface"):
             bases = bases_of(source.content[name_node.end_byte : body_start])
-            return ItemDescription(name, at, kind, seen, body_start, "", bases)
+            return ItemDescription(name, at, kind, access, body_start, "", bases)
         if kind == "type_alias":
-            return _alias(node, name, at, seen, source)
-        return ItemDescription(name, at, kind, seen, body_start)
+            return _alias(node, name, at, access, source)
+        return ItemDescription(name, at, kind, access, body_start)
 
     def imports(
         self, node: "Node", scope: int, line: int, source: SourceText
@@ -115,7 +115,7 @@ class EcmaScript(Language):
         for comment in reversed(comments):
             if comment.startswith(b"/**"):
                 return plain_comment(comment.decode("utf-8", "replace"))
-        return super().doc([each for each in comments if not _DIRECTIVE.match(each)])
+        return super().doc([comment for comment in comments if not _DIRECTIVE.match(comment)])
 
     def expression(self, text: bytes) -> str | None:
         # A method of a literal belongs to the language, and these two are imports.
@@ -189,12 +189,12 @@ class EcmaScript(Language):
         if name_node is None or value is None:
             return None
         name = source.text(name_node)
-        seen = "private"
+        access = "private"
         if parent.kind == "module":
             if self._is_hidden(node, name, parent, source):
                 return None
-            seen = self._visibility(_declaration(node, source.content), name, parent, source)
-        return _held(name, name_node.start_byte, seen, wrapped(value, source), source)
+            access = self._visibility(_declaration(node, source.content), name, parent, source)
+        return _held(name, name_node.start_byte, access, wrapped(value, source), source)
 
     def _variable(
         self, node: "Node", parent: SourceItem, source: SourceText
@@ -206,22 +206,22 @@ class EcmaScript(Language):
         content = source.content
         start = _declaration(node, content)
         name = source.text(name_node)
-        seen = self._visibility(start, name, parent, source)
+        access = self._visibility(start, name, parent, source)
         at = name_node.start_byte
         is_const = content[start - 6 : start].strip() == b"const"
         kind = "const" if is_const else "static"
         body = value.start_byte if value else node.end_byte
         if name_node.type != "identifier":
             return [
-                ItemDescription(each, at, kind, seen, body, type_)
-                for each, type_ in bound_names(node, source)
+                ItemDescription(bound, at, kind, access, body, type_)
+                for bound, type_ in bound_names(node, source)
             ] or None
         type_node = node.child_by_field_name("type")
         type_ = principal(source.text(type_node)) if type_node else ""
         if not type_ and value is not None:
             # An object is its own type: it contains its members.
             type_ = f"={name}" if value.type == "object" else value_of(value, source)
-        return ItemDescription(name, at, kind, seen, body, type_)
+        return ItemDescription(name, at, kind, access, body, type_)
 
     def _method(
         self, node: "Node", parent: SourceItem, source: SourceText
@@ -240,13 +240,13 @@ class EcmaScript(Language):
         name = source.text(name_node).strip("\"'`")
         head = source.content[node.start_byte : name_node.start_byte]
         if kind == "function":
-            seen = "public"
+            access = "public"
         elif name.startswith("#") or b"private" in head:
-            seen = "private"
+            access = "private"
         elif b"protected" in head:
-            seen = "super"
+            access = "super"
         else:
-            seen = parent.visibility if parent.kind in ("const", "static") else "public"
+            access = parent.visibility if parent.kind in ("const", "static") else "public"
         value = node.child_by_field_name("value")
         function = value or node
         body = function.child_by_field_name("body")
@@ -255,7 +255,7 @@ class EcmaScript(Language):
         body_start = body.start_byte if body else node.end_byte
         doc = self._doc_of_overloads(name, source)
         type_ = _returned(function, name, source)
-        return ItemDescription(name, name_node.start_byte, kind, seen, body_start, type_, (), doc)
+        return ItemDescription(name, name_node.start_byte, kind, access, body_start, type_, (), doc)
 
     def _default(self, node: "Node", source: SourceText) -> ItemDescription | None:
         value = bare(node.child_by_field_name("value"))
@@ -323,20 +323,20 @@ def _is_something_else(value: "Node", source: SourceText) -> bool:
 
 
 def _held(
-    name: str, at: int, seen: str, value: "Node", source: SourceText
+    name: str, at: int, access: str, value: "Node", source: SourceText
 ) -> ItemDescription | None:
     """A function or class expression."""
     if value.type in FUNCTIONS:
         body = value.child_by_field_name("body")
         body_start = body.start_byte if body else value.end_byte
         return ItemDescription(
-            name, at, "function", seen, body_start, _returned(value, name, source)
+            name, at, "function", access, body_start, _returned(value, name, source)
         )
     if value.type == "class":
         body = value.child_by_field_name("body")
         body_start = body.start_byte if body else value.end_byte
         bases = bases_of(source.content[value.start_byte : body_start])
-        return ItemDescription(name, at, "class", seen, body_start, "", bases)
+        return ItemDescription(name, at, "class", access, body_start, "", bases)
     return None
 
 
@@ -356,21 +356,21 @@ def _field(node: "Node", parent: SourceItem, source: SourceText) -> ItemDescript
         return None
     name = source.text(name_node).strip("\"'`")
     head = source.content[node.start_byte : name_node.start_byte]
-    seen = "private" if name.startswith("#") or b"private" in head else "public"
+    access = "private" if name.startswith("#") or b"private" in head else "public"
     if b"protected" in head:
-        seen = "super"
+        access = "super"
     type_node = node.child_by_field_name("type")
     type_ = principal(source.text(type_node)) if type_node else value_of(value, source)
     kind = "const" if b"readonly" in head else "static"
-    return ItemDescription(name, name_node.start_byte, kind, seen, value.start_byte, type_)
+    return ItemDescription(name, name_node.start_byte, kind, access, value.start_byte, type_)
 
 
-def _alias(node: "Node", name: str, at: int, seen: str, source: SourceText) -> ItemDescription:
+def _alias(node: "Node", name: str, at: int, access: str, source: SourceText) -> ItemDescription:
     value = node.child_by_field_name("value")
     if value is None:
-        return ItemDescription(name, at, "type_alias", seen, node.end_byte)
+        return ItemDescription(name, at, "type_alias", access, node.end_byte)
     if value.type == "object_type":
-        return ItemDescription(name, at, "type_alias", seen, value.start_byte, f"={name}")
+        return ItemDescription(name, at, "type_alias", access, value.start_byte, f"={name}")
     text = source.text(value)
     bases: tuple[str, ...] = ()
     type_ = principal(text)
@@ -380,7 +380,7 @@ def _alias(node: "Node", name: str, at: int, seen: str, source: SourceText) -> I
         bases = tuple(part for part in parts if part and part[0] != "=")
         type_ = f"={name}"
     body = node.end_byte if len(text) < 200 else value.start_byte
-    return ItemDescription(name, at, "type_alias", seen, body, type_, bases)
+    return ItemDescription(name, at, "type_alias", access, body, type_, bases)
 
 
 def _returned(function: "Node", name: str, source: SourceText) -> str:

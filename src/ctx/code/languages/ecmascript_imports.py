@@ -64,10 +64,10 @@ def _import(node: "Node", scope: int, line: int, source: SourceText) -> Iterator
         return
     module = _text(from_node, source)
     head = _head(node, from_node, source)
-    if found := _FIRST.match(head):
-        yield SourceImport(scope, found.group(1), module, DEFAULT, line)
-    if found := _NAMESPACE.search(head):
-        yield SourceImport(scope, found.group(1), module, "*", line)
+    if match := _FIRST.match(head):
+        yield SourceImport(scope, match.group(1), module, DEFAULT, line)
+    if match := _NAMESPACE.search(head):
+        yield SourceImport(scope, match.group(1), module, "*", line)
     listed = _BRACES.search(head)
     if listed:
         for name, alias in _listed(listed.group(1)):
@@ -86,8 +86,8 @@ def _export(node: "Node", line: int, source: SourceText) -> Iterator[SourceImpor
     if listed := _BRACES.search(head):
         for name, alias in _listed(listed.group(1)):
             yield SourceImport(0, alias, module, name, line, shared=True)
-    elif found := _NAMESPACE.search(head):
-        yield SourceImport(0, found.group(1), module, "*", line, shared=True)
+    elif match := _NAMESPACE.search(head):
+        yield SourceImport(0, match.group(1), module, "*", line, shared=True)
     else:
         yield SourceImport(0, "", module, "*", line, shared=True)
 
@@ -113,8 +113,8 @@ def _own_export(node: "Node", line: int, source: SourceText) -> Iterator[SourceI
 
 def _alias(node: "Node", scope: int, line: int, source: SourceText) -> Iterator[SourceImport]:
     """`import Short = Long.Name`."""
-    if found := _ALIAS.match(source.text(node)):
-        yield SourceImport(scope, found.group(1), HERE, "".join(found.group(2).split()), line)
+    if match := _ALIAS.match(source.text(node)):
+        yield SourceImport(scope, match.group(1), HERE, "".join(match.group(2).split()), line)
 
 
 def _call(node: "Node", scope: int, line: int, source: SourceText) -> Iterator[SourceImport]:
@@ -152,8 +152,8 @@ def _holder(before: str) -> str:
     before = before[:-1].rstrip()
     if before.endswith("}"):
         return before[before.rfind("{") : -1]
-    found = _HOLDER.search(before[before.rfind("\n") + 1 :])
-    return found.group(1) if found else ""
+    match = _HOLDER.search(before[before.rfind("\n") + 1 :])
+    return match.group(1) if match else ""
 
 
 def _asked_for(node: "Node", source: SourceText) -> str:

@@ -90,12 +90,12 @@ def principal(annotation: str) -> str:
         return ""
     if text.startswith(("(", "new ", "<")):
         return "Function" if "=>" in text else ""
-    found = _TYPE_NAME.match(text)
-    if found is None:
+    match = _TYPE_NAME.match(text)
+    if match is None:
         return ""
-    rest = text[found.end() :].lstrip()
+    rest = text[match.end() :].lstrip()
     # `A & B` has all members of `A`.
-    return "".join(found.group().split()) if not rest or rest[0] in "<&" else ""
+    return "".join(match.group().split()) if not rest or rest[0] in "<&" else ""
 
 
 def _parts(text: str, separator: str) -> list[str]:
@@ -178,8 +178,8 @@ def value_of(node: "Node", source: SourceText) -> str:
 
 
 def _flat(node: "Node", source: SourceText) -> str:
-    found = flat(source.content[node.start_byte : node.end_byte])
-    return found if found and found[0] != "?" else ""
+    text = flat(source.content[node.start_byte : node.end_byte])
+    return text if text and text[0] != "?" else ""
 
 
 def flat(text: bytes) -> str | None:
@@ -194,8 +194,8 @@ def flat(text: bytes) -> str | None:
         text = without_generics(text)
     if b"#" not in text:
         return flatten(text)
-    found = flatten(text.replace(b"#", _PRIVATE.encode()))
-    return found and found.replace(_PRIVATE, "#")
+    flattened = flatten(text.replace(b"#", _PRIVATE.encode()))
+    return flattened and flattened.replace(_PRIVATE, "#")
 
 
 def _opened(text: bytes) -> bytes:
@@ -227,10 +227,10 @@ def bound_names(node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
     # Most are simple, and matching the text is faster than the tree.
     if node.type == "pair":
         return _bound_by_tree(node, source)
-    if found := _TYPED.match(content, start, end):
-        modifier, name, type_, is_given = found.groups()
+    if match := _TYPED.match(content, start, end):
+        modifier, name, type_, is_given = match.groups()
         held = principal(type_.decode("utf-8", "replace"))
-        if not held or (is_given and _FUNCTION.match(content, found.end(), end)):
+        if not held or (is_given and _FUNCTION.match(content, match.end(), end)):
             # A function is an item, and needs no binding.
             return ()
         called = name.decode("utf-8", "replace")
@@ -238,16 +238,16 @@ def bound_names(node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
             # `constructor(private client: Client)` declares a field.
             return (called, held), (f"this.{called}", held)
         return ((called, held),)
-    if found := _MADE.match(content, start, end):
-        name, new, value, is_called = found.groups()
-        after = found.end()
+    if match := _MADE.match(content, start, end):
+        name, new, value, is_called = match.groups()
+        after = match.end()
         if is_called and value.rpartition(b".")[2] in WRAPPERS:
             return ()
         if is_called and after != end:
             # The call may be the first of a chain: the last one counts.
             made = node.child_by_field_name("value")
             what = made and made.child_by_field_name("constructor" if new else "function")
-            after = end if what and what.end_byte == found.end(3) else -1
+            after = end if what and what.end_byte == match.end(3) else -1
         if after == end and value != b"require":
             held = value.decode("utf-8", "replace")
             held = f"{held}()" if new or is_called else f"={held}"
@@ -344,13 +344,13 @@ def bases_of(head: bytes) -> tuple[str, ...]:
     if b"s" not in head:
         return ()
     head = without_generics(head)
-    found: list[str] = []
+    bases: list[str] = []
     for clause in _HERITAGE.finditer(head):
         for part in _outside_brackets(clause.group(1)):
             base = flatten(part.strip())
             if base and base[0] != "?":
-                found.append(base)
-    return tuple(dict.fromkeys(found))
+                bases.append(base)
+    return tuple(dict.fromkeys(bases))
 
 
 def _outside_brackets(text: bytes) -> list[bytes]:

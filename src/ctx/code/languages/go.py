@@ -77,22 +77,22 @@ class Go(Language):
             name, at = source.text(name_node), name_node.start_byte
         else:
             return None
-        seen = visibility(name)
+        access = visibility(name)
         doc = comments.before(source.content, node.start_byte, _DIRECTIVE)
         if kind == "type":
             return _defined(
-                node, ItemDescription(name, at, kind, seen, node.end_byte, doc=doc), source
+                node, ItemDescription(name, at, kind, access, node.end_byte, doc=doc), source
             )
         if kind == "type_alias":
             meant = node.child_by_field_name("type")
             type_ = principal(source.text(meant)) if meant else ""
-            return ItemDescription(name, at, kind, seen, node.end_byte, type_, (), doc)
+            return ItemDescription(name, at, kind, access, node.end_byte, type_, (), doc)
         result = node.child_by_field_name("result")
         type_ = principal(_first_result(source.text(result))) if result else ""
         bases = _receiver(head[1]) if head and head[1] else ()
         body = node.child_by_field_name("body")
         body_start = body.start_byte if body else node.end_byte
-        return ItemDescription(name, at, kind, seen, body_start, type_, bases, doc)
+        return ItemDescription(name, at, kind, access, body_start, type_, bases, doc)
 
     def imports(
         self, node: "Node", scope: int, line: int, source: SourceText
@@ -109,7 +109,7 @@ class Go(Language):
 
     def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         text = source.content[node.start_byte : node.end_byte]
-        # The same parameters and first lines occur again and again.
+        # The same parameters and first lines occur many times.
         known = self._known_bindings.get(text)
         if known is None:
             known = tuple(_bindings(node, text, source))
@@ -122,22 +122,22 @@ class Go(Language):
     def expression(self, text: bytes) -> str | None:
         if b"(" in text or b"{" in text:
             return _rebuilt(text)
-        found = flatten(text)
-        if not found or found in _OWN_CALLS:
+        flattened = flatten(text)
+        if not flattened or flattened in _OWN_CALLS:
             return None
-        return found.replace("[]", "")
+        return flattened.replace("[]", "")
 
     def types(self, text: bytes) -> Iterator[tuple[int, str]]:
         if text[:1] == b"(":
             # Several results, each captured separately.
             return
-        for found in _TYPES.finditer(text):
-            name = found.group().decode("utf-8", "replace")
+        for match in _TYPES.finditer(text):
+            name = match.group().decode("utf-8", "replace")
             if name in ("func", "struct", "interface"):
                 # What follows is captured separately.
                 return
             if name[0] != "[" and name not in _OWN_TYPES and name not in _KEYWORDS:
-                yield found.start(), name
+                yield match.start(), name
 
 
 def _parameter_bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
@@ -218,20 +218,20 @@ def _defined(node: "Node", type_: ItemDescription, source: SourceText) -> ItemDe
 def _variables(node: "Node", kind: str, source: SourceText) -> list[ItemDescription] | None:
     declared, values = node.child_by_field_name("type"), node.child_by_field_name("value")
     type_ = principal(source.text(declared)) if declared else ""
-    given = values.named_children if values and not declared else []
-    names = [each for each in node.children_by_field_name("name") if each.is_named]
+    assigned = values.named_children if values and not declared else []
+    names = [child for child in node.children_by_field_name("name") if child.is_named]
     body = values.start_byte if values else node.end_byte
     doc = comments.before(source.content, node.start_byte, _DIRECTIVE)
-    found = []
+    items = []
     for place, name_node in enumerate(names):
         name = source.text(name_node)
         own = type_
-        if not own and place < len(given) and (place == 0 or len(given) == len(names)):
-            own = value(given[place], source)
+        if not own and place < len(assigned) and (place == 0 or len(assigned) == len(names)):
+            own = value(assigned[place], source)
         if name != "_":
-            at, seen = name_node.start_byte, visibility(name)
-            found.append(ItemDescription(name, at, kind, seen, body, own, (), doc))
-    return found or None
+            at, access = name_node.start_byte, visibility(name)
+            items.append(ItemDescription(name, at, kind, access, body, own, (), doc))
+    return items or None
 
 
 def _paired(names: str, right: "Node | None", source: SourceText) -> Iterator[tuple[str, str]]:
@@ -240,36 +240,36 @@ def _paired(names: str, right: "Node | None", source: SourceText) -> Iterator[tu
     if right is None or not right.named_child_count:
         return
     if right.named_child_count == 1:
-        given = right.named_child(0)
+        first_value = right.named_child(0)
         first = names.partition(",")[0]
-        if given and first.strip() not in _HARMLESS and (known := value(given, source)):
+        if first_value and first.strip() not in _HARMLESS and (known := value(first_value, source)):
             yield first.strip(), known
         return
-    for name, given in zip(names.split(","), right.named_children, strict=False):
-        if known := value(given, source):
+    for name, right_value in zip(names.split(","), right.named_children, strict=False):
+        if known := value(right_value, source):
             yield name.strip(), known
 
 
 def _declared(text: str) -> Iterator[tuple[str, str]]:
     """The bindings of `a, b T`."""
-    found = _NAMES.match(text)
-    if not found:
+    match = _NAMES.match(text)
+    if not match:
         return
-    type_ = principal(found.group(2))
+    type_ = principal(match.group(2))
     if type_:
-        for name in found.group(1).split(","):
+        for name in match.group(1).split(","):
             yield name.strip(), type_
 
 
 def _field(text: str) -> Iterator[tuple[str, str]]:
-    found = _EMBEDDED.match(text)
-    if found is None:
+    match = _EMBEDDED.match(text)
+    if match is None:
         yield from _declared(text)
-    elif found[1]:
-        yield found[2], found[1] + found[2]
+    elif match[1]:
+        yield match[2], match[1] + match[2]
     else:
         # An embedded field, which has the name of its type.
-        yield found[2], f"{found[2]}()"
+        yield match[2], f"{match[2]}()"
 
 
 def value(node: "Node", source: SourceText) -> str:
@@ -290,8 +290,8 @@ def value(node: "Node", source: SourceText) -> str:
         is_call = type_node and kind[5] == "c" and type_node.type == "generic_type"
         return f"{type_}()" if is_call and type_ else type_
     if kind in ("identifier", "selector_expression", "index_expression"):
-        found = LANGUAGE.expression(source.content[node.start_byte : node.end_byte])
-        return f"={found}" if found and found[0] != "?" else ""
+        text = LANGUAGE.expression(source.content[node.start_byte : node.end_byte])
+        return f"={text}" if text and text[0] != "?" else ""
     return "func" if kind == "func_literal" else ""
 
 
@@ -328,8 +328,8 @@ def _rebuilt(text: bytes) -> str | None:
     cut = collapsed(_PARENTHESES, b"\1", collapsed(_BRACKETS, b"", cut))
     _, mark, after = cut.replace(b"\1", b"()").rpartition(b"\3")
     if not mark:
-        found = flatten(text)
-        return found.replace("[]", "") if found else None
+        flat = flatten(text)
+        return flat.replace("[]", "") if flat else None
     type_, _, rest = after.decode("utf-8", "replace").partition("\4")
     rest = "".join(rest.split())
     if type_ in _OWN_TYPES or not _PATH.fullmatch(rest):
@@ -341,10 +341,10 @@ def _rebuilt(text: bytes) -> str | None:
 def principal(text: str) -> str:
     """The principal type of a type: `[]*pkg.T[K]` is `pkg.T`. Empty for built-in and anonymous
     types, `func` for functions: they have no members."""
-    found = _TYPE.match(text)
-    if not found:
+    match = _TYPE.match(text)
+    if not match:
         return ""
-    name = found.group(1)
+    name = match.group(1)
     return "" if name in _NAMELESS else name
 
 

@@ -8,7 +8,7 @@
 (const_spec) @item.const
 (var_spec) @item.static
 
-; Where there are no brackets, the keyword belongs to the one that it declares.
+; Without parentheses, the keyword belongs to the single declaration.
 (type_declaration . "type" . (_) @inner .) @outer
 (const_declaration . "const" . (const_spec) @inner .) @outer
 (var_declaration . "var" . (var_spec) @inner .) @outer
@@ -16,14 +16,14 @@
 ; Imports
 (import_spec) @import
 
-; What is called. With one argument, a function of types looks like a conversion.
+; Calls. A generic function with one argument looks like a conversion.
 (call_expression function: (identifier) @call)
 (call_expression function: (selector_expression) @call)
 (call_expression function: (parenthesized_expression) @call)
 (call_expression function: (index_expression) @call)
 (type_conversion_expression type: (generic_type type: (_) @call))
 
-; Names whose values are known. Each value of a list of names belongs to one of them.
+; Names with known values. In a list, each name has its own value.
 (function_declaration parameters: (parameter_list [(parameter_declaration) (variadic_parameter_declaration)] @bind))
 (function_declaration result: (parameter_list (parameter_declaration . name: (_)) @bind))
 (method_declaration receiver: (parameter_list (parameter_declaration) @bind))
@@ -42,7 +42,7 @@
 (short_var_declaration) @bind
 (range_clause left: (_)) @bind
 
-; Where types are written. What is inside a function type, a struct or an interface has its own place.
+; Types. The parts of a function type, a struct or an interface are captured separately.
 (parameter_declaration type: (_) @type)
 (variadic_parameter_declaration type: (_) @type)
 (function_declaration result: (_) @type)
@@ -70,7 +70,7 @@
 (argument_list . (channel_type) @type)
 (argument_list . (generic_type) @type)
 
-; Names that are handed on, and names that something is taken from.
+; Names that are passed as values, and names before a dot.
 (selector_expression operand: (identifier) @reference)
 (argument_list (identifier) @reference)
 (literal_value (literal_element (identifier) @reference))

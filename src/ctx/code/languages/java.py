@@ -87,25 +87,25 @@ class Java(Language):
             return ItemDescription(
                 name, at, kind, "public", name_node.end_byte, parent.name, (), doc
             )
-        seen = _visibility(_modifiers(node, source), parent)
+        access = _visibility(_modifiers(node, source), parent)
         doc = comments.before(source.content, node.start_byte)
         if kind == "method":
             type_node = node.child_by_field_name("type")
             if type_node is None:
                 # A constructor: its name refers to the class.
-                return ItemDescription(name, at, kind, seen, body_start, name, (name,), doc)
+                return ItemDescription(name, at, kind, access, body_start, name, (name,), doc)
             type_ = principal(source.text(type_node))
-            return ItemDescription(name, at, kind, seen, body_start, type_, (), doc)
+            return ItemDescription(name, at, kind, access, body_start, type_, (), doc)
         promise = source.content[name_node.end_byte : body_start].decode("utf-8", "replace")
-        return ItemDescription(name, at, kind, seen, body_start, "", _bases(promise), doc)
+        return ItemDescription(name, at, kind, access, body_start, "", _bases(promise), doc)
 
     def imports(
         self, node: "Node", scope: int, line: int, source: SourceText
     ) -> Iterable[SourceImport]:
-        found = _IMPORT.match(source.text(node))
-        if not found:
+        match = _IMPORT.match(source.text(node))
+        if not match:
             return
-        module, _, item = "".join(found[1].split()).rpartition(".")
+        module, _, item = "".join(match[1].split()).rpartition(".")
         yield SourceImport(scope, "" if item == "*" else item, module, item, line)
 
     def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
@@ -147,13 +147,13 @@ def _fields(node: "Node", parent: SourceItem, source: SourceText) -> list[ItemDe
     type_node = node.child_by_field_name("type")
     type_ = principal(source.text(type_node)) if type_node else ""
     doc = comments.before(source.content, node.start_byte)
-    found = []
+    items = []
     for declarator in node.children_by_field_name("declarator"):
         name_node = declarator.child_by_field_name("name")
         if name_node is None:
             continue
         value = declarator.child_by_field_name("value")
-        found.append(
+        items.append(
             ItemDescription(
                 source.text(name_node),
                 name_node.start_byte,
@@ -165,7 +165,7 @@ def _fields(node: "Node", parent: SourceItem, source: SourceText) -> list[ItemDe
                 doc,
             )
         )
-    return found or None
+    return items or None
 
 
 def _modifiers(node: "Node", source: SourceText) -> list[str]:
@@ -192,7 +192,7 @@ def _bases(promise: str) -> tuple[str, ...]:
     plain = _ANNOTATIONS.sub("", promise) if "@" in promise else promise
     plain = collapsed(_INNERMOST, "", plain)
     _, *lists = _BASES.split(plain.partition(" permits ")[0])
-    names = ("".join(name.split()) for each in lists for name in each.split(","))
+    names = ("".join(name.split()) for part in lists for name in part.split(","))
     return tuple(name for name in names if name and "<" not in name)
 
 
@@ -209,8 +209,8 @@ def _bindings(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
         held = principal(type_)
         for declarator in node.children_by_field_name("declarator"):
             name_node = declarator.child_by_field_name("name")
-            if type_ == "var" and (given := declarator.child_by_field_name("value")):
-                held = _value(given, source)
+            if type_ == "var" and (initial := declarator.child_by_field_name("value")):
+                held = _value(initial, source)
             if name_node and held:
                 yield source.text(name_node), held
     elif kind in ("enhanced_for_statement", "resource", "instanceof_expression"):
@@ -220,10 +220,10 @@ def _bindings(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
         if type_node and name_node and (held := principal(source.text(type_node))):
             yield source.text(name_node), held
     else:
-        found = _TYPED_NAME.fullmatch(source.text(node))
-        # Of several types, it is unknown which one it is.
-        if found and "|" not in found[1] and (held := principal(found[1])):
-            yield found[2], held
+        match = _TYPED_NAME.fullmatch(source.text(node))
+        # With several types, it is unknown which one it is.
+        if match and "|" not in match[1] and (held := principal(match[1])):
+            yield match[2], held
 
 
 def _value(node: "Node", source: SourceText) -> str:
@@ -234,8 +234,8 @@ def _value(node: "Node", source: SourceText) -> str:
         called = LANGUAGE.expression(source.content[node.start_byte : node.end_byte])
         return f"{called}()" if called and called[0] != "?" else ""
     if node.type in ("identifier", "field_access"):
-        found = flatten(source.content[node.start_byte : node.end_byte])
-        return f"={found}" if found and found[0] != "?" else ""
+        text = flatten(source.content[node.start_byte : node.end_byte])
+        return f"={text}" if text and text[0] != "?" else ""
     return ""
 
 
@@ -274,10 +274,10 @@ def _referenced(text: bytes) -> str | None:
 def principal(text: str) -> str:
     """The principal type of a type, without type arguments; empty for primitive types. A list stays
     a list, because it has methods."""
-    found = _TYPE.match(text)
-    if not found or text.endswith("]"):
+    match = _TYPE.match(text)
+    if not match or text.endswith("]"):
         return ""
-    name = "".join(found[1].split())
+    name = "".join(match[1].split())
     return "" if name in _OWN_TYPES else name
 
 

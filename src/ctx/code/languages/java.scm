@@ -16,14 +16,14 @@
 ; Imports
 (import_declaration) @import
 
-; What is called. No node spans what is called without its arguments, so a call that has a receiver
-; is taken whole.
+; Calls. No node spans the callee without its arguments, so a call with a receiver is captured as a
+; whole.
 (method_invocation . name: (identifier) @call)
 (method_invocation . object: (_)) @call
 (object_creation_expression type: (_) @call)
 (method_reference) @call
 
-; Names whose values are known
+; Names with known values
 (field_declaration) @bind
 (formal_parameter) @bind
 (spread_parameter) @bind
@@ -35,10 +35,10 @@
 (record_pattern_component) @bind
 (type_pattern) @bind
 
-; Where types are written
+; Types
 (type_identifier) @type
 (marker_annotation name: (_) @type)
 (annotation name: (_) @type)
 
-; Names that something is taken from
+; Names before a dot
 (field_access object: (identifier) @reference)

@@ -8,7 +8,7 @@
 (field_definition value: [(arrow_function) (function_expression)]) @item.method
 (field_definition "static" value: (_)) @item.field
 
-; Variables of the whole file. The first of a declaration has its `const`, the others follow.
+; Variables at file level. The first one of a declaration includes its `const`, the others follow.
 (program (lexical_declaration . (variable_declarator) @inner @item.variable) @outer)
 (program (variable_declaration . (variable_declarator) @inner @item.variable) @outer)
 (export_statement (lexical_declaration . (variable_declarator) @inner @item.variable)) @outer
@@ -16,21 +16,21 @@
 (lexical_declaration (variable_declarator) . (variable_declarator) @item.further)
 (variable_declaration (variable_declarator) . (variable_declarator) @item.further)
 
-; Functions and classes that a variable holds, wherever it is.
+; Functions and classes that are assigned to a variable, at any depth.
 (variable_declarator
   value: [(arrow_function) (function_expression) (generator_function) (class)
           (call_expression arguments: (arguments . [(arrow_function) (function_expression)]))])
 @item.held
 
-; What an object of a variable has.
+; The members of an object literal in a variable.
 (variable_declarator
   value: [(object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.member)])
 
-; What an object has that a function makes.
+; The members of an object literal that a function returns.
 (return_statement
   (object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.returned))
 
-; What a file gives without a name, and the same in the older way.
+; Default exports, and their CommonJS form.
 (export_statement value: (_)) @item.default @import
 (export_statement
   value: [(object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.member)])
@@ -40,11 +40,11 @@
   right: (object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.exported)
   (#eq? @_exports "exports"))
 
-; What stands before a definition and belongs to it.
+; Nodes before a definition that belong to it.
 (export_statement
   declaration: [(function_declaration) (generator_function_declaration) (class_declaration)] @inner) @outer
 
-; Imports, and what is handed on.
+; Imports and re-exports.
 (import_statement) @import
 (export_statement source: (_)) @import
 (export_statement !source (export_clause)) @import
@@ -53,12 +53,12 @@
 (call_expression function: (import)) @import
 (variable_declarator value: (assignment_expression)) @import
 
-; What is called. A decorator is a call of what it names.
+; Calls. A decorator is a call of its function.
 (call_expression function: (_) @call)
 (new_expression constructor: (_) @call)
 (decorator [(identifier) (member_expression)] @call)
 
-; Names whose values are known.
+; Names with known values.
 (variable_declarator
   value: [(call_expression) (new_expression) (await_expression) (member_expression) (identifier)
           (this)]) @bind
@@ -70,7 +70,7 @@
 (variable_declarator value: (object [(pair value: [(identifier) (new_expression) (member_expression)])
                                      (shorthand_property_identifier)] @bind))
 
-; Names that are handed on, and names that something is taken from.
+; Names that are passed as values, and names before a dot.
 (arguments (identifier) @reference)
 (pair value: (identifier) @reference)
 (shorthand_property_identifier) @reference

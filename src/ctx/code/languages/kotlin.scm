@@ -6,12 +6,12 @@
 (function_declaration) @item.function
 (type_alias) @item.type_alias
 
-; Values of the whole file, of an object, and of all objects of a class.
+; Values of a file, of an object, and of a companion object.
 (source_file (property_declaration) @item.static)
 (object_declaration (class_body (property_declaration) @item.static))
 (companion_object (class_body (property_declaration) @item.static))
 
-; What looks like a value and is code.
+; Properties with a getter, which look like values but are code.
 (class_declaration (class_body (property_declaration (getter)) @item.method))
 
 (line_comment) @comment

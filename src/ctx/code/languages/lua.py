@@ -25,7 +25,7 @@ class Lua(Definitions):
         if node.type in ("function_declaration", "field"):
             return super().names(node)
         assigned = children(_assignment(node), "variable_list")
-        return [each.named_children[0] for each in assigned if each.named_child_count]
+        return [child.named_children[0] for child in assigned if child.named_child_count]
 
     def body(self, node: "Node") -> int:
         """The signature of a function ends with its parameters."""
@@ -39,12 +39,12 @@ class Lua(Definitions):
         return parameters.end_byte if parameters else node.end_byte
 
     def doc(self, comments: list[bytes]) -> str:
-        return super().doc([_LONG.sub(b"", each) for each in comments])
+        return super().doc([_LONG.sub(b"", comment) for comment in comments])
 
     def name_and_owner(self, text: str) -> tuple[str, tuple[str, ...]]:
         """`M.shape:area` is the `area` of `M.shape`."""
-        found = _OWNER.match(text)
-        return (found.group(2), (found.group(1),)) if found else (text, ())
+        match = _OWNER.match(text)
+        return (match.group(2), (match.group(1),)) if match else (text, ())
 
 
 def _assignment(node: "Node") -> "Node":

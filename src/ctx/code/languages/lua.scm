@@ -1,6 +1,6 @@
 (function_declaration) @item.function
 
-; Functions that are given to a name.
+; Functions that are assigned to a name.
 (variable_declaration
   (assignment_statement (expression_list . value: (function_definition)))) @item.function
 (chunk (assignment_statement (expression_list . value: (function_definition))) @item.function)

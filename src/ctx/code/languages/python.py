@@ -46,18 +46,18 @@ class Python(Language):
             return ItemDescription(
                 name, name_node.start_byte, kind, _visibility(name), start, type_
             )
-        at, seen = name_node.start_byte, _visibility(name)
+        at, access = name_node.start_byte, _visibility(name)
         body = node.child_by_field_name("body")
         body_start = body.start_byte if body else node.end_byte
         doc = _docstring(source.content, body_start) if body else ""
         if kind == "class":
             bases = _bases(node.child_by_field_name("superclasses"), source)
-            return ItemDescription(name, at, kind, seen, body_start, "", bases, doc)
+            return ItemDescription(name, at, kind, access, body_start, "", bases, doc)
         if parent.kind == "class":
             kind = "method"
         returns = node.child_by_field_name("return_type")
         type_ = principal(source.content[returns.start_byte : returns.end_byte]) if returns else ""
-        return ItemDescription(name, at, kind, seen, body_start, type_, (), doc)
+        return ItemDescription(name, at, kind, access, body_start, type_, (), doc)
 
     def imports(
         self, node: "Node", scope: int, line: int, source: SourceText
@@ -66,21 +66,21 @@ class Python(Language):
         text = source.text(node)
         if "#" in text or "\\" in text:
             text = _NOT_IN_IMPORTS.sub(" ", text)
-        found = _FROM.match(text)
-        module, names = found.groups() if found else ("", text.partition("import")[2])
+        match = _FROM.match(text)
+        module, names = match.groups() if match else ("", text.partition("import")[2])
         module = "".join(module.split())
         for name in names.replace("(", " ").replace(")", " ").split(","):
             match name.split():
                 case ["*"]:
                     yield SourceImport(scope, "", module, "*", line, True)
                 case [item]:
-                    if found:
+                    if match:
                         yield SourceImport(scope, item, module, item, line, True)
                     else:
                         # `import a.b` binds `a`, and makes `a.b` reachable through it.
                         yield SourceImport(scope, item.partition(".")[0], item, "", line, True)
                 case [item, "as", alias]:
-                    if found:
+                    if match:
                         yield SourceImport(scope, alias, module, item, line, True)
                     else:
                         yield SourceImport(scope, alias, item, "", line, True)
@@ -167,29 +167,29 @@ def principal(annotation: bytes) -> str:
         text = wrapped.group(1).strip().strip("\"'")
     parts = [part.strip().strip("\"'") for part in text.split("|")]
     parts = [part for part in parts if part != "None"]
-    found = _NAME.match(parts[0]) if len(parts) == 1 else None
-    return found.group() if found else ""
+    match = _NAME.match(parts[0]) if len(parts) == 1 else None
+    return match.group() if match else ""
 
 
 def _bases(arguments: "Node | None", source: SourceText) -> tuple[str, ...]:
     if arguments is None:
         return ()
-    found = (
+    bases = (
         flatten(source.content[child.start_byte : child.end_byte])
         for child in arguments.named_children
         if child.type in ("identifier", "attribute", "subscript", "call")
     )
-    return tuple(base.removesuffix("[]") for base in found if base and base[0] != "?")
+    return tuple(base.removesuffix("[]") for base in bases if base and base[0] != "?")
 
 
 def _docstring(content: bytes, start: int) -> str:
     """The string at the beginning of a body."""
     if content[start : start + 1] not in _QUOTES:
         return ""
-    found = _STRING.match(content, start)
-    if found is None:
+    match = _STRING.match(content, start)
+    if match is None:
         return ""
-    text = found.group(2) or found.group(4) or b""
+    text = match.group(2) or match.group(4) or b""
     lines = text.decode("utf-8", "replace").strip().splitlines()
     return "\n".join([line.strip() for line in lines])
 

@@ -11,12 +11,12 @@
 (import_statement) @import
 (import_from_statement) @import
 
-; What is called. A decorator is a call of what it names.
+; Calls. A decorator is a call of its function.
 (call function: (_) @call)
 (decorator (identifier) @call)
 (decorator (attribute) @call)
 
-; Names whose values are known. `self.x = x` hands on what a parameter is.
+; Names with known values. `self.x = x` passes on the type of a parameter.
 (assignment type: (type)) @bind
 (assignment right: (call)) @bind
 (assignment right: (await (call))) @bind
@@ -29,7 +29,7 @@
 
 (type) @type
 
-; Names that are handed on, and names that something is taken from.
+; Names that are passed as values, and names before a dot.
 (argument_list (identifier) @reference)
 (keyword_argument value: (identifier) @reference)
 (default_parameter value: (identifier) @reference)

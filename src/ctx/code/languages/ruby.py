@@ -35,21 +35,21 @@ class Ruby(Definitions):
         if name_node is None:
             return None
         name = source.text(name_node)
-        seen = "public"
+        access = "public"
         if kind in ("class", "module"):
             body = node.child_by_field_name("body")
             if body:
                 self._sections[node.end_byte] = _sections(body, source)
         elif kind == "method" and parent.kind in ("class", "module") and parent.parent >= 0:
             if node.type == "method":
-                seen = self._access(node, parent, source)
+                access = self._access(node, parent, source)
         elif kind == "method":
             kind = "function"
         base = node.child_by_field_name("superclass")
         # The signature ends with the last of these; Ruby has no mark for it.
         last = base or node.child_by_field_name("parameters") or name_node
         bases = (source.text(base).lstrip("< \t\n"),) if base else ()
-        return ItemDescription(name, name_node.start_byte, kind, seen, last.end_byte, "", bases)
+        return ItemDescription(name, name_node.start_byte, kind, access, last.end_byte, "", bases)
 
     def _access(self, node: "Node", parent: SourceItem, source: SourceText) -> str:
         line = source.content.rfind(b"\n", 0, node.start_byte) + 1
@@ -57,23 +57,23 @@ class Ruby(Definitions):
         if word in _ACCESSES:
             # `private def name`
             return _ACCESSES[word]
-        seen = "public"
+        current = "public"
         for begin, access in self._sections.get(parent.end, ()):
             if begin > node.start_byte:
                 break
-            seen = access
-        return seen
+            current = access
+        return current
 
 
 def _sections(body: "Node", source: SourceText) -> list[tuple[int, str]]:
     """The positions of a bare `private` and the like, which apply to what follows."""
-    found = []
+    accesses = []
     for child in body.named_children:
         if child.type == "identifier":
             word = source.content[child.start_byte : child.end_byte]
             if word in _ACCESSES:
-                found.append((child.start_byte, _ACCESSES[word]))
-    return found
+                accesses.append((child.start_byte, _ACCESSES[word]))
+    return accesses
 
 
 LANGUAGE = Ruby()

@@ -118,7 +118,7 @@ class Rust(Language):
         name = source.text(name_node).removeprefix("r#")
         if name in ("_", ""):
             return None
-        seen = _visibility(content[start:at], parent)
+        access = _visibility(content[start:at], parent)
         end = node.end_byte
         type_ = ""
         bases: tuple[str, ...] = ()
@@ -138,8 +138,8 @@ class Rust(Language):
             body_node = None
         elif kind == "macro":
             is_shared = b"macro_export" in _attributes(content, start)
-            seen = "public" if is_shared else "crate"
-            return ItemDescription(name, at, kind, seen, name_node.end_byte, "", (), doc)
+            access = "public" if is_shared else "crate"
+            return ItemDescription(name, at, kind, access, name_node.end_byte, "", (), doc)
         else:
             body_node = node.child_by_field_name("body")
             if kind == "trait":
@@ -149,7 +149,7 @@ class Rust(Language):
                 # The fields of a tuple struct are part of its signature.
                 body_node = None
         body = body_node.start_byte if body_node else end - (content[end - 1 : end] == b";")
-        return ItemDescription(name, at, kind, seen, body, type_, bases, doc)
+        return ItemDescription(name, at, kind, access, body, type_, bases, doc)
 
     def _read_inner(self, parent: SourceItem, node: "Node", content: bytes) -> None:
         """Read the inner documentation of a file or module once for all its lines."""
@@ -158,8 +158,8 @@ class Rust(Language):
             return
         lines = _INNER_DOC.match(content, start)
         self._inner = content, lines.end() if lines else end
-        said = lines.group() if lines else content[start:end]
-        parent.doc = plain_comment(said.decode("utf-8", "replace"))[:_LONGEST_DOC]
+        text = lines.group() if lines else content[start:end]
+        parent.doc = plain_comment(text.decode("utf-8", "replace"))[:_LONGEST_DOC]
 
     def imports(
         self, node: "Node", scope: int, line: int, source: SourceText
@@ -177,10 +177,10 @@ class Rust(Language):
                 yield SourceImport(scope, name, module or f"self::{name}", "", line, is_shared)
             return
         if node.type == "extern_crate_declaration":
-            found = _EXTERN_CRATE.search(text)
-            if found:
-                bound = found.group(2) or found.group(1)
-                yield SourceImport(scope, bound, found.group(1), "", line, text.startswith("pub"))
+            match = _EXTERN_CRATE.search(text)
+            if match:
+                bound = match.group(2) or match.group(1)
+                yield SourceImport(scope, bound, match.group(1), "", line, text.startswith("pub"))
             return
         used = _USE.match(text)
         if used:
@@ -215,7 +215,7 @@ class Rust(Language):
             return ((named.group().decode("utf-8", "replace"), "=Self"),) if named else ()
         if kind in ("ordered_field_declaration_list", "tuple_type"):
             fields = split_outside(text[1:-1].decode("utf-8", "replace"), ",")
-            types = (principal(_FIELD_VISIBILITY.sub("", each, count=1)) for each in fields)
+            types = (principal(_FIELD_VISIBILITY.sub("", field, count=1)) for field in fields)
             return [(str(place), type_) for place, type_ in enumerate(types)]
         named = _TYPED.match(text)
         able = bounds(text[named.end() :].decode("utf-8", "replace")) if named else ()
@@ -233,13 +233,13 @@ class Rust(Language):
         return None if text.endswith(_OF_ALL_VALUES) else named_by(text)
 
     def types(self, text: bytes) -> Iterator[tuple[int, str]]:
-        for found in _NAME_IN_TYPE.finditer(text):
-            name = found.group()
+        for match in _NAME_IN_TYPE.finditer(text):
+            name = match.group()
             if name.startswith(_OF_THE_LANGUAGE) or name in _NO_TYPES:
                 continue
             if len(name) > 1 or name.islower():
                 written = b"".join(name.split()).decode("utf-8", "replace")
-                yield found.start(), written.removeprefix("self::")
+                yield match.start(), written.removeprefix("self::")
 
 
 def _return_type(returns: str, name: str, parent: SourceItem) -> str:
@@ -263,9 +263,9 @@ def _implementation(node: "Node", doc: str, source: SourceText) -> ItemDescripti
 
 
 def _visibility(head: bytes, parent: SourceItem) -> str:
-    found = _VISIBILITY.match(head)
-    if found:
-        return _VISIBILITIES.get(found.group(1) or b"", "crate")
+    match = _VISIBILITY.match(head)
+    if match:
+        return _VISIBILITIES.get(match.group(1) or b"", "crate")
     if parent.kind == "trait":
         return parent.visibility
     # The methods of a trait implementation are as visible as the trait.
@@ -280,7 +280,7 @@ def _attributes(content: bytes, start: int) -> bytes:
 
 def _docs(content: bytes) -> dict[int, int]:
     """Where documentation begins, by the line that follows it and the attributes."""
-    docs = {found.end(): found.start() for found in _LINES_OF_DOC.finditer(content)}
+    docs = {match.end(): match.start() for match in _LINES_OF_DOC.finditer(content)}
     begin = content.find(b"/**")
     while begin >= 0:
         end = content.find(b"*/", begin + 3)
@@ -304,8 +304,8 @@ def _leaves(text: str) -> Iterator[tuple[str, str | None]]:
         return
     prefixes: list[str] = []
     path = ""
-    for found in _USE_TOKEN.finditer(_COMMENT.sub(" ", text).replace("r#", "")):
-        token = found.group()
+    for match in _USE_TOKEN.finditer(_COMMENT.sub(" ", text).replace("r#", "")):
+        token = match.group()
         if token == "{":
             prefixes.append(path)
         elif token in ",};":

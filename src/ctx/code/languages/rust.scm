@@ -1,4 +1,4 @@
-; Items. An enum's variants are names that it holds, a union is a struct.
+; Items. The variants of an enum are bindings, and a union is a struct.
 (function_item) @item.function
 (function_signature_item) @item.function
 (struct_item) @item.struct
@@ -13,30 +13,30 @@
 (macro_definition) @item.macro
 (mod_item body: (_)) @item.module
 
-; What a file or a module says about itself stands inside it.
+; The documentation of a file or a module is inside it.
 (line_comment inner: (_)) @item.doc
 (block_comment inner: (_)) @item.doc
 
-; Attributes are the neighbours of what they belong to, one after the other.
+; Attributes precede their item, one after the other.
 ((attribute_item) @outer . (_) @inner)
 
-; Imports. A module in another file is declared with its name alone.
+; Imports. A module in another file is declared by its name alone.
 (use_declaration) @import
 (extern_crate_declaration) @import
 (mod_item !body) @import
 
-; What is called.
+; Calls.
 (call_expression function: (_) @call)
 (macro_invocation) @call
 
-; Names whose values are known: parameters, fields, variants, what a generic type can do.
+; Names with known values: parameters, fields, variants, the bounds of generic types.
 (parameter pattern: (identifier)) @bind
 (field_declaration) @bind
 (struct_item body: (ordered_field_declaration_list) @bind)
 (enum_variant) @bind
 (type_parameter bounds: (_)) @bind
 (where_predicate left: (type_identifier)) @bind
-; What a function gives several of, and what they are called where it is called.
+; Functions that return a tuple, and the names that a caller gives to its elements.
 (function_item return_type: (tuple_type) @bind)
 (function_item return_type: (generic_type (type_arguments . (tuple_type) @bind)))
 (let_declaration pattern: (tuple_pattern)) @bind
@@ -44,7 +44,7 @@
 (let_declaration pattern: (tuple_struct_pattern)) @bind
 (let_condition pattern: (tuple_struct_pattern)) @bind
 
-; Where types are written.
+; Types.
 (parameter type: (_) @type)
 (function_item return_type: (_) @type)
 (function_signature_item return_type: (_) @type)
@@ -66,7 +66,7 @@
 (struct_pattern type: (_) @type)
 (tuple_struct_pattern type: (scoped_identifier) @type)
 
-; Names that are handed on, and names that something is taken from.
+; Names that are passed as values, and names before a dot.
 (arguments (identifier) @reference)
 (arguments (scoped_identifier path: (identifier) @reference))
 (reference_expression value: (identifier) @reference)

@@ -36,12 +36,12 @@ _NOT_SPACE = re.compile(rb"\S")
 
 def without_macros(content: bytes) -> bytes:
     """The same number of bytes, with the code in macros as if it were outside."""
-    found = [each.start() for each in _BANG.finditer(content)]
-    if not found:
+    places = [match.start() for match in _BANG.finditer(content)]
+    if not places:
         return content
     text = bytearray(content)
     opened = 0
-    for place in found:
+    for place in places:
         word = _WORD_BEFORE.search(content, max(0, place - _LONGEST_NAME), place)
         if word is None:
             continue
@@ -98,5 +98,5 @@ def _open_branches(text: bytearray, begin: int, end: int, indent: bytes) -> None
     text[begin:end] = branch.sub(_blank, bytes(text[begin:end]))
 
 
-def _blank(found: "re.Match[bytes]") -> bytes:
-    return _NOT_SPACE.sub(b" ", found.group())
+def _blank(match: "re.Match[bytes]") -> bytes:
+    return _NOT_SPACE.sub(b" ", match.group())

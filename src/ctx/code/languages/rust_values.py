@@ -177,7 +177,8 @@ def bound_by_let(text: bytes) -> tuple[tuple[str, str], ...]:
     value = _value(_shortened(text[named.end() :].rstrip(b"; \n")))
     name = named.group(1).decode("utf-8", "replace")
     if named.re is not _LET_SEVERAL:
-        # The result of a function says as much as the function, which the name must not hide.
+        # A variable with the name of the function that it is assigned from must not hide the
+        # function.
         return () if value == f"{name}()" else ((name, value),)
     if not value:
         return ()

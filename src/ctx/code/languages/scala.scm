@@ -10,7 +10,7 @@
 (type_definition) @item.type_alias
 (given_definition) @item.static
 
-; Values of the whole file and of an object.
+; Values of a file and of an object.
 (compilation_unit (val_definition pattern: (identifier)) @item.static)
 (compilation_unit (var_definition pattern: (identifier)) @item.static)
 (object_definition body: (_ (val_definition pattern: (identifier)) @item.static))

@@ -12,11 +12,11 @@
 (subscript_declaration) @item.method
 (typealias_declaration) @item.type_alias
 
-; Values of the whole file, and of a type rather than of each of its objects.
+; Values of a file, and static values of a type.
 (source_file (property_declaration) @item.static)
 (property_declaration (modifiers (property_modifier))) @item.static
 
-; What looks like a value and is code.
+; Computed properties, which look like values but are code.
 (property_declaration computed_value: (_)) @item.method
 
 (comment) @comment

@@ -1,4 +1,4 @@
-; Definitions. A signature alone is one too: in an ambient declaration, and before an overload.
+; Definitions. A signature alone counts too: in an ambient declaration, and before an overload.
 (function_declaration) @item.function
 (generator_function_declaration) @item.function
 (function_signature) @item.function
@@ -18,7 +18,7 @@
 (public_field_definition value: [(arrow_function) (function_expression)]) @item.method
 (public_field_definition "static" value: (_)) @item.field
 
-; Variables of the whole file. The first of a declaration has its `const`, the others follow.
+; Variables at file level. The first one of a declaration includes its `const`, the others follow.
 (program (lexical_declaration . (variable_declarator) @inner @item.variable) @outer)
 (program (variable_declaration . (variable_declarator) @inner @item.variable) @outer)
 (export_statement (lexical_declaration . (variable_declarator) @inner @item.variable)) @outer
@@ -28,13 +28,13 @@
 (lexical_declaration (variable_declarator) . (variable_declarator) @item.further)
 (variable_declaration (variable_declarator) . (variable_declarator) @item.further)
 
-; Functions and classes that a variable holds, wherever it is.
+; Functions and classes that are assigned to a variable, at any depth.
 (variable_declarator
   value: [(arrow_function) (function_expression) (generator_function) (class)
           (call_expression arguments: (arguments . [(arrow_function) (function_expression)]))])
 @item.held
 
-; What an object of a variable has.
+; The members of an object literal in a variable.
 (variable_declarator
   value: [(object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.member)
           (as_expression
@@ -42,11 +42,11 @@
           (satisfies_expression
             (object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.member))])
 
-; What an object has that a function makes.
+; The members of an object literal that a function returns.
 (return_statement
   (object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.returned))
 
-; What a file gives without a name, and the same in the older way.
+; Default exports, and their CommonJS form.
 (export_statement value: (_)) @item.default @import
 (export_statement
   value: [(object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.member)
@@ -60,7 +60,7 @@
   right: (object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.exported)
   (#eq? @_exports "exports"))
 
-; What stands before a definition and belongs to it.
+; Nodes before a definition that belong to it.
 (export_statement
   declaration: [
     (function_declaration) (generator_function_declaration) (function_signature)
@@ -78,7 +78,7 @@
   .
   [(method_definition) (public_field_definition)] @inner)
 
-; Imports, and what is handed on.
+; Imports and re-exports.
 (import_statement) @import
 (import_alias) @import
 (export_statement source: (_)) @import
@@ -89,12 +89,12 @@
 (call_expression function: (import)) @import
 (variable_declarator value: (assignment_expression)) @import
 
-; What is called. A decorator is a call of what it names.
+; Calls. A decorator is a call of its function.
 (call_expression function: (_) @call)
 (new_expression constructor: (_) @call)
 (decorator [(identifier) (member_expression)] @call)
 
-; Names whose values are known.
+; Names with known values.
 (variable_declarator type: (type_annotation)) @bind
 (variable_declarator
   !type
@@ -117,7 +117,7 @@
 (variable_declarator value: (object [(pair value: [(identifier) (new_expression) (member_expression)])
                                      (shorthand_property_identifier)] @bind))
 
-; Types, wherever one can be written. What a qualified name ends with is no name of its own.
+; Types in all positions. The last part of a qualified name is not a separate name.
 (type_annotation (type_identifier) @type)
 (type_arguments (type_identifier) @type)
 (generic_type name: (type_identifier) @type)
@@ -141,7 +141,7 @@
 (implements_clause (type_identifier) @type)
 (nested_type_identifier) @type
 
-; Names that are handed on, and names that something is taken from.
+; Names that are passed as values, and names before a dot.
 (arguments (identifier) @reference)
 (pair value: (identifier) @reference)
 (shorthand_property_identifier) @reference

@@ -74,7 +74,7 @@ def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
 
 def cargo_manifests(tree: ManifestTree) -> PackageWorkspace:
     manifests = {
-        path: found for path in tree.called(MANIFEST) if (found := tree.toml(path)) is not None
+        path: content for path in tree.called(MANIFEST) if (content := tree.toml(path)) is not None
     }
     packages = []
     dependencies: list[ManifestDependency] = []
@@ -102,12 +102,14 @@ def _workspace(path: str, manifests: dict[str, Table]) -> str:
         return _manifest(folder, named, manifests) or ""
     above = folder
     while True:
-        found = MANIFEST if above == "." else f"{above}/{MANIFEST}"
-        workspace = manifests.get(found, {}).get("workspace")
+        manifest = MANIFEST if above == "." else f"{above}/{MANIFEST}"
+        workspace = manifests.get(manifest, {}).get("workspace")
         if isinstance(workspace, dict):
-            left_out = [joined(above, each) for each in texts_of(workspace, "exclude")]
-            if not any(each and f"{folder}/".startswith(f"{each}/") for each in left_out):
-                return found
+            left_out = [joined(above, pattern) for pattern in texts_of(workspace, "exclude")]
+            if not any(
+                excluded and f"{folder}/".startswith(f"{excluded}/") for excluded in left_out
+            ):
+                return manifest
         if above == ".":
             return ""
         above = split(above)[0]
@@ -118,8 +120,8 @@ def _manifest(folder: str, path: str, manifests: dict[str, Table]) -> str | None
     inside = joined(folder, path)
     if inside is None:
         return None
-    found = MANIFEST if inside == "." else f"{inside}/{MANIFEST}"
-    return found if found in manifests else None
+    manifest = MANIFEST if inside == "." else f"{inside}/{MANIFEST}"
+    return manifest if manifest in manifests else None
 
 
 def _package(tree: ManifestTree, crate: _Crate) -> ManifestPackage:
@@ -132,7 +134,7 @@ def _package(tree: ManifestTree, crate: _Crate) -> ManifestPackage:
         crate.root,
         crate.manifest,
         tuple(targets),
-        tuple(each.name for each in targets if each.kind in ("lib", "proc_macro")),
+        tuple(target.name for target in targets if target.kind in ("lib", "proc_macro")),
         workspace=crate.workspace,
     )
 
@@ -153,8 +155,8 @@ def _library(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
     listed = crate.content.get("lib")
     lib = listed if isinstance(listed, dict) else {}
     path = joined(crate.root, text_of(lib, "path") or "src/lib.rs")
-    found = path and ("path" in lib or path in tree)
-    if path and found and (lib or crate.package("autolib") is not False):
+    exists = path and ("path" in lib or path in tree)
+    if path and exists and (lib or crate.package("autolib") is not False):
         is_macro = lib.get("proc-macro") is True or lib.get("proc_macro") is True
         kinds = texts_of(lib, "crate-type") + texts_of(lib, "crate_type")
         name = text_of(lib, "name") or crate.name.replace("-", "_")
@@ -166,16 +168,16 @@ def _library(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
 def _programs(tree: ManifestTree, crate: _Crate, kind: str) -> Iterator[PackageTarget]:
     switch, folder = _FOUND[kind]
     there = dict(_lying(tree, crate, kind, folder))
-    listed = [each for each in tables_of(crate.content, kind) if text_of(each, "name")]
+    listed = [program for program in tables_of(crate.content, kind) if text_of(program, "name")]
     named = {}
-    for each in listed:
-        name = text_of(each, "name")
-        path = joined(crate.root, text_of(each, "path")) or there.get(name, "")
+    for program in listed:
+        name = text_of(program, "name")
+        path = joined(crate.root, text_of(program, "path")) or there.get(name, "")
         named[name] = PackageTarget(name, kind, path)
     # Before 2018, an explicit list disabled discovery.
     is_old = crate.package("edition") in (None, "2015")
-    found = crate.package(switch)
-    if found is True or (found is None and not (listed and is_old)):
+    enabled = crate.package(switch)
+    if enabled is True or (enabled is None and not (listed and is_old)):
         taken = {target.path for target in named.values()}
         for name, path in there.items():
             if name not in named and path not in taken:
@@ -203,31 +205,31 @@ def _dependencies(crate: _Crate, manifests: dict[str, Table]) -> Iterator[Manife
     for table, kind in _KINDS.items():
         places = [crate.content.get(table)]
         places += [
-            each.get(table)
-            for each in table_of(crate.content, "target").values()
-            if isinstance(each, dict)
+            part.get(table)
+            for part in table_of(crate.content, "target").values()
+            if isinstance(part, dict)
         ]
         for place in places:
             for name, wanted in entries(place if isinstance(place, dict) else {}):
-                found = _dependency(crate, name, wanted, kind, manifests)
-                if not found.local and found.to in patched:
-                    found = found._replace(local=True, manifest=patched[found.to])
-                yield found
+                dependency = _dependency(crate, name, wanted, kind, manifests)
+                if not dependency.local and dependency.to in patched:
+                    dependency = dependency._replace(local=True, manifest=patched[dependency.to])
+                yield dependency
 
 
 def _dependency(
     crate: _Crate, name: str, wanted: Any, kind: str, manifests: dict[str, Table]
 ) -> ManifestDependency:
     own = wanted if isinstance(wanted, dict) else {"version": wanted}
-    folder, told = crate.root, own
+    folder, declared = crate.root, own
     if own.get("workspace") is True:
         shared = table_of(crate.workspace_content, "workspace", "dependencies").get(name)
         folder = split(crate.workspace)[0]
-        told = shared if isinstance(shared, dict) else {"version": shared}
-    path = text_of(told, "path")
+        declared = shared if isinstance(shared, dict) else {"version": shared}
+    path = text_of(declared, "path")
     manifest = _manifest(folder, path, manifests) if path else None
-    package = text_of(told, "package") or name
-    features = dict.fromkeys([*texts_of(told, "features"), *texts_of(own, "features")])
+    package = text_of(declared, "package") or name
+    features = dict.fromkeys([*texts_of(declared, "features"), *texts_of(own, "features")])
     return ManifestDependency(
         crate.manifest,
         package,
@@ -235,7 +237,7 @@ def _dependency(
         own.get("optional") is True,
         tuple(features),
         manifest is not None,
-        text_of(told, "version"),
+        text_of(declared, "version"),
         "" if package == name else name,
         manifest or "",
     )
@@ -243,11 +245,11 @@ def _dependency(
 
 def _patched(crate: _Crate, manifests: dict[str, Table]) -> dict[str, str]:
     """The crates of this project that replace published ones, by name."""
-    found = {}
+    patched = {}
     where, tables = crate.workspace or crate.manifest, crate.workspace_content or crate.content
     for source in table_of(tables, "patch").values():
-        for name, told in entries(source if isinstance(source, dict) else {}):
-            manifest = _manifest(split(where)[0], text_of(told, "path"), manifests)
+        for name, declared in entries(source if isinstance(source, dict) else {}):
+            manifest = _manifest(split(where)[0], text_of(declared, "path"), manifests)
             if manifest:
-                found[text_of(told, "package") or name] = manifest
-    return found
+                patched[text_of(declared, "package") or name] = manifest
+    return patched

@@ -114,7 +114,7 @@ class _Metadata(msgspec.Struct, frozen=True):
 
 
 class _Local(NamedTuple):
-    """What the manifests themselves say."""
+    """The content of the manifests themselves."""
 
     tree: ManifestTree
     meant: Mapping[tuple[str, str], str]
@@ -135,8 +135,8 @@ def describe(root: str, paths: Iterable[str]) -> CargoDescription:
             f"There is no {MANIFEST} among the files of this project.",
             hint="`ctx add cargo` is for projects that cargo builds.",
         )
-    found = cargo_manifests(tree).dependencies
-    local = _Local(tree, {(each.from_, each.to): each.manifest for each in found if each.local})
+    needs = cargo_manifests(tree).dependencies
+    local = _Local(tree, {(need.from_, need.to): need.manifest for need in needs if need.local})
     parts: list[CargoSnapshot] = []
     problems: list[ManifestProblem] = []
     for manifest in manifests[:_MOST_WORKSPACES]:
@@ -149,13 +149,13 @@ def describe(root: str, paths: Iterable[str]) -> CargoDescription:
     if not parts:
         raise ProgramFailure("cargo can describe none of the manifests.", hint=problems[0].reason)
     too_many = f"is left out: there are more than {_MOST_WORKSPACES} workspaces"
-    problems += [ManifestProblem(each, too_many) for each in manifests[_MOST_WORKSPACES:]]
+    problems += [ManifestProblem(manifest, too_many) for manifest in manifests[_MOST_WORKSPACES:]]
     return CargoDescription(_merged(parts), tuple(problems))
 
 
 def outermost(manifests: Iterable[str]) -> list[str]:
     """The manifests without another one in a parent folder. Cargo knows their members."""
-    found: list[str] = []
+    outer: list[str] = []
     folders: set[str] = set()
     for manifest in sorted(manifests, key=lambda path: (path.count("/"), path)):
         above, name = split(manifest)
@@ -163,19 +163,19 @@ def outermost(manifests: Iterable[str]) -> list[str]:
             above, name = split(above)
         if above not in folders:
             folders.add(split(manifest)[0])
-            found.append(manifest)
-    return found
+            outer.append(manifest)
+    return outer
 
 
 def _workspace(
     root: str, manifest: str, local: _Local, problems: list[ManifestProblem]
 ) -> CargoSnapshot:
-    asked = ("--manifest-path", os.path.join(root, manifest))
-    found = _ask(root, "--offline", "--no-deps", *asked)
-    lock = os.path.join(found.workspace_root, "Cargo.lock")
+    options = ("--manifest-path", os.path.join(root, manifest))
+    metadata = _ask(root, "--offline", "--no-deps", *options)
+    lock = os.path.join(metadata.workspace_root, "Cargo.lock")
     if os.path.isfile(lock):
         try:
-            whole = _ask(root, "--frozen", *asked)
+            whole = _ask(root, "--frozen", *options)
         except ProgramFailure as error:
             problems.append(
                 ManifestProblem(
@@ -189,7 +189,7 @@ def _workspace(
             ManifestProblem(manifest, "has dependencies as declared: there is no Cargo.lock")
         )
     locked = _locked(local.tree, _inside(root, lock))
-    return _snapshot(root, found, _declared(root, found, local, locked))
+    return _snapshot(root, metadata, _declared(root, metadata, local, locked))
 
 
 def _ask(root: str, *options: str) -> _Metadata:
@@ -228,96 +228,98 @@ def _complaint(root: str, printed: bytes) -> str:
     """The error in one line: cargo prints what failed, and then why."""
     lines = printed.decode("utf-8", "replace").replace(f"{root}/", "").splitlines()
     begun = next((n for n, line in enumerate(lines) if line.startswith("error")), 0)
-    told = [" ".join(line.split()) for line in lines[begun:]]
-    reasons = [line for line in told if line not in ("", "Caused by:")]
-    said = ": ".join(line.rstrip(".:") for line in reasons).removeprefix("error: ") or "nothing"
-    return f"{said}." if len(said) <= _MOST_TOLD else f"{said[:_MOST_TOLD].rstrip()}…"
+    message_lines = [" ".join(line.split()) for line in lines[begun:]]
+    reasons = [line for line in message_lines if line not in ("", "Caused by:")]
+    reason = ": ".join(line.rstrip(".:") for line in reasons).removeprefix("error: ") or "nothing"
+    return f"{reason}." if len(reason) <= _MOST_TOLD else f"{reason[:_MOST_TOLD].rstrip()}…"
 
 
 # From cargo's output to the snapshot.
 
 
-def _snapshot(root: str, found: _Metadata, needs: Iterable[ResolvedDependency]) -> CargoSnapshot:
+def _snapshot(root: str, metadata: _Metadata, needs: Iterable[ResolvedDependency]) -> CargoSnapshot:
     packages = [
         Package(
-            id := _id(root, each),
-            each.name,
-            each.version,
-            _manifest(root, each) or "",
-            each.edition,
-            tuple(_targets(root, id, each)),
+            id := _id(root, package),
+            package.name,
+            package.version,
+            _manifest(root, package) or "",
+            package.edition,
+            tuple(_targets(root, id, package)),
         )
-        for each in found.packages
+        for package in metadata.packages
     ]
-    where = _inside(root, found.workspace_root) or "."
+    where = _inside(root, metadata.workspace_root) or "."
     return CargoSnapshot(where, tuple(packages), tuple(needs))
 
 
 def _targets(root: str, package_id: str, package: _Package) -> Iterator[Target]:
     if _manifest(root, package) is None:
         return
-    for each in sorted(package.targets, key=lambda target: (target.kind, target.name)):
-        path = _inside(root, each.src_path)
+    for cargo_target in sorted(package.targets, key=lambda target: (target.kind, target.name)):
+        path = _inside(root, cargo_target.src_path)
         if path is not None and path.isprintable():
-            kind = _KINDS.get(each.kind[0] if each.kind else "", TargetKind.LIB)
-            id = derived_id("target", package_id, kind, each.name)
-            yield Target(id, each.name, kind, path, each.crate_types)
+            kind = _KINDS.get(cargo_target.kind[0] if cargo_target.kind else "", TargetKind.LIB)
+            id = derived_id("target", package_id, kind, cargo_target.name)
+            yield Target(id, cargo_target.name, kind, path, cargo_target.crate_types)
 
 
-def _resolved(root: str, found: _Metadata) -> Iterator[ResolvedDependency]:
+def _resolved(root: str, metadata: _Metadata) -> Iterator[ResolvedDependency]:
     """The dependencies of every package, as cargo resolved them."""
-    packages = {package.id: package for package in found.packages}
-    for node in found.resolve.nodes if found.resolve else ():
+    packages = {package.id: package for package in metadata.packages}
+    for node in metadata.resolve.nodes if metadata.resolve else ():
         from_ = packages[node.id]
         for needed in node.deps:
             to = packages[needed.pkg]
-            for kind in dict.fromkeys(each.kind for each in needed.dep_kinds):
-                asked = [d for d in from_.dependencies if (d.name, d.kind) == (to.name, kind)]
-                yield _need(_id(root, from_), _id(root, to), kind, asked)
+            for kind in dict.fromkeys(dep_kind.kind for dep_kind in needed.dep_kinds):
+                declared = [d for d in from_.dependencies if (d.name, d.kind) == (to.name, kind)]
+                yield _need(_id(root, from_), _id(root, to), kind, declared)
 
 
 def _declared(
-    root: str, found: _Metadata, local: _Local, locked: Mapping[str, str]
+    root: str, metadata: _Metadata, local: _Local, locked: Mapping[str, str]
 ) -> Iterator[ResolvedDependency]:
     """The dependencies that the packages of a workspace declare."""
-    ids = {_manifest(root, each): _id(root, each) for each in found.packages}
-    for package in found.packages:
+    ids = {_manifest(root, package): _id(root, package) for package in metadata.packages}
+    for package in metadata.packages:
         manifest = _manifest(root, package) or ""
-        for each in dict.fromkeys((d.name, d.kind) for d in package.dependencies):
-            asked = [d for d in package.dependencies if (d.name, d.kind) == each]
-            path = asked[0].path and _inside(root, os.path.join(asked[0].path, MANIFEST))
-            to = ids.get(path or local.meant.get((manifest, asked[0].name), ""))
-            source = asked[0].source
+        for named in dict.fromkeys((d.name, d.kind) for d in package.dependencies):
+            declared = [d for d in package.dependencies if (d.name, d.kind) == named]
+            path = declared[0].path and _inside(root, os.path.join(declared[0].path, MANIFEST))
+            to = ids.get(path or local.meant.get((manifest, declared[0].name), ""))
+            source = declared[0].source
             if to is None:
-                version = locked.get(asked[0].name, asked[0].req)
-                to = f"{_source(source) if source else OUTSIDE}#{asked[0].name}@{version}"
-            yield _need(_id(root, package), to, asked[0].kind, asked)
+                version = locked.get(declared[0].name, declared[0].req)
+                to = f"{_source(source) if source else OUTSIDE}#{declared[0].name}@{version}"
+            yield _need(_id(root, package), to, declared[0].kind, declared)
 
 
-def _need(from_: str, to: str, kind: str | None, asked: Sequence[_Declared]) -> ResolvedDependency:
+def _need(
+    from_: str, to: str, kind: str | None, declared: Sequence[_Declared]
+) -> ResolvedDependency:
     return ResolvedDependency(
         from_,
         to,
         DependencyKind(kind or "normal"),
-        bool(asked) and all(each.optional for each in asked),
-        tuple(dict.fromkeys(feature for each in asked for feature in each.features)),
+        bool(declared) and all(dependency.optional for dependency in declared),
+        tuple(dict.fromkeys(feature for dependency in declared for feature in dependency.features)),
     )
 
 
 def _locked(tree: ManifestTree, path: str | None) -> dict[str, str]:
     """The versions in a `Cargo.lock`, for packages with a single version."""
     table = tree.toml(path) if path else None
-    listed = [(text_of(each, "name"), each) for each in tables_of(table, "package")]
+    listed = [(text_of(entry, "name"), entry) for entry in tables_of(table, "package")]
     times = Counter(name for name, _ in listed)
-    return {name: text_of(each, "version") for name, each in listed if times[name] == 1}
+    return {name: text_of(entry, "version") for name, entry in listed if times[name] == 1}
 
 
 def _merged(parts: Sequence[CargoSnapshot]) -> CargoSnapshot:
     packages = {package.package_id: package for part in parts for package in part.packages}
     needs = {
-        (each.from_package_id, each.to_package_id, each.kind): each
+        (need.from_package_id, need.to_package_id, need.kind): need
         for part in parts
-        for each in part.resolve
+        for need in part.resolve
     }
     return CargoSnapshot(
         parts[0].workspace_root if len(parts) == 1 else ".",

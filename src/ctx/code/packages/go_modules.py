@@ -30,21 +30,23 @@ def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
 
 
 def go_manifests(tree: ManifestTree) -> PackageWorkspace:
-    said = {
+    by_path = {
         path: list(_lines(text))
         for path in tree.called(MANIFEST)
         if "vendor" not in path.split("/") and (text := tree.text(path)) is not None
     }
-    workspaces = dict(_used(tree, said))
+    workspaces = dict(_used(tree, by_path))
     packages = []
-    for path, lines in said.items():
+    for path, lines in by_path.items():
         name = next((line.words[0] for line in lines if line.verb == "module" and line.words), "")
         if name:
             packages.append(_package(tree, path, name, workspaces.get(path, "")))
         elif lines:
             # An empty manifest only excludes its folder from the module around it.
             tree.problem(path, "names no module")
-    dependencies = [each for package in packages for each in _dependencies(package, said, packages)]
+    dependencies = [
+        need for package in packages for need in _dependencies(package, by_path, packages)
+    ]
     return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 
@@ -62,13 +64,13 @@ def _lines(text: str) -> Iterator[_Line]:
             yield _Line(verb, tuple(words), comment.strip())
 
 
-def _used(tree: ManifestTree, said: Mapping[str, list[_Line]]) -> Iterator[tuple[str, str]]:
+def _used(tree: ManifestTree, by_path: Mapping[str, list[_Line]]) -> Iterator[tuple[str, str]]:
     """The modules that a workspace uses, each with the file of the workspace."""
     for path in tree.called(WORKSPACE):
         for line in _lines(tree.text(path) or ""):
             if line.verb == "use" and line.words:
                 manifest = _manifest(split(path)[0], line.words[0])
-                if manifest in said:
+                if manifest in by_path:
                     yield manifest, path
 
 
@@ -93,20 +95,22 @@ def _package(tree: ManifestTree, path: str, name: str, workspace: str) -> Manife
 
 
 def _programs(tree: ManifestTree, folder: str, name: str) -> Iterator[PackageTarget]:
-    """The programs at conventional places; only their code could confirm it."""
+    """The programs in conventional places. Only their code could confirm it."""
     main = joined(folder, "main.go") or ""
     if main in tree:
         yield PackageTarget(name.rpartition("/")[2], "bin", main)
     programs = joined(folder, "cmd") or ""
-    for each in tree.folders(programs):
-        if f"{programs}/{each}/main.go" in tree:
-            yield PackageTarget(each, "bin", f"{programs}/{each}/main.go")
+    for program in tree.folders(programs):
+        if f"{programs}/{program}/main.go" in tree:
+            yield PackageTarget(program, "bin", f"{programs}/{program}/main.go")
 
 
 def _dependencies(
-    package: ManifestPackage, said: Mapping[str, list[_Line]], packages: Iterable[ManifestPackage]
+    package: ManifestPackage,
+    by_path: Mapping[str, list[_Line]],
+    packages: Iterable[ManifestPackage],
 ) -> Iterator[ManifestDependency]:
-    lines = said[package.manifest]
+    lines = by_path[package.manifest]
     together = {
         other.name: other.manifest
         for other in packages
@@ -121,7 +125,7 @@ def _dependencies(
         if line.verb == "require" and line.words:
             name, *version = line.words
             meant = replaced.get(name) or together.get(name, "")
-            meant = meant if meant in said else ""
+            meant = meant if meant in by_path else ""
             is_indirect = line.comment.startswith("indirect")
             yield ManifestDependency(
                 package.manifest,

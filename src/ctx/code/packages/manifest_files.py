@@ -51,24 +51,24 @@ class ManifestTree:
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        by_name: dict[str, list[str]] = {}
         for path in self._paths:
-            found.setdefault(path.rpartition("/")[2], []).append(path)
-        return found
+            by_name.setdefault(path.rpartition("/")[2], []).append(path)
+        return by_name
 
     @cached_property
     def _inside(self) -> dict[str, tuple[set[str], set[str]]]:
-        found: dict[str, tuple[set[str], set[str]]] = {}
+        by_folder: dict[str, tuple[set[str], set[str]]] = {}
         for path in self._paths:
             folder, name = split(path)
             at = 0
-            while folder not in found or name not in found[folder][at]:
-                found.setdefault(folder, (set(), set()))[at].add(name)
+            while folder not in by_folder or name not in by_folder[folder][at]:
+                by_folder.setdefault(folder, (set(), set()))[at].add(name)
                 if folder == ".":
                     break
                 folder, name = split(folder)
                 at = 1
-        return found
+        return by_folder
 
     def toml(self, path: str) -> Table | None:
         """The parsed file; None, and a problem, if it cannot be read."""
@@ -120,8 +120,8 @@ def joined(folder: str, path: str) -> str | None:
     """A path in a manifest, relative to the project's root; None if it leads out of it."""
     if not path or path.startswith("/") or "\\" in path or not is_name(path, longest=1000):
         return None
-    found = posixpath.normpath(posixpath.join(folder, path))
-    return None if found == ".." or found.startswith("../") else found
+    normal = posixpath.normpath(posixpath.join(folder, path))
+    return None if normal == ".." or normal.startswith("../") else normal
 
 
 def is_name(text: str, longest: int = _LONGEST_NAME) -> bool:
@@ -131,26 +131,26 @@ def is_name(text: str, longest: int = _LONGEST_NAME) -> bool:
 
 def text_of(value: Any, *keys: str) -> str:
     """The text at a place in a table; empty if there is none."""
-    found = _at(value, keys)
-    return found if isinstance(found, str) and is_name(found) else ""
+    entry = _at(value, keys)
+    return entry if isinstance(entry, str) and is_name(entry) else ""
 
 
 def texts_of(value: Any, *keys: str) -> list[str]:
-    found = _at(value, keys)
-    every = found if isinstance(found, list) else []
-    return [each for each in every if isinstance(each, str) and is_name(each, longest=1000)]
+    entry = _at(value, keys)
+    every = entry if isinstance(entry, list) else []
+    return [text for text in every if isinstance(text, str) and is_name(text, longest=1000)]
 
 
 def table_of(value: Any, *keys: str) -> Table:
     """The table at a place in a table; empty if there is none."""
-    found = _at(value, keys)
-    return found if isinstance(found, dict) else {}
+    entry = _at(value, keys)
+    return entry if isinstance(entry, dict) else {}
 
 
 def tables_of(value: Any, *keys: str) -> list[Table]:
     """The array of tables at a place in a table."""
-    found = _at(value, keys)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    entry = _at(value, keys)
+    return [table for table in entry if isinstance(table, dict)] if isinstance(entry, list) else []
 
 
 def entries(value: Table) -> Iterator[tuple[str, Any]]:
@@ -172,10 +172,10 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _json(text: str) -> dict[str, Any]:
-    found = json.loads(text)
-    if not isinstance(found, dict):
+    parsed = json.loads(text)
+    if not isinstance(parsed, dict):
         raise ValueError("it holds no object")
-    return found
+    return parsed
 
 
 def _xml(text: str) -> Element:

@@ -28,7 +28,7 @@ def read_all(root: str, paths: Iterable[str]) -> PackageWorkspace:
     packages: list[ManifestPackage] = []
     dependencies: list[ManifestDependency] = []
     for reader in _READERS:
-        found = reader(tree)
-        packages += found.packages
-        dependencies += found.dependencies
+        workspace = reader(tree)
+        packages += workspace.packages
+        dependencies += workspace.dependencies
     return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))

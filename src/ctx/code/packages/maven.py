@@ -52,13 +52,13 @@ class _Project:
     @cached_property
     def properties(self) -> dict[str, str]:
         every = _children(self.settings, "properties")
-        return {_name(each): value for each in every if (value := _text(each))}
+        return {_name(child): value for child in every if (value := _text(child))}
 
     @cached_property
     def managed(self) -> dict[str, str]:
         """The versions that this manifest sets for manifests that inherit from it, by name."""
         every = _children(self.settings, "dependencyManagement", "dependencies")
-        return {self.needed(each): self.filled(_text(each, "version")) for each in every}
+        return {self.needed(entry): self.filled(_text(entry, "version")) for entry in every}
 
     def needed(self, entry: Element) -> str:
         group, artifact = (self.filled(_text(entry, key)) for key in ("groupId", "artifactId"))
@@ -69,15 +69,15 @@ class _Project:
         filled = _PROPERTY.sub(self._value, text) if "${" in text else text
         return filled if is_name(filled) else ""
 
-    def _value(self, found: re.Match[str]) -> str:
-        name = found[1]
+    def _value(self, match: re.Match[str]) -> str:
+        name = match[1]
         # The project's own properties, unless one of them is being computed.
         if name == "project.version" and "version" in vars(self):
             return self.version
         if name == "project.groupId" and "group" in vars(self):
             return self.group
-        told = (each.properties.get(name) for each in (self, *self.parents))
-        return next((each for each in told if each), found[0])
+        values = (project.properties.get(name) for project in (self, *self.parents))
+        return next((value for value in values if value), match[0])
 
 
 def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
@@ -102,7 +102,7 @@ def maven_manifests(tree: ManifestTree) -> PackageWorkspace:
         packages.append(_package(tree, project, listed.get(path, "")))
         manifests.setdefault(project.name, path)
     dependencies = [
-        each for package in packages for each in _dependencies(every[package.manifest], manifests)
+        need for package in packages for need in _dependencies(every[package.manifest], manifests)
     ]
     return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
@@ -110,16 +110,16 @@ def maven_manifests(tree: ManifestTree) -> PackageWorkspace:
 def _parents(path: str, every: Mapping[str, _Project]) -> Iterator[_Project]:
     """The manifests of this project that a manifest inherits from: as declared, or in the parent
     folder."""
-    seen = {path}
+    visited = {path}
     for _ in range(_MOST_PARENTS):
         if _child(every[path].settings, "parent") is None:
             return
         named = _text(every[path].settings, "parent", "relativePath") or f"../{MANIFEST}"
         above = joined(split(path)[0], named) or ""
         path = above if above in every else _manifest(above)
-        if path in seen or path not in every:
+        if path in visited or path not in every:
             return
-        seen.add(path)
+        visited.add(path)
         yield every[path]
 
 
@@ -138,14 +138,14 @@ def _manifest(folder: str) -> str:
 
 def _package(tree: ManifestTree, project: _Project, workspace: str) -> ManifestPackage:
     folder = split(project.manifest)[0]
-    roots = [joined(folder, each) or each for each in _SOURCES]
+    roots = [joined(folder, source) or source for source in _SOURCES]
     return ManifestPackage(
         project.name,
         project.version,
         package_model.MAVEN,
         folder,
         project.manifest,
-        import_roots=tuple(each for each in roots if tree.files(each) or tree.folders(each)),
+        import_roots=tuple(root for root in roots if tree.files(root) or tree.folders(root)),
         workspace=workspace,
     )
 
@@ -154,8 +154,8 @@ def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[M
     above = (project, *project.parents)
     for entry in _children(project.settings, "dependencies"):
         name = project.needed(entry)
-        chosen = [_text(entry, "version"), *(each.managed.get(name) for each in above)]
-        version = project.filled(next((each for each in chosen if each), ""))
+        chosen = [_text(entry, "version"), *(parent.managed.get(name) for parent in above)]
+        version = project.filled(next((candidate for candidate in chosen if candidate), ""))
         meant = manifests.get(name, "")
         if name.strip(":"):
             yield ManifestDependency(
@@ -171,21 +171,21 @@ def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[M
 
 def _child(element: Element, name: str) -> Element | None:
     """The child element with a name, in any namespace."""
-    return next((each for each in element if _name(each) == name), None)
+    return next((child for child in element if _name(child) == name), None)
 
 
 def _children(element: Element, *names: str) -> Iterable[Element]:
-    found: Element | None = element
+    child: Element | None = element
     for name in names:
-        found = _child(found, name) if found is not None else None
-    return () if found is None else found
+        child = _child(child, name) if child is not None else None
+    return () if child is None else child
 
 
 def _text(element: Element, *names: str) -> str:
-    found: Element | None = element
+    child: Element | None = element
     for name in names:
-        found = _child(found, name) if found is not None else None
-    text = ((found.text if found is not None else "") or "").strip()
+        child = _child(child, name) if child is not None else None
+    text = ((child.text if child is not None else "") or "").strip()
     return text if is_name(text) else ""
 
 

@@ -62,24 +62,24 @@ def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
 
 
 def npm_manifests(tree: ManifestTree) -> PackageWorkspace:
-    said = {
-        path: found
+    by_path = {
+        path: content
         for path in tree.called(MANIFEST)
-        if "node_modules" not in path.split("/") and (found := tree.json(path)) is not None
+        if "node_modules" not in path.split("/") and (content := tree.json(path)) is not None
     }
-    workspaces = list(_workspaces(tree, said))
+    workspaces = list(_workspaces(tree, by_path))
     packages = []
-    for path, manifest in said.items():
+    for path, manifest in by_path.items():
         # A file that only sets options for its folder is not a package.
         if "name" in manifest or "workspaces" in manifest or any(key in manifest for key in _KINDS):
             packages.append(_package(tree, path, manifest, workspaces))
     known = _Known(packages)
-    dependencies = [each for package in packages for each in _dependencies(package, said, known)]
+    dependencies = [need for package in packages for need in _dependencies(package, by_path, known)]
     return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 
-def _workspaces(tree: ManifestTree, said: Mapping[str, Table]) -> Iterator[_Members]:
-    for path, manifest in said.items():
+def _workspaces(tree: ManifestTree, by_path: Mapping[str, Table]) -> Iterator[_Members]:
+    for path, manifest in by_path.items():
         folder = split(path)[0]
         listed = manifest.get("workspaces")
         named = texts_of(listed, "packages") or texts_of(manifest, "workspaces")
@@ -93,7 +93,7 @@ def _workspaces(tree: ManifestTree, said: Mapping[str, Table]) -> Iterator[_Memb
 def _listed_for_pnpm(text: str) -> list[str]:
     """The list `packages` of a YAML file. Only the usual forms of pnpm are supported: one entry per
     line, or all in brackets."""
-    found: list[str] = []
+    patterns: list[str] = []
     is_inside = False
     for line in text.splitlines():
         bare = line.partition(" #")[0].rstrip()
@@ -101,12 +101,12 @@ def _listed_for_pnpm(text: str) -> list[str]:
             is_inside = True
             inline = bare.removeprefix("packages:").strip()
             if inline.startswith("["):
-                found += [_unquoted(part) for part in inline.strip("[]").split(",")]
+                patterns += [_unquoted(part) for part in inline.strip("[]").split(",")]
         elif is_inside and bare.lstrip().startswith("- "):
-            found.append(_unquoted(bare.lstrip()[2:]))
+            patterns.append(_unquoted(bare.lstrip()[2:]))
         elif bare and not bare.startswith((" ", "\t", "#")):
             is_inside = False
-    return [each for each in found if is_name(each)]
+    return [pattern for pattern in patterns if is_name(pattern)]
 
 
 def _unquoted(text: str) -> str:
@@ -121,7 +121,7 @@ def _package(
     if "name" in manifest and not name:
         tree.problem(path, "has a name that is none")
     # The innermost workspace that contains it; they are sorted from outside in.
-    above = [each.manifest for each in workspaces if each.has(folder)]
+    above = [workspace.manifest for workspace in workspaces if workspace.has(folder)]
     return ManifestPackage(
         name,
         text_of(manifest, "version"),
@@ -161,9 +161,11 @@ def _exports(exports: Any, folder: str) -> Iterator[PackageTarget]:
             if path := joined(folder, value):
                 yield PackageTarget(way, "export", path)
         elif isinstance(value, list):
-            waiting += [(way, each) for each in reversed(value)]
+            waiting += [(way, nested) for nested in reversed(value)]
         elif isinstance(value, dict):
-            inner = [(key if key.startswith(".") else way, each) for key, each in entries(value)]
+            inner = [
+                (key if key.startswith(".") else way, nested) for key, nested in entries(value)
+            ]
             waiting += reversed(inner)
 
 
@@ -192,11 +194,11 @@ class _Known:
 
 
 def _dependencies(
-    package: ManifestPackage, said: Mapping[str, Table], known: _Known
+    package: ManifestPackage, by_path: Mapping[str, Table], known: _Known
 ) -> Iterator[ManifestDependency]:
-    manifest = said[package.manifest]
+    manifest = by_path[package.manifest]
     optional = table_of(manifest, "peerDependenciesMeta")
-    seen = set()
+    declared = set()
     for table, kind in _KINDS.items():
         for name, wanted in entries(table_of(manifest, table)):
             requirement = wanted if isinstance(wanted, str) and is_name(wanted) else ""
@@ -208,7 +210,7 @@ def _dependencies(
             if kind == package_model.PEER:
                 is_optional = table_of(optional, name).get("optional") is True
             meant = "" if alias else known.meant(package, name, requirement)
-            if (to, kind, alias) not in seen:
+            if (to, kind, alias) not in declared:
                 yield ManifestDependency(
                     package.manifest,
                     to,
@@ -220,7 +222,7 @@ def _dependencies(
                     alias,
                     meant,
                 )
-            seen.add((to, kind, alias))
+            declared.add((to, kind, alias))
 
 
 def matches(folder: str, globs: Sequence[str]) -> bool:

@@ -46,9 +46,9 @@ def all_packages(connection: Connection) -> list[IndexedPackage]:
         "SELECT manifest, name, kind, optional, features, requirement, target FROM dependencies"
         " ORDER BY manifest, kind <> 'normal', kind, name, requirement"
     ):
-        asked = tuple(features.split())
+        names = tuple(features.split())
         needed[manifest].append(
-            PackageDependency(name, kind, bool(optional), asked, requirement, bool(target), target)
+            PackageDependency(name, kind, bool(optional), names, requirement, bool(target), target)
         )
     rows = connection.execute(
         "SELECT name, version, ecosystem, root, manifest, targets FROM packages"
@@ -61,7 +61,7 @@ def all_packages(connection: Connection) -> list[IndexedPackage]:
             ecosystem,
             root,
             manifest,
-            tuple(PackageTarget(*each) for each in json.loads(targets)),
+            tuple(PackageTarget(*target) for target in json.loads(targets)),
             tuple(needed[manifest]),
         )
         for name, version, ecosystem, root, manifest, targets in rows
@@ -71,8 +71,10 @@ def all_packages(connection: Connection) -> list[IndexedPackage]:
 def find_packages(packages: list[IndexedPackage], word: str) -> list[IndexedPackage]:
     """The packages with a name, a manifest, or a folder."""
     wanted = word.removeprefix("./").rstrip("/") or "."
-    return [each for each in packages if wanted in (each.name, each.manifest)] or [
-        each for each in packages if wanted == each.root or _alike(wanted) == _alike(each.name)
+    return [package for package in packages if wanted in (package.name, package.manifest)] or [
+        package
+        for package in packages
+        if wanted == package.root or _alike(wanted) == _alike(package.name)
     ]
 
 
@@ -80,14 +82,14 @@ def dependents(
     packages: list[IndexedPackage], meant: list[IndexedPackage]
 ) -> list[tuple[IndexedPackage, PackageDependency]]:
     """The dependents of some packages."""
-    manifests = {each.manifest for each in meant}
-    names = {(each.ecosystem, _alike(each.name)) for each in meant}
+    manifests = {package.manifest for package in meant}
+    names = {(package.ecosystem, _alike(package.name)) for package in meant}
     return [
-        (each, needed)
-        for each in packages
-        for needed in each.dependencies
+        (package, needed)
+        for package in packages
+        for needed in package.dependencies
         if needed.manifest in manifests
-        or (not needed.manifest and (each.ecosystem, _alike(needed.name)) in names)
+        or (not needed.manifest and (package.ecosystem, _alike(needed.name)) in names)
     ]
 
 
@@ -96,17 +98,17 @@ def dependents_of_external(
 ) -> list[tuple[IndexedPackage, PackageDependency]]:
     """The dependents of an external package."""
     return [
-        (each, needed)
-        for each in packages
-        for needed in each.dependencies
+        (package, needed)
+        for package in packages
+        for needed in package.dependencies
         if not needed.manifest and _alike(needed.name) == _alike(name)
     ]
 
 
 def similar_names(packages: list[IndexedPackage], word: str) -> list[str]:
     """Similar names of packages, local or external."""
-    names = {each.name for each in packages}
-    names.update(needed.name for each in packages for needed in each.dependencies)
+    names = {package.name for package in packages}
+    names.update(needed.name for package in packages for needed in package.dependencies)
     return difflib.get_close_matches(word, sorted(names), n=3)
 
 

@@ -67,38 +67,38 @@ def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
 
 
 def python_manifests(tree: ManifestTree) -> PackageWorkspace:
-    found: dict[str, tuple[ManifestPackage, _Project]] = {}
+    by_folder: dict[str, tuple[ManifestPackage, _Project]] = {}
     for path in (*tree.called(MANIFEST), *tree.called(OLD_MANIFEST)):
         folder, name = split(path)
-        said: Table | None = None
+        content: Table | None = None
         if name == MANIFEST:
-            said = tree.toml(path)
-            project = _of_pyproject(said or {})
+            content = tree.toml(path)
+            project = _of_pyproject(content or {})
         else:
             project = _of_setup_cfg(tree, path)
         # Many of these files only contain tool settings.
-        if project is not None and folder not in found:
-            found[folder] = (_package(tree, path, project, said or {}), project)
-    by_name = {_plain(package.name): package.manifest for package, _ in found.values()}
+        if project is not None and folder not in by_folder:
+            by_folder[folder] = (_package(tree, path, project, content or {}), project)
+    by_name = {_plain(package.name): package.manifest for package, _ in by_folder.values()}
     dependencies = [
-        each
-        for package, project in found.values()
-        for each in _dependencies(package, project, by_name)
+        dependency
+        for package, project in by_folder.values()
+        for dependency in _dependencies(package, project, by_name)
     ]
-    packages = tuple(package for package, _ in found.values())
+    packages = tuple(package for package, _ in by_folder.values())
     return PackageWorkspace(packages, tuple(dependencies), tuple(tree.problems))
 
 
-def _of_pyproject(said: Table) -> _Project | None:
-    project, poetry = table_of(said, "project"), table_of(said, "tool", "poetry")
+def _of_pyproject(content: Table) -> _Project | None:
+    project, poetry = table_of(content, "project"), table_of(content, "tool", "poetry")
     if not project and not poetry:
         return None
     needs = [*_needs(texts_of(project, "dependencies"), package_model.NORMAL)]
     for extra, _ in entries(table_of(project, "optional-dependencies")):
         needs += _needs(texts_of(project, "optional-dependencies", extra), package_model.EXTRA)
-    for group, _ in entries(table_of(said, "dependency-groups")):
-        needs += _needs(texts_of(said, "dependency-groups", group), package_model.DEV)
-    needs += _needs(texts_of(said, "build-system", "requires"), package_model.BUILD)
+    for group, _ in entries(table_of(content, "dependency-groups")):
+        needs += _needs(texts_of(content, "dependency-groups", group), package_model.DEV)
+    needs += _needs(texts_of(content, "build-system", "requires"), package_model.BUILD)
     needs += _needs_of_poetry(poetry)
     scripts: dict[str, str] = {}
     tables = [table_of(project, "scripts"), table_of(project, "gui-scripts")]
@@ -117,7 +117,7 @@ def _needs(requirements: Iterable[str], kind: str) -> Iterator[_Need]:
     for text in requirements:
         if read := _REQUIREMENT.fullmatch(text):
             name, extras, rest = read.groups("")
-            named = tuple(each.strip() for each in extras.split(",") if each.strip())
+            named = tuple(extra.strip() for extra in extras.split(",") if extra.strip())
             yield _Need(name, named, rest.strip(), kind, kind == package_model.EXTRA)
 
 
@@ -168,9 +168,9 @@ def _of_setup_cfg(tree: ManifestTree, path: str) -> _Project | None:
     )
 
 
-def _package(tree: ManifestTree, path: str, project: _Project, said: Table) -> ManifestPackage:
+def _package(tree: ManifestTree, path: str, project: _Project, content: Table) -> ManifestPackage:
     folder = split(path)[0]
-    layout = _find_layout(tree, folder, project.name, said)
+    layout = _find_layout(tree, folder, project.name, content)
     targets = [
         PackageTarget(name, "script", layout.file_of(tree, what.partition(":")[0].strip()))
         for name, what in project.scripts.items()

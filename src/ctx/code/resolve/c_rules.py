@@ -104,13 +104,13 @@ class CRules(ResolutionRules):
             # A namespace spans many files: its items are found by their own names.
             return None
         number = self._header(file.path, module)
-        found = None if number is None else self.world.file(number)
-        return (False, found, 0) if found else None
+        header = None if number is None else self.world.file(number)
+        return (False, header, 0) if header else None
 
-    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
-        if each.module.startswith("::") and each.item not in ("", "*"):
-            return self._seen_from(file, each.item)
-        return self.module(file, each.module)
+    def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
+        if import_.module.startswith("::") and import_.item not in ("", "*"):
+            return self._seen_from(file, import_.item)
+        return self.module(file, import_.module)
 
     def _header(self, path: str, module: str) -> int | None:
         """The file that an include refers to."""
@@ -123,23 +123,23 @@ class CRules(ResolutionRules):
                 return self.world.ids[beside]
         name = _normal(name)
         ending = "/" + name
-        found = [
-            each
-            for each in self._by_name.get(name.rpartition("/")[2], ())
-            if each == name or each.endswith(ending)
+        files = [
+            header_path
+            for header_path in self._by_name.get(name.rpartition("/")[2], ())
+            if header_path == name or header_path.endswith(ending)
         ]
         if is_system:
             stem = name.partition(".")[0]
-            found = [
-                each
-                for each in found
-                if stem not in _STANDARD and _root(each, name).rpartition("/")[2] in _ROOTS
+            files = [
+                file
+                for file in files
+                if stem not in _STANDARD and _root(file, name).rpartition("/")[2] in _ROOTS
             ]
-        if not found:
+        if not files:
             return None
         # Among several files, the nearest one.
-        found.sort(key=lambda each: (-_common(each, path), each.count("/"), each))
-        return self.world.ids[found[0]]
+        files.sort(key=lambda file: (-_common(file, path), file.count("/"), file))
+        return self.world.ids[files[0]]
 
     def _includes(self, number: int) -> list[int]:
         """The files that a file includes directly."""
@@ -147,9 +147,9 @@ class CRules(ResolutionRules):
         if known is None:
             file = self.world.file(number)
             known = []
-            for each in file.facts.imports if file else ():
-                if not each.module.startswith("::"):
-                    header = self._header(self.world.path(number), each.module)
+            for import_ in file.facts.imports if file else ():
+                if not import_.module.startswith("::"):
+                    header = self._header(self.world.path(number), import_.module)
                     if header is not None and header not in known:
                         known.append(header)
             self._included[number] = known
@@ -161,51 +161,53 @@ class CRules(ResolutionRules):
         if known is None:
             if len(self._visible) >= _MOST_REMEMBERED:
                 self._visible.clear()
-            seen, waiting = {number}, [number]
-            while waiting and len(seen) < _MOST_INCLUDED:
-                for each in self._includes(waiting.pop()):
-                    if each not in seen:
-                        seen.add(each)
-                        waiting.append(each)
-            known = self._visible[number] = frozenset(seen)
+            visited, waiting = {number}, [number]
+            while waiting and len(visited) < _MOST_INCLUDED:
+                for header in self._includes(waiting.pop()):
+                    if header not in visited:
+                        visited.add(header)
+                        waiting.append(header)
+            known = self._visible[number] = frozenset(visited)
         return known
 
     # Names
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:
-        found = self._seen_from(file, name)
-        if found is None and len(self.world.named(name)) < _MANY:
+        value = self._seen_from(file, name)
+        if value is None and len(self.world.named(name)) < _MANY:
             # `class Name;` declares that there is one somewhere.
-            types = [each for each in self._candidates(name) if _is_type(each)]
-            found = types[0] if len(types) == 1 else None
-        return found if found is not None else super().implicit(file, name)
+            types = [candidate for candidate in self._candidates(name) if _is_type(candidate)]
+            value = types[0] if len(types) == 1 else None
+        return value if value is not None else super().implicit(file, name)
 
     def within(self, file: SourceFile, name: str) -> MaybeValue:
         """The items of a namespace, which continues in other files."""
         inner = self._outer(file).get(name)
         if inner is not None and file.items[inner].kind == "module":
             return False, file, inner
-        found = self._seen_from(file, name)
-        if found is None:
-            candidates = [each for each in self._candidates(name) if not _is_hidden(each)]
-            found = candidates[0] if len(candidates) == 1 else None
-        return found
+        value = self._seen_from(file, name)
+        if value is None:
+            candidates = [
+                candidate for candidate in self._candidates(name) if not _is_hidden(candidate)
+            ]
+            value = candidates[0] if len(candidates) == 1 else None
+        return value
 
     def _seen_from(self, file: SourceFile, name: str) -> MaybeValue:
         """The meaning of a name among the included files."""
-        seen = self._seen_files(file.id)
+        files = self._seen_files(file.id)
         if len(self.world.named(name)) < _MANY:
-            visible = [each for each in self._candidates(name) if each[1].id in seen]
+            visible = [value for value in self._candidates(name) if value[1].id in files]
         else:
-            visible = self._among(seen, name)
+            visible = self._among(files, name)
         if not visible:
             return None
         # A nearer header was written for this file.
         visible.sort(
-            key=lambda each: (
-                each[1].id != file.id,
-                -_common(each[1].path, file.path),
-                each[1].path,
+            key=lambda value: (
+                value[1].id != file.id,
+                -_common(value[1].path, file.path),
+                value[1].path,
             )
         )
         best = visible[0]
@@ -215,18 +217,18 @@ class CRules(ResolutionRules):
         return best
 
     def _among(self, files: Iterable[int], name: str) -> list[Value]:
-        found: list[Value] = []
+        values: list[Value] = []
         for number in files:
             file = self.world.file(number)
             place = self._outer(file).get(name) if file else None
             if file and place is not None:
-                found.append((False, file, place))
-        return found
+                values.append((False, file, place))
+        return values
 
     def _candidates(self, name: str) -> list[Value]:
         """The items with a name outside of any type, in files of these languages."""
         languages = self.world.languages
-        numbers = {each.file_id for each in self.world.named(name)}
+        numbers = {namesake.file_id for namesake in self.world.named(name)}
         return self._among(
             sorted(number for number in numbers if languages.get(number) in self.languages), name
         )
@@ -256,17 +258,17 @@ class CRules(ResolutionRules):
     def _definition(self, name: str, declared: Value) -> Value:
         """The definition of a function that a header declares."""
         header = declared[1].path
-        found = [
-            each
-            for each in self._candidates(name)
-            if not each[1].path.endswith(_HEADERS)
-            and each[1].items[each[2]].kind == "function"
-            and not _is_hidden(each)
+        definitions = [
+            value
+            for value in self._candidates(name)
+            if not value[1].path.endswith(_HEADERS)
+            and value[1].items[value[2]].kind == "function"
+            and not _is_hidden(value)
         ]
-        same = [each for each in found if _stem(each[1].path) == _stem(header)]
+        same = [value for value in definitions if _stem(value[1].path) == _stem(header)]
         if len(same) == 1:
             return same[0]
-        return found[0] if len(found) == 1 else declared
+        return definitions[0] if len(definitions) == 1 else declared
 
     def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         """What `this` refers to, and what a method sees that is defined outside of its class."""
@@ -295,10 +297,10 @@ class CRules(ResolutionRules):
     def _owner(self, file: SourceFile, place: int) -> MaybeValue:
         """An instance of the class whose method is defined outside of it."""
         base = file.items[place].bases[0]
-        found = self._seen_from(file, base.rpartition("::")[2])
-        if found is None or found[1].items[found[2]].kind not in TYPES:
+        owner = self._seen_from(file, base.rpartition("::")[2])
+        if owner is None or owner[1].items[owner[2]].kind not in TYPES:
             return None
-        return True, found[1], found[2]
+        return True, owner[1], owner[2]
 
     def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
         """A function is resolved to its definition, a method to its declaration in the class."""
@@ -315,26 +317,28 @@ class CRules(ResolutionRules):
 
     def _all_namesakes(self, name: str) -> list[tuple[int, int, bool]]:
         """Each with whether it is private to its file."""
-        found: dict[str, list[tuple[int, int, bool]]] = {}
+        by_owner: dict[str, list[tuple[int, int, bool]]] = {}
         best: set[int] = set()
-        for each in self.world.named(name):
-            file = self.world.file(each.file_id) if each.kind in _CALLABLE else None
+        for namesake in self.world.named(name):
+            file = self.world.file(namesake.file_id) if namesake.kind in _CALLABLE else None
             if file is None or file.facts.language not in self.languages:
                 continue
-            slot = each.id & ((1 << SLOTS) - 1)
+            slot = namesake.id & ((1 << SLOTS) - 1)
             item = file.items[file.slots.index(slot) if file.slots else slot]
             is_method = item.kind == "method"
             owner = ""
             if is_method:
                 owner = item.bases[0] if item.bases else file.items[item.parent].name
             is_own = item.visibility == "private" and not is_method
-            found.setdefault(owner.rpartition("::")[2], []).append((each.id, file.id, is_own))
+            by_owner.setdefault(owner.rpartition("::")[2], []).append(
+                (namesake.id, file.id, is_own)
+            )
             if file.path.endswith(_HEADERS) == is_method:
-                best.add(each.id)
+                best.add(namesake.id)
         return [
-            each
-            for same in found.values()
-            for each in [one for one in same if one[0] in best] or same
+            entry
+            for same in by_owner.values()
+            for entry in [one for one in same if one[0] in best] or same
         ]
 
 

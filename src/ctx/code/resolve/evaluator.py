@@ -19,11 +19,10 @@ _MOST_REMEMBERED = 20_000
 
 
 Key = tuple[int, int, str]
-"""A question: a file, an item in it, and what is asked about it. Members are prefixed with a
-dot."""
+"""A question: a file, an item in it, and what is asked about it. Members have a dot as prefix."""
 
 _FILE, _IMPORT = -1, -2
-"""Instead of an item: the meaning of a name in the whole file, and the target of an import."""
+"""Used instead of an item: the meaning of a name in the whole file, and the target of an import."""
 
 
 class ResolvedNames(NamedTuple):
@@ -43,18 +42,18 @@ class _Edges:
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
-        self.found: dict[tuple[int, int, int], list[int]] = {}
+        self.by_ends: dict[tuple[int, int, int], list[int]] = {}
 
     def add(self, place: int, label: int, target: int, sure: int, line: int, times: int) -> None:
         source = self._file.item_id(place)
-        seen = self.found.get((source, label, target))
-        if seen is None:
+        known = self.by_ends.get((source, label, target))
+        if known is None:
             if source != target:
-                self.found[source, label, target] = [sure, line, times]
+                self.by_ends[source, label, target] = [sure, line, times]
         else:
-            seen[0] = max(seen[0], sure)
-            seen[1] = min(seen[1], line)
-            seen[2] += times
+            known[0] = max(known[0], sure)
+            known[1] = min(known[1], line)
+            known[2] += times
 
 
 class Evaluator:
@@ -80,38 +79,38 @@ class Evaluator:
             # The base of a method is the type that it is defined outside of.
             for base in item.bases if item.kind != "method" else ():
                 self._steps = 0
-                found = self.expression(file, max(item.parent, 0), base)
-                if found is not None and found is not OUTSIDE and not found[0]:
-                    edges.add(place, IMPLEMENTS, found[1].item_id(found[2]), HIGH, item.line, 1)
+                value = self.expression(file, max(item.parent, 0), base)
+                if value is not None and value is not OUTSIDE and not value[0]:
+                    edges.add(place, IMPLEMENTS, value[1].item_id(value[2]), HIGH, item.line, 1)
         follow, split = self._follow, self._split
         for mention in mentions:
             self._steps = 0
             kind, text = mention.kind, mention.expression
-            found = follow(file, mention.scope, split(text))
-            if found is OUTSIDE:
+            value = follow(file, mention.scope, split(text))
+            if value is OUTSIDE:
                 continue
-            if found is None:
+            if value is None:
                 if kind == CALL:
                     for target, sure in self._guess(file, mention.scope, text):
                         edges.add(mention.scope, CALLS, target, sure, mention.line, mention.times)
-            elif not found[0]:
-                target = found[1].item_id(found[2])
+            elif not value[0]:
+                target = value[1].item_id(value[2])
                 label = _LABELS[kind]
                 edges.add(mention.scope, label, target, HIGH, mention.line, mention.times)
-        return ResolvedNames(edges.found, targets)
+        return ResolvedNames(edges.by_ends, targets)
 
     def _imports(self, file: SourceFile, edges: "_Edges") -> list[int]:
         targets = []
-        for each in file.facts.imports:
+        for import_ in file.facts.imports:
             self._steps = 0
-            found = self._target(file, each)
+            imported = self._target(file, import_)
             leads = 0
-            if found is not None and found is not OUTSIDE:
-                for value in self._rules.import_targets(file, each, found):
+            if imported is not None and imported is not OUTSIDE:
+                for value in self._rules.import_targets(file, import_, imported):
                     target = value[1].item_id(value[2])
                     leads = leads or target
                     if value[1] is not file:
-                        edges.add(each.scope, IMPORTS, target, HIGH, each.line, 1)
+                        edges.add(import_.scope, IMPORTS, target, HIGH, import_.line, 1)
             targets.append(leads)
         return targets
 
@@ -123,11 +122,11 @@ class Evaluator:
         is_plain = "." not in text and not self._rules.names_are_global
         if is_plain or len(name) < 3 or self._rules.is_common(file, name):
             return []
-        found = self._rules.namesakes(file, name)
-        if not 0 < len(found) <= _MOST_CANDIDATES:
+        candidates = self._rules.namesakes(file, name)
+        if not 0 < len(candidates) <= _MOST_CANDIDATES:
             return []
-        is_likely = len(found) == 1 and not self._leads_nowhere(file, scope, parts[0])
-        return [(target, MEDIUM if is_likely else LOW) for target, _ in found]
+        is_likely = len(candidates) == 1 and not self._leads_nowhere(file, scope, parts[0])
+        return [(target, MEDIUM if is_likely else LOW) for target, _ in candidates]
 
     def _leads_nowhere(self, file: SourceFile, scope: int, name: str) -> bool:
         """Whether a name comes from an import that leads nowhere."""
@@ -171,57 +170,57 @@ class Evaluator:
         before, self._circle = self._circle, _NO_CIRCLE
         self._open[key] = depth
         try:
-            found = answer(*about)
+            value = answer(*about)
         finally:
             del self._open[key]
         if self._circle >= depth:
-            self._known[key] = found
+            self._known[key] = value
             self._circle = before
         else:
             self._circle = min(before, self._circle)
-        return found
+        return value
 
     def _follow(self, file: SourceFile, scope: int, parts: list[str]) -> MaybeValue:
         first, rest = parts[0], parts[1:]
         if first == "super" and rest[:1] == ["()"] and rest[1:]:
-            found, rest = self._rules.inherited(file, scope, rest[1]), rest[2:]
+            value, rest = self._rules.inherited(file, scope, rest[1]), rest[2:]
         else:
-            found = self.name(file, scope, first) if first != "?" else None
+            value = self.name(file, scope, first) if first != "?" else None
         for part in rest:
-            if found is None or found is OUTSIDE:
-                return found
+            if value is None or value is OUTSIDE:
+                return value
             if part == "()":
-                found = self.call(found)
+                value = self.call(value)
             elif part == "[]":
                 return None
             else:
-                found = self.member(found, part)
-        return found
+                value = self.member(value, part)
+        return value
 
     def name(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         """The meaning of a name in an item of a file: the innermost definition."""
         rules = self._rules
         if name in rules.receivers:
-            found = rules.receiver(file, scope, name)
-            if found is not None:
-                return found
+            value = rules.receiver(file, scope, name)
+            if value is not None:
+                return value
         place = scope
         items, names = file.items, file.names
         while place > 0:
             item = items[place]
             if item.type == f"={item.name}" and place != scope:
                 # An object that is its own type: its members are reached only through its name.
-                found = None
+                value = None
             elif item.kind in TYPES and (rules.members_are_visible or place != scope):
-                found = None
+                value = None
                 if rules.members_are_visible:
-                    found = self.member((True, file, place), name)
+                    value = self.member((True, file, place), name)
             else:
                 here = names.get(place)
                 meant = here.get(name) if here else None
-                found = None if meant is None else self._meaning(file, place, meant)
-            if found is not None:
-                return found
+                value = None if meant is None else self._meaning(file, place, meant)
+            if value is not None:
+                return value
             place = item.parent
         key = (file.id, _FILE, name)
         if key in self._known:
@@ -230,10 +229,10 @@ class Evaluator:
 
     def _in_file(self, file: SourceFile, name: str) -> MaybeValue:
         """The meaning of a name anywhere in a file."""
-        found = self._here(file, 0, name)
-        if found is None:
-            found = self._rules.implicit(file, name)
-        return found if found is not None else self._through_stars(file, name)
+        value = self._here(file, 0, name)
+        if value is None:
+            value = self._rules.implicit(file, name)
+        return value if value is not None else self._through_stars(file, name)
 
     def _here(self, file: SourceFile, place: int, name: str) -> MaybeValue:
         """The meaning of a name by the direct content of an item."""
@@ -249,39 +248,39 @@ class Evaluator:
         assert isinstance(meant, SourceImport)
         return self._target(file, meant)
 
-    def _target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
-        key = (file.id, _IMPORT - each.scope, f"{each.module} {each.item} {each.bound}")
+    def _target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
+        key = (file.id, _IMPORT - import_.scope, f"{import_.module} {import_.item} {import_.bound}")
         if key in self._known:
             return self._known[key]
-        return self._answer(key, self._rules.target, file, each)
+        return self._answer(key, self._rules.target, file, import_)
 
     def _through_stars(self, file: SourceFile, name: str) -> MaybeValue:
-        found: MaybeValue = None
-        for each in file.stars:
-            module = self._target(file, each)
+        value: MaybeValue = None
+        for star in file.stars:
+            module = self._target(file, star)
             if module is OUTSIDE:
                 # It may come from there.
-                found = OUTSIDE
+                value = OUTSIDE
             elif module is not None and module[1] is not file:
                 through = self.member(module, name)
                 if through is not None and through is not OUTSIDE:
                     return through
-        return found
+        return value
 
-    # What a thing gives
+    # Types, calls and members
 
     def typed(self, file: SourceFile, scope: int, type_: str) -> MaybeValue:
         """What a binding holds; see `source_model.Binding.type`."""
         if type_[0] == "=":
             return self.expression(file, scope, type_[1:])
-        found = self.expression(file, scope, type_)
-        if found is None or found is OUTSIDE or type_[-1] == ")":
-            return found
-        return self._one_of(found)
+        value = self.expression(file, scope, type_)
+        if value is None or value is OUTSIDE or type_[-1] == ")":
+            return value
+        return self._one_of(value)
 
-    def _one_of(self, found: Value) -> MaybeValue:
+    def _one_of(self, value: Value) -> MaybeValue:
         """An instance of a type."""
-        _, file, place = found
+        _, file, place = value
         item = file.items[place]
         if item.kind == "type_alias" and item.type:
             # A separate question: an alias may lead to itself.
@@ -295,15 +294,15 @@ class Evaluator:
         """The result of calling something."""
         is_one, file, place = value
         item = file.items[place]
-        seen: set[tuple[int, int]] = set()
+        visited: set[tuple[int, int]] = set()
         while item.kind in ("static", "const"):
             held = self.read(value)
             if held is None or held is OUTSIDE:
                 return held
             # A variable that holds itself, as in `str = str`, leads nowhere.
-            if held[0] or (file.id, place) in seen:
+            if held[0] or (file.id, place) in visited:
                 return None
-            seen.add((file.id, place))
+            visited.add((file.id, place))
             value = held
             is_one, file, place = held
             item = file.items[place]
@@ -337,41 +336,41 @@ class Evaluator:
             return held
         _, file, place = held
         if place == 0 or file.items[place].kind == "module":
-            found = self._here(file, place, name)
-            if found is None:
-                found = self._rules.within(file, name)
-            return found if found is not None else self._through_stars(file, name)
+            member = self._here(file, place, name)
+            if member is None:
+                member = self._rules.within(file, name)
+            return member if member is not None else self._through_stars(file, name)
         return self._of_type(file, place, name, set())
 
     def _of_type(
-        self, file: SourceFile, place: int, name: str, seen: set[tuple[int, int]]
+        self, file: SourceFile, place: int, name: str, visited: set[tuple[int, int]]
     ) -> MaybeValue:
         """A member of a type, its own or inherited."""
-        if (file.id, place) in seen or len(seen) > 50:
+        if (file.id, place) in visited or len(visited) > 50:
             return None
-        seen.add((file.id, place))
+        visited.add((file.id, place))
         for where, container in (*self._rules.containers(file, place), (file, place)):
-            found = self._here(where, container, name)
-            if found is not None:
-                return found
-        return self._of_bases(file, place, name, seen)
+            value = self._here(where, container, name)
+            if value is not None:
+                return value
+        return self._of_bases(file, place, name, visited)
 
     def inherited(self, file: SourceFile, place: int, name: str) -> MaybeValue:
         """An inherited member of a type, whether or not the type overrides it."""
         return self._of_bases(file, place, name, {(file.id, place)})
 
     def _of_bases(
-        self, file: SourceFile, place: int, name: str, seen: set[tuple[int, int]]
+        self, file: SourceFile, place: int, name: str, visited: set[tuple[int, int]]
     ) -> MaybeValue:
         beyond: MaybeValue = None
         for base in self._rules.bases(file, place):
             if base is OUTSIDE:
-                # What is not found here may be found there.
+                # A member that is not found here may be found there.
                 beyond = OUTSIDE
             elif base is not None and base[1].items[base[2]].kind in TYPES:
-                found = self._of_type(base[1], base[2], name, seen)
-                if found is OUTSIDE:
+                value = self._of_type(base[1], base[2], name, visited)
+                if value is OUTSIDE:
                     beyond = OUTSIDE
-                elif found is not None:
-                    return found
+                elif value is not None:
+                    return value
         return beyond

@@ -91,9 +91,9 @@ def hashes(facts: Facts, mentions: tuple[NameMention, ...]) -> bytes:
     """The hashes of all names that a file mentions, preceded by the number of those at the
     beginning from which something else in the file may be derived."""
     words: set[str] = set()
-    for each in facts.imports:
-        words.add(each.module if _NAMED.search(each.module) else _FOLDER_ITSELF)
-        words.add(each.item)
+    for import_ in facts.imports:
+        words.add(import_.module if _NAMED.search(import_.module) else _FOLDER_ITSELF)
+        words.add(import_.item)
     for binding in facts.bindings:
         words.add(binding.type)
     for item in facts.items:
@@ -112,48 +112,50 @@ EVERYTHING = ""
 def offers(facts: Facts) -> dict[str, list[tuple[object, ...]]]:
     """What other files can find in a file, by name: if this changes, files that mention the name
     are resolved again. For several items of one name, their number and order matter."""
-    found: dict[str, list[tuple[object, ...]]] = {}
+    by_name: dict[str, list[tuple[object, ...]]] = {}
     items = facts.items
     for item in items:
         around = items[item.parent].name if item.parent > 0 else ""
-        found.setdefault(item.name, []).append(
+        by_name.setdefault(item.name, []).append(
             (item.kind, around, item.type, item.bases, item.visibility, facts.namespace)
         )
-    for each in facts.imports:
-        if each.shared:
-            found.setdefault(each.bound, []).append(("import", each.module, each.item))
+    for import_ in facts.imports:
+        if import_.shared:
+            by_name.setdefault(import_.bound, []).append(("import", import_.module, import_.item))
     for binding in facts.bindings:
         if items[binding.scope].kind not in _FUNCTIONS:
-            found.setdefault(binding.name, []).append(("binding", binding.type))
-    return found
+            by_name.setdefault(binding.name, []).append(("binding", binding.type))
+    return by_name
 
 
 def passed_on(facts: Facts, names: set[str]) -> set[str]:
     """What a file offers that is derived from one of these names and may have changed."""
     names = _called_here(facts, names)
-    found: set[str] = set()
+    passed: set[str] = set()
     for item in facts.items:
         if item.type and not names.isdisjoint(_known_words(item.type)):
-            found.add(item.name)
+            passed.add(item.name)
         if any(not names.isdisjoint(_known_words(base)) for base in item.bases):
-            found.add(item.name)
-    for each in facts.imports:
-        if each.shared and (each.item in names or not names.isdisjoint(_known_words(each.module))):
-            found.add(each.bound)
+            passed.add(item.name)
+    for import_ in facts.imports:
+        if import_.shared and (
+            import_.item in names or not names.isdisjoint(_known_words(import_.module))
+        ):
+            passed.add(import_.bound)
     for binding in facts.bindings:
         is_offered = facts.items[binding.scope].kind not in _FUNCTIONS
         if is_offered and not names.isdisjoint(_known_words(binding.type)):
-            found.add(binding.name)
-    return found
+            passed.add(binding.name)
+    return passed
 
 
 def _called_here(facts: Facts, names: set[str]) -> set[str]:
     """The names including their local names in the file: import aliases, and local variables that
     are derived from them."""
     known = set(names)
-    for each in facts.imports:
-        if each.item in known or not known.isdisjoint(_known_words(each.module)):
-            known.add(each.bound)
+    for import_ in facts.imports:
+        if import_.item in known or not known.isdisjoint(_known_words(import_.module)):
+            known.add(import_.bound)
     grew = True
     while grew:
         before = len(known)

@@ -51,7 +51,7 @@ class GoRules(ResolutionRules):
     def __init__(self, world: World, evaluator: Evaluator) -> None:
         super().__init__(world, evaluator)
         self._packages: dict[tuple[str, str], _Package] = {}
-        self._found: dict[tuple[str, str], MaybeValue] = {}
+        self._imported: dict[tuple[str, str], MaybeValue] = {}
         self._used: tuple[int, dict[str, set[str]]] = (-1, {})
         self._modules: dict[str, str] = {}
         """The folders of the modules in the repository, by module path."""
@@ -73,9 +73,9 @@ class GoRules(ResolutionRules):
 
     def module(self, file: SourceFile, module: str) -> MaybeValue:
         key = (self._home(file.path), module)
-        if key not in self._found:
-            self._found[key] = self._module(*key)
-        return self._found[key]
+        if key not in self._imported:
+            self._imported[key] = self._module(*key)
+        return self._imported[key]
 
     def _home(self, path: str) -> str:
         """The folder of the module that a file belongs to."""
@@ -128,22 +128,22 @@ class GoRules(ResolutionRules):
             return known
         package = self._packages[key] = _Package([], {}, {})
         for number in self._go_files(key[0]):
-            each = self.world.file(number)
-            if each is None or each.facts.namespace != key[1]:
+            member_file = self.world.file(number)
+            if member_file is None or member_file.facts.namespace != key[1]:
                 continue
             package.files.append(number)
-            for name, place in each.members(0):
+            for name, place in member_file.members(0):
                 package.names.setdefault(name, (number, place))
-            for type_, place in each.outside.items():
+            for type_, place in member_file.outside.items():
                 package.methods.setdefault(type_, []).append((number, place))
         return package
 
     def _named(self, file: SourceFile, name: str) -> MaybeValue:
         number, place = self._package(file).names.get(name, (-1, 0))
-        found = self.world.file(number) if number >= 0 else None
-        return (False, found, place) if found else None
+        target = self.world.file(number) if number >= 0 else None
+        return (False, target, place) if target else None
 
-    # What the evaluator asks
+    # Called by the evaluator
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:
         found = self._named(file, name)
@@ -155,9 +155,9 @@ class GoRules(ResolutionRules):
     def containers(self, file: SourceFile, place: int) -> Iterator[tuple[SourceFile, int]]:
         if file.items[place].parent == 0:
             for number, where in self._package(file).methods.get(file.items[place].name, ()):
-                found = self.world.file(number)
-                if found:
-                    yield found, where
+                target = self.world.file(number)
+                if target:
+                    yield target, where
 
     def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
         item = file.items[place]
@@ -168,20 +168,22 @@ class GoRules(ResolutionRules):
     def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
         languages = self.world.languages
         return [
-            (each.id, each.file_id)
-            for each in self.world.named(name)
-            if each.kind == "method" and languages.get(each.file_id) == "go"
+            (namesake.id, namesake.file_id)
+            for namesake in self.world.named(name)
+            if namesake.kind == "method" and languages.get(namesake.file_id) == "go"
         ]
 
-    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
-        """The files of a package that define what is used; the first file if nothing is."""
-        package = self._package(found[1])
+    def import_targets(
+        self, file: SourceFile, import_: SourceImport, value: Value
+    ) -> Iterable[Value]:
+        """The files of a package that define the used names; the first file if no name is used."""
+        package = self._package(value[1])
         used = self._used_names(file)
-        by_name = used.get(each.bound) or used.get(found[1].facts.namespace) or ()
-        names: Iterable[str] = used if each.item == "*" else by_name
+        by_name = used.get(import_.bound) or used.get(value[1].facts.namespace) or ()
+        names: Iterable[str] = used if import_.item == "*" else by_name
         numbers = {package.names[name][0] for name in names if name in package.names}
         files = [self.world.file(number) for number in sorted(numbers)]
-        return [(False, one, 0) for one in files if one] or [found]
+        return [(False, one, 0) for one in files if one] or [value]
 
     def _used_names(self, file: SourceFile) -> dict[str, set[str]]:
         """The names that a file uses: the first names of its expressions, and the names after

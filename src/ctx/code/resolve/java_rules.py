@@ -55,7 +55,7 @@ class JavaRules(ResolutionRules):
         known = self._packages.get(package)
         if known is None:
             known = self._packages[package] = {}
-            # Tests may have a type of the same name, which other files do not mean.
+            # Tests may define a type of the same name, which other files do not refer to.
             for folder in sorted(self._folders.get(package, ()), key=_is_for_tests):
                 for number in self._java_files(folder):
                     file = self.world.file(number)
@@ -67,41 +67,43 @@ class JavaRules(ResolutionRules):
         """A type by its full name; a package contains only types."""
         package, _, name = module.rpartition(".")
         if package in self._folders:
-            found = self._type(package, name)
-            if found is not None:
-                return found
+            value = self._type(package, name)
+            if value is not None:
+                return value
         elif package:
             around = self.module(file, package)
             if around is not None and around is not OUTSIDE:
                 return self.evaluator.member(around, name)
         return OUTSIDE
 
-    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
-        if each.item != "*":
-            found = self.module(file, f"{each.module}.{each.item}")
-            if found is OUTSIDE and each.module not in self._folders:
+    def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
+        if import_.item != "*":
+            value = self.module(file, f"{import_.module}.{import_.item}")
+            if value is OUTSIDE and import_.module not in self._folders:
                 # A static member.
-                around = self.module(file, each.module)
+                around = self.module(file, import_.module)
                 if around is not None and around is not OUTSIDE:
-                    return self.evaluator.member(around, each.item)
-            return found
-        if each.module in self._folders:
+                    return self.evaluator.member(around, import_.item)
+            return value
+        if import_.module in self._folders:
             # A file stands for its package: see `within`.
-            numbers = [n for f in self._folders[each.module] for n in self._java_files(f)]
+            numbers = [n for f in self._folders[import_.module] for n in self._java_files(f)]
             first = self.world.file(numbers[0])
             return (False, first, 0) if first else OUTSIDE
-        return self.module(file, each.module)
+        return self.module(file, import_.module)
 
     def within(self, file: SourceFile, name: str) -> MaybeValue:
         return self._type(file.facts.namespace, name)
 
-    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
-        if each.item != "*" or found[2] != 0:
-            return (found,)
+    def import_targets(
+        self, file: SourceFile, import_: SourceImport, value: Value
+    ) -> Iterable[Value]:
+        if import_.item != "*" or value[2] != 0:
+            return (value,)
         words = {_FIRST.match(mention.expression) for mention in self.world.mentions(file.id)}
         used = sorted({word.group() for word in words if word})
-        types = (self._type(each.module, name) for name in used)
-        return [type_ for type_ in types if type_] or (found,)
+        types = (self._type(import_.module, name) for name in used)
+        return [type_ for type_ in types if type_] or (value,)
 
     def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         place = class_around(file, scope)
@@ -112,17 +114,18 @@ class JavaRules(ResolutionRules):
         return next((base for base in self.bases(file, place) if base is not None), OUTSIDE)
 
     def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
-        # A name that a class might inherit from outside is far more often one of its surroundings.
+        # A name that a class might inherit from outside much more often belongs to its
+        # surroundings.
         return (base for base in super().bases(file, place) if base is not OUTSIDE)
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:
-        found = self._type(file.facts.namespace, name)
-        if found is not None:
-            return found
-        for each in file.stars:
-            found = self._type(each.module, name)
-            if found is not None:
-                return found
+        value = self._type(file.facts.namespace, name)
+        if value is not None:
+            return value
+        for star in file.stars:
+            value = self._type(star.module, name)
+            if value is not None:
+                return value
         return super().implicit(file, name)
 
     def _type(self, package: str, name: str) -> MaybeValue:

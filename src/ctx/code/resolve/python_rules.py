@@ -58,8 +58,8 @@ class PythonRules(ResolutionRules):
             folder = file.path
             for _ in range(len(module) - len(name)):
                 folder = folder.rpartition("/")[0]
-            found = self._at(_join(folder, name.replace(".", "/")))
-            return found if found is not None else OUTSIDE
+            value = self._at(_join(folder, name.replace(".", "/")))
+            return value if value is not None else OUTSIDE
         top = name.partition(".")[0]
         here = file.path.rpartition("/")[0]
         # Of two packages with one name, the nearest one.
@@ -69,51 +69,53 @@ class PythonRules(ResolutionRules):
             roots = [root for root in roots if root in ("", "src", "lib", here)]
         path = name.replace(".", "/")
         for root in roots:
-            found = self._at(_join(root, path))
-            if found is not None:
-                return found
+            value = self._at(_join(root, path))
+            if value is not None:
+                return value
         if name != top:
             # A folder without `__init__.py` is a package too, from any root.
             while True:
-                found = self._at(_join(here, path))
-                if found is not None or not here:
+                value = self._at(_join(here, path))
+                if value is not None or not here:
                     break
                 here = here.rpartition("/")[0]
-            if found is not None:
-                return found
+            if value is not None:
+                return value
         return None if roots else OUTSIDE
 
     def _at(self, path: str) -> MaybeValue:
         for ending in ("/__init__.py", ".py", ".pyi"):
-            found = self.world.at(path.strip("/") + ending)
-            if found is not None:
-                return False, found, 0
+            target = self.world.at(path.strip("/") + ending)
+            if target is not None:
+                return False, target, 0
         return None
 
-    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
-        if each.item in ("", "*"):
-            module = each.module
-            if not each.item and each.bound == module.partition(".")[0]:
+    def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
+        if import_.item in ("", "*"):
+            module = import_.module
+            if not import_.item and import_.bound == module.partition(".")[0]:
                 # `import a.b` binds `a`.
-                module = each.bound
+                module = import_.bound
             return self.module(file, module)
-        found = self.module(file, each.module)
-        if found is not None and found is not OUTSIDE:
+        target_module = self.module(file, import_.module)
+        if target_module is not None and target_module is not OUTSIDE:
             # A definition in a file takes precedence over a submodule of that name.
-            inside = self.evaluator.member(found, each.item)
+            inside = self.evaluator.member(target_module, import_.item)
             if inside is not None:
                 return inside
             return None
-        dot = "" if each.module.endswith(".") else "."
-        within = self.module(file, f"{each.module}{dot}{each.item}")
-        return within if within is not None and within is not OUTSIDE else found
+        dot = "" if import_.module.endswith(".") else "."
+        within = self.module(file, f"{import_.module}{dot}{import_.item}")
+        return within if within is not None and within is not OUTSIDE else target_module
 
-    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
-        if each.item:
-            return (found,)
+    def import_targets(
+        self, file: SourceFile, import_: SourceImport, value: Value
+    ) -> Iterable[Value]:
+        if import_.item:
+            return (value,)
         # `import a.b` binds `a`, and its target is `a.b`.
-        whole = self.module(file, each.module)
-        return (found if whole is None or whole is OUTSIDE else whole,)
+        whole = self.module(file, import_.module)
+        return (value if whole is None or whole is OUTSIDE else whole,)
 
     def within(self, file: SourceFile, name: str) -> MaybeValue:
         if not file.path.endswith("__init__.py"):

@@ -53,12 +53,12 @@ class Resolver:
         evaluator = self._evaluator(file.facts.language) if file else None
         if file is None or evaluator is None:
             return ResolvedEdges(file_id, b"", b"")
-        found = evaluator.resolve(file, self._world.mentions(file_id))
+        names = evaluator.resolve(file, self._world.mentions(file_id))
         numbers = array("q")
-        for ends, rest in sorted(found.edges.items()):
+        for ends, rest in sorted(names.edges.items()):
             numbers.extend(ends)
             numbers.extend(rest)
-        return ResolvedEdges(file_id, numbers.tobytes(), array("q", found.targets).tobytes())
+        return ResolvedEdges(file_id, numbers.tobytes(), array("q", names.targets).tobytes())
 
     def _evaluator(self, language: str) -> Evaluator | None:
         rules = _RULES.get(language)

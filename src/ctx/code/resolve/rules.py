@@ -28,7 +28,7 @@ class _Outside(SourceFile):
 
 
 OUTSIDE: Value = (False, _Outside(), -1)
-"""Known to be elsewhere: in the language itself, or in another package. Compared with `is`."""
+"""Known to be elsewhere: in the language itself, or in another package. Compare it with `is`."""
 
 
 class ResolutionRules:
@@ -56,12 +56,12 @@ class ResolutionRules:
         be here."""
         raise NotImplementedError
 
-    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
+    def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
         """What an import refers to."""
-        found = self.module(file, each.module)
-        if found is None or found is OUTSIDE or each.item in ("", "*"):
-            return found
-        return self.evaluator.member(found, each.item)
+        value = self.module(file, import_.module)
+        if value is None or value is OUTSIDE or import_.item in ("", "*"):
+            return value
+        return self.evaluator.member(value, import_.item)
 
     def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         """What `self`, `this` and similar words refer to."""
@@ -90,9 +90,9 @@ class ResolutionRules:
         """Candidates for a call of an unknown member: ids and files."""
         languages = self.world.languages
         return [
-            (each.id, each.file_id)
-            for each in self.world.named(name)
-            if each.kind in _CALLABLE and languages.get(each.file_id) in self.languages
+            (namesake.id, namesake.file_id)
+            for namesake in self.world.named(name)
+            if namesake.kind in _CALLABLE and languages.get(namesake.file_id) in self.languages
         ]
 
     def is_common(self, file: SourceFile, name: str) -> bool:
@@ -103,10 +103,12 @@ class ResolutionRules:
         """What `super().name` refers to."""
         return None
 
-    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
+    def import_targets(
+        self, file: SourceFile, import_: SourceImport, value: Value
+    ) -> Iterable[Value]:
         """The items that an import leads to: by default, what it names. A language whose packages
         are folders selects the files."""
-        return (found,)
+        return (value,)
 
 
 _CALLABLE = frozenset({"function", "method"})

@@ -13,18 +13,18 @@ class Modules:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        found = cargo.read(world.root, world.ids)
-        self._roots = {target.path for each in found.packages for target in each.targets}
+        workspace = cargo.read(world.root, world.ids)
+        self._roots = {target.path for package in workspace.packages for target in package.targets}
         self._crates: dict[str, dict[str, str]] = {}
         """The crates by the name that code in a package's folder uses: the root file, or empty if
         it is not in the repository."""
-        libraries = {each.manifest: _library(each) for each in found.packages}
-        for package in found.packages:
+        libraries = {package.manifest: _library(package) for package in workspace.packages}
+        for package in workspace.packages:
             folder = "" if package.root == "." else package.root
             known = self._crates.setdefault(folder, {})
             if library := libraries[package.manifest]:
                 known[library[0]] = library[1]
-        for need in found.dependencies:
+        for need in workspace.dependencies:
             folder = need.from_.rpartition("/")[0]
             called = (need.known_as or need.to).replace("-", "_")
             library = libraries.get(need.manifest)
@@ -46,8 +46,8 @@ class Modules:
         root = self._crates.get(self.home(file.path), {}).get(name)
         if root is None:
             return None
-        found = self._world.at(root) if root else None
-        return OUTSIDE if found is None else (False, found, 0)
+        target = self._world.at(root) if root else None
+        return OUTSIDE if target is None else (False, target, 0)
 
     def around(self, file: SourceFile, scope: int) -> int:
         """The module that contains an item: an inline module, or the file."""
@@ -57,9 +57,9 @@ class Modules:
 
     def root(self, file: SourceFile) -> MaybeValue:
         """The root module of a file's crate."""
-        seen: set[str] = set()
-        while file.path not in self._roots and file.path not in seen:
-            seen.add(file.path)
+        visited: set[str] = set()
+        while file.path not in self._roots and file.path not in visited:
+            visited.add(file.path)
             parent = self._parent(file)
             if parent is None:
                 break
@@ -76,16 +76,16 @@ class Modules:
         """The module with a name that is declared in a module and has its own file."""
         folder = self._folder(file, place)
         for path in (f"{folder}{name}.rs", f"{folder}{name}/mod.rs"):
-            found = self._world.at(path)
-            if found is not None and found is not file:
-                return False, found, 0
+            target = self._world.at(path)
+            if target is not None and target is not file:
+                return False, target, 0
         return None
 
     def at(self, file: SourceFile, place: int, written: str) -> MaybeValue:
         """The module in a file that an attribute names."""
         path = self._written(file, place, written)
-        found = self._world.at(path) if path else None
-        return None if found is None else (False, found, 0)
+        target = self._world.at(path) if path else None
+        return None if target is None else (False, target, 0)
 
     def _written(self, file: SourceFile, place: int, written: str) -> str | None:
         folder = file.path.rpartition("/")[0] if place == 0 else self._folder(file, place)
@@ -110,7 +110,7 @@ class Modules:
             if file.items[place].kind == "module":
                 inside.append(file.items[place].name)
             place = file.items[place].parent
-        return "".join(f"{each}/" for each in (*names, *reversed(inside)))
+        return "".join(f"{part}/" for part in (*names, *reversed(inside)))
 
     def _parent(self, file: SourceFile) -> Value | None:
         if file.path not in self._parents:
@@ -144,17 +144,17 @@ class Modules:
         ]
         # A library comes first if a program has its modules in the same folder.
         paths.sort(key=lambda path: path.endswith("main.rs"))
-        found: list[Value] = []
+        modules: list[Value] = []
         for path in paths:
             file = self._world.at(path)
             if file is not None:
-                found.append((False, file, 0))
-        if not found and last:
+                modules.append((False, file, 0))
+        if not modules and last:
             for _, file, _ in self._modules_of(above) if above.count("/") < 40 else ():
                 place = file.member(0, last)
                 if place is not None and file.items[place].kind == "module":
-                    found.append((False, file, place))
-        return found
+                    modules.append((False, file, place))
+        return modules
 
     def _by_attribute(self, path: str) -> Value | None:
         """The module that names a file with `#[path]`: it is in a parent folder, or beside it."""
@@ -163,27 +163,27 @@ class Modules:
         while True:
             if folder not in self._elsewhere:
                 self._elsewhere[folder] = self._attributes_in(folder)
-            found = self._elsewhere[folder].get(path)
-            if found is not None:
-                file = self._world.file(found[0])
-                return (False, file, found[1]) if file else None
+            spot = self._elsewhere[folder].get(path)
+            if spot is not None:
+                file = self._world.file(spot[0])
+                return (False, file, spot[1]) if file else None
             if folder == home or not folder:
                 return None
             folder = folder.rpartition("/")[0]
 
     def _attributes_in(self, folder: str) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
+        by_path: dict[str, tuple[int, int]] = {}
         for number in self._world.in_folder(folder):
             if self._world.languages.get(number) != "rust":
                 continue
             file = self._world.file(number)
-            for each in file.facts.imports if file else ():
-                if file and each.module.startswith('"'):
-                    scope = self.around(file, each.scope)
-                    path = self._written(file, scope, each.module.strip('"'))
+            for import_ in file.facts.imports if file else ():
+                if file and import_.module.startswith('"'):
+                    scope = self.around(file, import_.scope)
+                    path = self._written(file, scope, import_.module.strip('"'))
                     if path:
-                        found.setdefault(path, (number, scope))
-        return found
+                        by_path.setdefault(path, (number, scope))
+        return by_path
 
 
 def _library(package: ManifestPackage) -> tuple[str, str] | None:

@@ -51,24 +51,24 @@ class RustRules(ResolutionRules):
 
     # Modules
 
-    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
-        scope = self._modules.around(file, each.scope)
-        if each.module.startswith('"'):
-            return self._modules.at(file, scope, each.module.strip('"'))
-        if not each.item and each.module == f"self::{each.bound}":
-            return self._modules.below(file, scope, each.bound)
-        path = each.module.split("::")
-        if each.item not in ("", "*"):
-            path.append(each.item)
-        found = self._first(file, scope, path[0])
+    def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
+        scope = self._modules.around(file, import_.scope)
+        if import_.module.startswith('"'):
+            return self._modules.at(file, scope, import_.module.strip('"'))
+        if not import_.item and import_.module == f"self::{import_.bound}":
+            return self._modules.below(file, scope, import_.bound)
+        path = import_.module.split("::")
+        if import_.item not in ("", "*"):
+            path.append(import_.item)
+        value = self._first(file, scope, path[0])
         for part in path[1:-1]:
-            if found is None or found is OUTSIDE:
-                return found
-            found = self._below(found, part)
-        if found is None or found is OUTSIDE or len(path) == 1:
-            return found
-        module, found = found, self.evaluator.member(found, path[-1])
-        return found if found is not None else self._macro(module[1], path[-1])
+            if value is None or value is OUTSIDE:
+                return value
+            value = self._below(value, part)
+        if value is None or value is OUTSIDE or len(path) == 1:
+            return value
+        module, value = value, self.evaluator.member(value, path[-1])
+        return value if value is not None else self._macro(module[1], path[-1])
 
     def _below(self, module: Value, name: str) -> MaybeValue:
         if name == "super":
@@ -106,15 +106,17 @@ class RustRules(ResolutionRules):
     def _macro(self, file: SourceFile, name: str) -> MaybeValue:
         """A macro is visible in the text of its module, or at the root of its crate: one of the
         package, or the only one anywhere."""
-        found = [
-            each
-            for each in self.world.named(name)
-            if each.kind == "macro" and self.world.languages.get(each.file_id) == "rust"
+        macros = [
+            macro
+            for macro in self.world.named(name)
+            if macro.kind == "macro" and self.world.languages.get(macro.file_id) == "rust"
         ]
         home = self._modules.home(file.path)
-        near = [each for each in found if self._modules.home(self.world.path(each.file_id)) == home]
-        for each in near or (found if len(found) == 1 else ()):
-            where = self.world.file(each.file_id)
+        near = [
+            macro for macro in macros if self._modules.home(self.world.path(macro.file_id)) == home
+        ]
+        for macro in near or (macros if len(macros) == 1 else ()):
+            where = self.world.file(macro.file_id)
             for place, item in enumerate(where.items if where else ()):
                 if where and item.kind == "macro" and item.name == name:
                     return False, where, place
@@ -134,28 +136,28 @@ class RustRules(ResolutionRules):
             return None
         item = file.items[place]
         if item.kind == "impl":
-            found = self._meant(file, item.parent, item.type)
-            if found is not None:
-                return name == "self", *found
+            spot = self._meant(file, item.parent, item.type)
+            if spot is not None:
+                return name == "self", *spot
         return name == "self", file, place
 
     def _parameter(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         """The traits of a generic parameter of the enclosing items."""
         while scope > 0:
-            said = file.binding(scope, name)
-            if said:
-                return self.evaluator.typed(file, scope, said)
+            type_ = file.binding(scope, name)
+            if type_:
+                return self.evaluator.typed(file, scope, type_)
             scope = file.items[scope].parent
         return None
 
     def _meant(self, file: SourceFile, scope: int, type_: str) -> Spot | None:
-        """The type that is written, if it is one of the repository."""
-        found = self.evaluator.expression(file, max(scope, 0), type_) if type_ else None
-        if found is not None and found is not OUTSIDE:
-            if found[1].items[found[2]].kind == "type_alias":
-                found = self.evaluator.read(found)
-            if found is not None and found is not OUTSIDE and found[2] > 0:
-                return (found[1], found[2]) if found[1].items[found[2]].kind in TYPES else None
+        """The type with this name, if it is in the repository."""
+        value = self.evaluator.expression(file, max(scope, 0), type_) if type_ else None
+        if value is not None and value is not OUTSIDE:
+            if value[1].items[value[2]].kind == "type_alias":
+                value = self.evaluator.read(value)
+            if value is not None and value is not OUTSIDE and value[2] > 0:
+                return (value[1], value[2]) if value[1].items[value[2]].kind in TYPES else None
         return None
 
     def containers(self, file: SourceFile, place: int) -> Iterable[Spot]:
@@ -165,15 +167,15 @@ class RustRules(ResolutionRules):
         if key not in self._implementations:
             # Empty while they are being computed.
             self._implementations[key] = ()
-            found = [
+            spots = [
                 (where, number)
                 for where, number in self._named_implementations(file.items[place].name)
                 if self._meant(where, where.items[number].parent, where.items[number].type)
                 == (file, place)
             ]
             # Inherent members come before trait members.
-            found.sort(key=lambda spot: bool(spot[0].items[spot[1]].bases))
-            self._implementations[key] = tuple(found)
+            spots.sort(key=lambda spot: bool(spot[0].items[spot[1]].bases))
+            self._implementations[key] = tuple(spots)
         return self._implementations[key]
 
     def _named_implementations(self, name: str) -> Iterator[Spot]:

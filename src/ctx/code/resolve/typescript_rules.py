@@ -116,9 +116,9 @@ class TypeScriptRules(ResolutionRules):
             return self._at(posixpath.normpath(posixpath.join(folder, module))) or OUTSIDE
         for paths in self._configurations.around(folder):
             for candidate in paths.candidates(module):
-                found = self._at(candidate)
-                if found is not None:
-                    return found
+                value = self._at(candidate)
+                if value is not None:
+                    return value
         return self._in_package(folder, module) or self._declared(module) or OUTSIDE
 
     def _at(self, path: str) -> MaybeValue:
@@ -137,9 +137,9 @@ class TypeScriptRules(ResolutionRules):
 
     def _first(self, path: str, endings: tuple[str, ...]) -> MaybeValue:
         for ending in endings:
-            found = self.world.at(path + ending)
-            if found is not None and found.facts.language in self.languages:
-                return False, found, 0
+            target = self.world.at(path + ending)
+            if target is not None and target.facts.language in self.languages:
+                return False, target, 0
         return None
 
     def _in_package(self, folder: str, module: str) -> MaybeValue:
@@ -152,47 +152,52 @@ class TypeScriptRules(ResolutionRules):
         # Of two packages with one name, the nearest one.
         meant = sorted(
             self._packages.get(name, ()),
-            key=lambda each: -len(posixpath.commonprefix((f"{each.folder}/", f"{folder}/"))),
+            key=lambda package: -len(posixpath.commonprefix((f"{package.folder}/", f"{folder}/"))),
         )
         for package in meant:
             for path in package.entries(way):
-                found = self._at(path)
-                if found is not None:
-                    return found
+                value = self._at(path)
+                if value is not None:
+                    return value
         return None
 
     def _declared(self, module: str) -> MaybeValue:
         """An external module that a file of the project declares."""
-        for each in self.world.named(module):
-            file = self.world.file(each.file_id) if each.kind == "module" else None
+        for namesake in self.world.named(module):
+            file = self.world.file(namesake.file_id) if namesake.kind == "module" else None
             place = file.member(0, module) if file else None
             if file is not None and place is not None:
                 return False, file, place
         return None
 
-    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
-        if not each.module:
-            return self._own(file, each)
-        found = self.module(file, each.module)
-        if found is None or found is OUTSIDE or each.item == "*" or not (each.item or each.bound):
-            return found
+    def target(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
+        if not import_.module:
+            return self._own(file, import_)
+        target_module = self.module(file, import_.module)
+        if (
+            target_module is None
+            or target_module is OUTSIDE
+            or import_.item == "*"
+            or not (import_.item or import_.bound)
+        ):
+            return target_module
         member = self.evaluator.member
-        if each.item in ("", _DEFAULT):
-            given = member(found, _DEFAULT)
-            is_older = not each.item or found[1].facts.language == "javascript"
+        if import_.item in ("", _DEFAULT):
+            default = member(target_module, _DEFAULT)
+            is_older = not import_.item or target_module[1].facts.language == "javascript"
             # A CommonJS module has no default export and is imported as a whole.
-            return found if given is None and is_older else given
-        taken = member(found, each.item)
+            return target_module if default is None and is_older else default
+        taken = member(target_module, import_.item)
         if taken is None:
             # A member of the single value that a CommonJS module exports.
-            given = member(found, _DEFAULT)
-            if given is not None and given is not OUTSIDE:
-                taken = member(given, each.item)
+            default = member(target_module, _DEFAULT)
+            if default is not None and default is not OUTSIDE:
+                taken = member(default, import_.item)
         return taken
 
-    def _own(self, file: SourceFile, each: SourceImport) -> MaybeValue:
+    def _own(self, file: SourceFile, import_: SourceImport) -> MaybeValue:
         """What a file exports of its own, or re-exports."""
-        name = each.item
+        name = import_.item
         if file.member(0, name) is None:
             for other in file.facts.imports:
                 if other.bound == name and other.module and not other.scope:
@@ -229,21 +234,23 @@ class TypeScriptRules(ResolutionRules):
             later = _LATER - place
             if later not in file.names:
                 file.names[later] = {
-                    each.name: number
-                    for number, each in enumerate(file.items)
-                    if each.kind == "method" and each.parent == 0 and each.bases == (item.name,)
+                    method.name: number
+                    for number, method in enumerate(file.items)
+                    if method.kind == "method"
+                    and method.parent == 0
+                    and method.bases == (item.name,)
                 }
             yield file, later
 
     def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
         item = file.items[place]
         for base in item.bases:
-            found = self.evaluator.expression(file, item.parent, base)
-            if found is not None and found is not OUTSIDE:
-                meant = found[1].items[found[2]]
+            value = self.evaluator.expression(file, item.parent, base)
+            if value is not None and value is not OUTSIDE:
+                meant = value[1].items[value[2]]
                 if meant.kind == "type_alias" and meant.type not in ("", f"={meant.name}"):
-                    found = self.evaluator.typed(found[1], meant.parent, meant.type)
-            yield found
+                    value = self.evaluator.typed(value[1], meant.parent, meant.type)
+            yield value
 
 
 RULES = TypeScriptRules

@@ -23,13 +23,13 @@ _TRAILING = re.compile(r'("(?>(?:[^"\\\n]|\\.)*)")|,(?=\s*[}\]])')
 
 def tolerant_json(text: str) -> dict[str, Any]:
     """JSON with comments and trailing commas, as TypeScript reads it; empty if it is invalid."""
-    bare = _COMMENT.sub(lambda found: found.group(1) or " ", text.removeprefix("\ufeff"))
-    bare = _TRAILING.sub(lambda found: found.group(1) or "", bare)
+    bare = _COMMENT.sub(lambda match: match.group(1) or " ", text.removeprefix("\ufeff"))
+    bare = _TRAILING.sub(lambda match: match.group(1) or "", bare)
     try:
-        found = json.loads(bare)
+        parsed = json.loads(bare)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 class Paths(NamedTuple):
@@ -80,23 +80,23 @@ class Configurations:
             self._of_folder[folder] = known
         return known
 
-    def _read(self, path: str, seen: set[str]) -> Paths:
+    def _read(self, path: str, visited: set[str]) -> Paths:
         content = self._world.content(path)
-        if content is None or path in seen or len(seen) >= _DEEPEST:
+        if content is None or path in visited or len(visited) >= _DEEPEST:
             return _NONE
-        seen.add(path)
-        said = tolerant_json(content.decode("utf-8", "replace"))
+        visited.add(path)
+        settings = tolerant_json(content.decode("utf-8", "replace"))
         folder = path.rpartition("/")[0]
-        options = table_of(said, "compilerOptions")
+        options = table_of(settings, "compilerOptions")
         inherited = _NONE
-        for parent in texts_of(said, "extends") or [text_of(said, "extends")]:
-            if found := self._settings(folder, parent):
-                inherited = _over(self._read(found, seen), inherited)
+        for parent in texts_of(settings, "extends") or [text_of(settings, "extends")]:
+            if parent_path := self._settings(folder, parent):
+                inherited = _over(self._read(parent_path, visited), inherited)
         if not options.get("paths") and not options.get("baseUrl"):
             # If a configuration only references others, those apply.
-            for reference in tables_of(said, "references"):
-                if found := self._settings(folder, text_of(reference, "path")):
-                    inherited = _over(inherited, self._read(found, seen))
+            for reference in tables_of(settings, "references"):
+                if parent_path := self._settings(folder, text_of(reference, "path")):
+                    inherited = _over(inherited, self._read(parent_path, visited))
         return _over(_own(options, folder, inherited.base), inherited)
 
     def _settings(self, folder: str, name: str) -> str | None:
@@ -117,7 +117,7 @@ def _own(options: Any, folder: str, inherited_base: str | None) -> Paths:
     for pattern in table_of(options, "paths"):
         targets = (joined(against, target) for target in texts_of(options, "paths", pattern))
         mapped.append((pattern, tuple(target for target in targets if target)))
-    mapped.sort(key=lambda each: ("*" in each[0], -len(each[0].partition("*")[0])))
+    mapped.sort(key=lambda entry: ("*" in entry[0], -len(entry[0].partition("*")[0])))
     return Paths(base, tuple(mapped[:_MOST_TARGETS]))
 
 
@@ -160,8 +160,8 @@ class NodePackage(NamedTuple):
                 places += ["/".join((*names[:number], "src", rest)), f"src/{rest}"]
                 break
         for place in places:
-            if found := joined(self.folder or ".", place):
-                yield found
+            if target_path := joined(self.folder or ".", place):
+                yield target_path
 
 
 _BUILT = frozenset({"dist", "lib", "build", "out", "esm", "cjs", "es", "types"})
@@ -179,29 +179,29 @@ def _exported(exports: Any, way: str) -> Iterator[str]:
             if way == "." or value is not exports:
                 yield value.replace("*", part)
         elif isinstance(value, list):
-            waiting += [(each, part) for each in reversed(value)]
+            waiting += [(nested, part) for nested in reversed(value)]
         elif isinstance(value, dict):
             inner = []
-            for key, each in value.items():
+            for key, nested in value.items():
                 before, star, after = key.partition("*")
                 if not key.startswith("."):
                     if way == "." or value is not exports:
-                        inner.append((each, part))
+                        inner.append((nested, part))
                 elif key == way:
-                    inner.append((each, ""))
+                    inner.append((nested, ""))
                 elif star and way.startswith(before) and way.endswith(after):
-                    inner.append((each, way[len(before) : len(way) - len(after)]))
+                    inner.append((nested, way[len(before) : len(way) - len(after)]))
             waiting += reversed(inner)
 
 
 def packages(world: World) -> dict[str, list[NodePackage]]:
     """The packages of a project, by name."""
-    found: dict[str, list[NodePackage]] = {}
+    by_name: dict[str, list[NodePackage]] = {}
     for path in world.ids:
         folder, _, name = path.rpartition("/")
         if name != "package.json" or not _NO_PACKAGE.isdisjoint(folder.split("/")):
             continue
-        said = tolerant_json((world.content(path) or b"").decode("utf-8", "replace"))
-        if called := text_of(said, "name"):
-            found.setdefault(called, []).append(NodePackage(folder, said))
-    return found
+        manifest = tolerant_json((world.content(path) or b"").decode("utf-8", "replace"))
+        if called := text_of(manifest, "name"):
+            by_name.setdefault(called, []).append(NodePackage(folder, manifest))
+    return by_name

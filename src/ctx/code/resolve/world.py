@@ -38,11 +38,11 @@ class SourceFile:
         self.stars: list[SourceImport] = []
         for binding in known.bindings:
             names.setdefault(binding.scope, {})[binding.name] = binding.type
-        for each in known.imports:
-            if each.bound:
-                names.setdefault(each.scope, {})[each.bound] = each
-            elif each.item == "*":
-                self.stars.append(each)
+        for import_ in known.imports:
+            if import_.bound:
+                names.setdefault(import_.scope, {})[import_.bound] = import_
+            elif import_.item == "*":
+                self.stars.append(import_)
         self.outside: dict[str, int] = {}
         """For methods outside of their type, by the name of the type: a separate index, which no
         item has."""
@@ -64,22 +64,22 @@ class SourceFile:
 
     def member(self, place: int, name: str) -> int | None:
         """The direct member of an item with a name."""
-        found = self.names.get(place, _NOTHING).get(name)
-        return found if type(found) is int else None
+        entry = self.names.get(place, _NOTHING).get(name)
+        return entry if type(entry) is int else None
 
     def imported(self, place: int, name: str) -> SourceImport | None:
-        found = self.names.get(place, _NOTHING).get(name)
-        return found if type(found) is SourceImport else None
+        entry = self.names.get(place, _NOTHING).get(name)
+        return entry if type(entry) is SourceImport else None
 
     def binding(self, place: int, name: str) -> str | None:
-        found = self.names.get(place, _NOTHING).get(name)
-        return found if type(found) is str else None
+        entry = self.names.get(place, _NOTHING).get(name)
+        return entry if type(entry) is str else None
 
     def members(self, place: int) -> Iterator[tuple[str, int]]:
         """The direct members of an item, by name."""
-        for name, found in self.names.get(place, _NOTHING).items():
-            if type(found) is int:
-                yield name, found
+        for name, entry in self.names.get(place, _NOTHING).items():
+            if type(entry) is int:
+                yield name, entry
 
 
 _NOTHING: dict[str, int | SourceImport | str] = {}
@@ -121,11 +121,11 @@ class World:
             "SELECT slots, facts FROM facts WHERE file_id = ?", (file_id,)
         ).fetchone()
         path = self._paths.get(file_id)
-        found = None
+        file = None
         if row and path is not None:
-            found = SourceFile(file_id, path, facts.decode(row[1]), row[0])
-        self._files[file_id] = found
-        return found
+            file = SourceFile(file_id, path, facts.decode(row[1]), row[0])
+        self._files[file_id] = file
+        return file
 
     def mentions(self, file_id: int) -> tuple[NameMention, ...]:
         row = self._connection.execute(
@@ -155,8 +155,8 @@ class World:
 
     def named(self, name: str) -> list[Namesake]:
         """The items with a name anywhere. If there are more than a few, only some are returned."""
-        found = self._named.get(name)
-        if found is None:
+        namesakes = self._named.get(name)
+        if namesakes is None:
             if len(self._named) >= _MOST_NAMES:
                 self._named.clear()
             rows = self._connection.execute(
@@ -164,9 +164,9 @@ class World:
                 " WHERE name = ? ORDER BY path, start LIMIT ?",
                 (SLOTS, name, _MOST_NAMESAKES),
             )
-            found = [Namesake(each, KINDS[kind], each >> SLOTS) for each, kind in rows]
-            self._named[name] = found
-        return found
+            namesakes = [Namesake(item, KINDS[kind], item >> SLOTS) for item, kind in rows]
+            self._named[name] = namesakes
+        return namesakes
 
     def files_with(self, kind: str, name: str) -> list[int]:
         """The files that contain an item of a kind and a name."""

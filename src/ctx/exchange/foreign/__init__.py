@@ -9,9 +9,9 @@
     jsonl              one JSON object per line, for everything else
     detect_format      detects the format of a file
 
-A reader knows one format and not our tables. It never writes, never follows a link that was not
-passed to it, and never fails because of one bad row: it returns a `SkippedItem` with the reason. If
-the source itself is damaged, it raises an error and nothing is imported.
+A reader handles one format, and does not use our tables. It never writes, never follows a link that
+was not passed to it, and never fails because of one bad row: it returns a `SkippedItem` with the
+reason. If the source itself is damaged, it raises an error and nothing is imported.
 
 The id of a draft is derived from its name in the source, so reading it again gives the same id.
 `importer` gives a time to an id without one, and decides whether a draft is added, merged or

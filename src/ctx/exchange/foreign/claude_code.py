@@ -80,23 +80,23 @@ def reading(
     paths: Sequence[str], folders: ClaudeFolders, project: str | None = None
 ) -> Iterator[ForeignSource]:
     """The items of files and folders. `project` overrides the name of their project."""
-    found: list[Item] = []
+    items: list[Item] = []
     waiting: list[MemoryPage] = []
     folders = folders._replace(near=[*map(os.path.abspath, paths), *folders.near])
     for path in paths:
-        for each in _pages(os.path.abspath(path), folders):
-            if isinstance(each, SkippedItem):
-                found.append(each)
+        for entry in _pages(os.path.abspath(path), folders):
+            if isinstance(entry, SkippedItem):
+                items.append(entry)
             else:
-                waiting.append(each._replace(project=project or each.project))
-    seen: set[str] = set()
+                waiting.append(entry._replace(project=project or entry.project))
+    paths_read: set[str] = set()
     while waiting:
         page = waiting.pop(0)
         real = os.path.realpath(page.path)
-        if real not in seen:
-            seen.add(real)
-            found += _read(page, waiting)
-    yield ForeignSource(PROGRAM, len(found), iter(found))
+        if real not in paths_read:
+            paths_read.add(real)
+            items += _read(page, waiting)
+    yield ForeignSource(PROGRAM, len(items), iter(items))
 
 
 def _pages(path: str, folders: ClaudeFolders) -> Iterator[MemoryPage | SkippedItem]:
@@ -173,9 +173,9 @@ def _below(folder: str, name: str) -> Iterator[str]:
     """The Markdown files below a folder, relative to its parent."""
     for here, folders, names in os.walk(os.path.join(folder, name)):
         folders.sort()
-        for each in sorted(names):
-            if each.endswith(".md"):
-                yield os.path.relpath(os.path.join(here, each), folder)
+        for file_name in sorted(names):
+            if file_name.endswith(".md"):
+                yield os.path.relpath(os.path.join(here, file_name), folder)
 
 
 def _project(folder: str) -> tuple[str, str]:
@@ -205,8 +205,8 @@ def _noted_project(folder: str, folders: ClaudeFolders) -> str:
                 start = disk.read_plain(os.path.join(folder, name), 256 * 1024)
             except OSError:
                 continue
-            if said := re.search(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)+)"', start):
-                cwd = foreign_items.json_value(b'"' + said[1] + b'"')
+            if match := re.search(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)+)"', start):
+                cwd = foreign_items.json_value(b'"' + match[1] + b'"')
                 if isinstance(cwd, str) and os.path.basename(cwd.rstrip("/")):
                     return _project(cwd.rstrip("/"))[0]
     name = os.path.basename(folder)
@@ -239,41 +239,43 @@ def _read(page: MemoryPage, waiting: list[MemoryPage]) -> Iterator[Item]:
         yield SkippedItem(page.name, "it is binary")
         return
     text = data.decode("utf-8-sig", "surrogateescape")
-    found = markdown_sections.parse(text)
+    parsed = markdown_sections.parse(text)
     is_note = os.path.basename(os.path.dirname(page.path)) == "memory"
-    if is_note and "name" in found.head:
-        whole = MarkdownSection("", (), found.first_line, found.body.strip())
-        yield from _drafts(page, [whole], changed_at, found)
+    if is_note and "name" in parsed.head:
+        whole = MarkdownSection("", (), parsed.first_line, parsed.body.strip())
+        yield from _drafts(page, [whole], changed_at, parsed)
     else:
-        sections = markdown_sections.sections(found)
+        sections = markdown_sections.sections(parsed)
         if os.path.basename(page.path) == _INDEX:
             sections = [_without_index(section, page) for section in sections]
         elif not is_note:
-            sections = [each for each in sections if not _only_imports(each.body, page)]
-        yield from _drafts(page, sections, changed_at, found)
+            sections = [section for section in sections if not _only_imports(section.body, page)]
+        yield from _drafts(page, sections, changed_at, parsed)
     if not is_note:
-        yield from _imported(page, found.body, waiting)
+        yield from _imported(page, parsed.body, waiting)
 
 
 def _drafts(
     page: MemoryPage,
     sections: Sequence[MarkdownSection],
     changed_at: str,
-    found: markdown_sections.ParsedMarkdown,
+    parsed: markdown_sections.ParsedMarkdown,
 ) -> Iterator[Draft | CompletePage]:
-    kind = found.head.get("type") or found.inner_head.get("type")
+    kind = parsed.head.get("type") or parsed.inner_head.get("type")
     project = f"project:{page.project or ''}"
     # Identical sections are imported once.
-    distinct = list({(each.above, each.body): each for each in sections if each.body}.values())
+    distinct = list(
+        {(section.above, section.body): section for section in sections if section.body}.values()
+    )
     alike = Counter(section.above for section in distinct)
     node_ids: set[NodeId] = set()
     for section in distinct:
-        words = f"{' '.join(section.above)} {found.head.get('name', '')} {kind or ''}"
+        words = f"{' '.join(section.above)} {parsed.head.get('name', '')} {kind or ''}"
         is_pattern = kind == "feedback" or bool(_PATTERN_WORDS.search(words))
         metadata: dict[str, Any] = {"path": page.path, "line": section.line}
         if section.above:
             metadata["heading"] = " / ".join(section.above)
-        if name := found.head.get("name"):
+        if name := parsed.head.get("name"):
             metadata["name"] = name
         heading = f"{section.heading}\n\n" if section.heading else ""
         only = section.body if alike[section.above] > 1 else 0
@@ -287,7 +289,7 @@ def _drafts(
             heading + section.body,
             changed_at,
             changed_at,
-            summary=found.head.get("description") if len(distinct) == 1 else None,
+            summary=parsed.head.get("description") if len(distinct) == 1 else None,
             tags=foreign_items.tags(project, f"memory:{kind or ''}", SOURCE, model.REFERENCE),
             metadata=metadata,
         )
@@ -309,10 +311,12 @@ def _without_index(section: MarkdownSection, page: MemoryPage) -> MarkdownSectio
 def _only_imports(body: str, page: MemoryPage) -> bool:
     """Whether a section only names files that are read too."""
     lines = [line for line in body.splitlines() if line.strip()]
-    found = [_IMPORT_LINE.fullmatch(line) for line in lines]
+    imports = [_IMPORT_LINE.fullmatch(line) for line in lines]
     return page.hops < _MOST_HOPS and all(
-        each is not None and os.path.isfile(path := _path_of(each[1], page)) and _within(path, page)
-        for each in found
+        match is not None
+        and os.path.isfile(path := _path_of(match[1], page))
+        and _within(path, page)
+        for match in imports
     )
 
 

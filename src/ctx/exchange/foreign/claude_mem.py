@@ -1,12 +1,12 @@
 """Reads the database of claude-mem, in all its schema versions: observations and session summaries.
 
-Its tables grew over time: sessions were `sdk_session_id` before they were `memory_session_id`,
-an observation was one `text` before it had a title, facts and a narrative, and the first
-versions had `memories` and `overviews` instead. Columns are read by name, where they are there.
+Its tables have changed over time: sessions were `sdk_session_id` before they were
+`memory_session_id`, an observation was one `text` before it had a title, facts and a narrative, and
+the first versions had `memories` and `overviews` instead. Columns are read by name, if they exist.
 
-An observation becomes a node `observation` with its kind, project, session and concepts as tags.
-A session summary becomes a node `summary` that is derived from the session's observations. What
-a person typed is no knowledge by itself: prompts come in only if they are asked for.
+An observation becomes a node `observation` with its kind, project, session and concepts as tags. A
+session summary becomes a node `summary` that is derived from the session's observations. Prompts
+are not knowledge by themselves, so they are imported only on request.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,10 +73,10 @@ Tables = Mapping[str, list[str]]
 
 
 def has_tables(connection: Connection) -> bool:
-    found = foreign_database.columns(connection)
-    sessions = any(name in found for name in ("sdk_sessions", "sessions"))
+    tables = foreign_database.columns(connection)
+    sessions = any(name in tables for name in ("sdk_sessions", "sessions"))
     return sessions and any(
-        "project" in found.get(table, ()) for table in (*_OBSERVATIONS, *_SUMMARIES)
+        "project" in tables.get(table, ()) for table in (*_OBSERVATIONS, *_SUMMARIES)
     )
 
 
@@ -150,8 +150,8 @@ def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | SkippedIt
     facts = foreign_items.words(row["facts"])
     listed = "\n".join(f"- {fact}" for fact in facts)
     heading = "\n".join(filter(None, (_text(row, "title"), _text(row, "subtitle"))))
-    told = _text(row, "narrative") or _text(row, "text")
-    content = "\n\n".join(filter(None, (heading, told, listed)))
+    narrative = _text(row, "narrative") or _text(row, "text")
+    content = "\n\n".join(filter(None, (heading, narrative, listed)))
     if not content:
         return SkippedItem(f"{table} {_text(row, 'id')}", "it has no text")
     kind = _text(row, "type") or "memory"
@@ -179,8 +179,8 @@ def _summary(
     table: str, row: Row, sessions: _Sessions, observed: Sequence[NodeId]
 ) -> Draft | SkippedItem:
     sections = {name: text for name in SECTIONS if (text := _text(row, name))}
-    told = [f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in sections.items()]
-    content = "\n\n".join(told) or _text(row, "content")
+    lines = [f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in sections.items()]
+    content = "\n\n".join(lines) or _text(row, "content")
     if not content:
         return SkippedItem(f"{table} {_text(row, 'id')}", "it has no text")
     metadata: dict[str, Any] = {
@@ -246,29 +246,32 @@ def _text(row: Row, name: str) -> str:
 def _with_observations(
     connection: Connection, tables: Tables, table: str, about: str
 ) -> Iterator[tuple[Row, list[NodeId]]]:
-    """Each summary, and those of its session's observations that it is the first to come after.
+    """Each summary, with the observations of its session since the previous summary.
 
-    A session may have many summaries, one for each prompt; what comes after the last of them
-    belongs to it too. Both tables are read in the order of sessions, so neither is kept whole.
+    A session may have many summaries, one for each prompt. Observations after the last summary
+    belong to it too. Both tables are read in the order of sessions, so neither has to fit into
+    memory.
     """
     order = ("session", "epoch", "id")
     summaries = _by_session(
         foreign_database.rows(connection, table, tables.get(table, ()), _SUMMARY, order)
     )
     wanted = {name: _COMMON[name] for name in ("id", "session", "epoch", "created_at")}
-    seen = _by_session(
+    by_session = _by_session(
         foreign_database.rows(connection, about, tables.get(about, ()), wanted, order)
     )
-    session, observations = next(seen, (b"", []))
+    session, observations = next(by_session, (b"", []))
     for name, rows in summaries:
         while observations and session < name:
-            session, observations = next(seen, (b"", []))
+            session, observations = next(by_session, (b"", []))
         parts: list[list[NodeId]] = [[] for _ in rows]
         number = 0
-        for each in observations if session == name else ():
-            while number < len(rows) - 1 and (_created(rows[number]) or 0) < (_created(each) or 0):
+        for observation in observations if session == name else ():
+            while number < len(rows) - 1 and (_created(rows[number]) or 0) < (
+                _created(observation) or 0
+            ):
                 number += 1
-            parts[number].append(_node_id(about, each))
+            parts[number].append(_node_id(about, observation))
         yield from zip(rows, parts, strict=True)
 
 

@@ -49,11 +49,11 @@ def of_text(start: bytes, name: str) -> Kind:
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
         first, _, rest = text.partition(b"\n")
-        said = foreign_items.json_value(first.strip())
-        if not isinstance(said, dict) or "nodes" in said or "format" in said:
+        value = foreign_items.json_value(first.strip())
+        if not isinstance(value, dict) or "nodes" in value or "format" in value:
             return "graph"
         # The first of many lines may have no content.
-        return "jsonl" if "content" in said or rest.lstrip().startswith(b"{") else "graph"
+        return "jsonl" if "content" in value or rest.lstrip().startswith(b"{") else "graph"
     raise ContentRefused(
         f"{name} is not a file that ctx can import.",
         hint="Name the format with --from: ctx, claude-mem, claude-code or jsonl.",

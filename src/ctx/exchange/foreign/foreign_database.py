@@ -41,8 +41,7 @@ def opened(path: str) -> Iterator[Connection]:
 def explained(path: str) -> Iterator[None]:
     """Turn an SQLite error about the file into an error with a hint.
 
-    It belongs around each piece of reading and around nothing else: what happens to the store
-    in the meantime is another file's trouble.
+    Use it only around reading this file: errors of the store belong to another file.
     """
     try:
         yield
@@ -70,10 +69,10 @@ def require_file(path: str) -> None:
 def _connected(path: str, closing: ExitStack) -> Connection:
     """A connection that does not create files beside the database either.
 
-    With a log beside it, SQLite reads both and writes neither. Without one, it would make the
-    log's files for a database in WAL mode; but then nobody has it open, and it can be taken as
-    a file that does not change. Where SQLite would have to write (an unfinished transaction is
-    to be taken back, or the folder is read-only), it may do so to a copy.
+    With a log beside it, SQLite reads both and writes neither. Without one, SQLite would create the
+    log's files for a database in WAL mode. But then no process has it open, and it can be opened as
+    immutable. If SQLite would have to write (to roll back an unfinished transaction, or in a
+    read-only folder), a copy is used.
     """
     unused = not os.path.exists(path + "-wal") and _is_wal(path)
     mode = IMMUTABLE if unused else "mode=ro"
@@ -135,9 +134,9 @@ def _failure(path: str, error: sqlite3.DatabaseError) -> DatabaseFailure | DiskF
 
 
 def columns(connection: Connection) -> dict[str, list[str]]:
-    """The plain tables and the names of their columns.
+    """The tables and the names of their columns.
 
-    A view or a virtual table of the same name could be anything, and is not looked at.
+    Views and virtual tables are ignored, because they could contain anything.
     """
     names = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
@@ -155,9 +154,9 @@ def rows(
     wanted: Mapping[str, Sequence[str]],
     order: Sequence[str] = (),
 ) -> Iterator[Row]:
-    """The rows of a table, with the columns under the names that are wanted.
+    """The rows of a table, with the wanted columns under our names.
 
-    Each may have had several names over time; None stands for one that is not there.
+    A column may have had several names over time. A missing column is None.
     """
     if not present:
         return
@@ -165,16 +164,16 @@ def rows(
         name: next((known for known in known_as if known in present), None)
         for name, known_as in wanted.items()
     }
-    selected = ", ".join(_quoted(found) if found else "NULL" for found in chosen.values())
-    sorted_by = [_quoted(found) for name in order if (found := chosen[name])]
+    selected = ", ".join(_quoted(column) if column else "NULL" for column in chosen.values())
+    sorted_by = [_quoted(column) for name in order if (column := chosen[name])]
     clause = f" ORDER BY {', '.join(sorted_by)}" if sorted_by else ""
     for row in connection.execute(f"SELECT {selected} FROM {_quoted(table)}{clause}"):
         yield dict(zip(chosen, row, strict=True))
 
 
 def count(connection: Connection, table: str) -> int:
-    found: int = connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()[0]
-    return found
+    total: int = connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()[0]
+    return total
 
 
 def _quoted(name: str) -> str:

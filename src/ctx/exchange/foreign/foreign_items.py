@@ -84,12 +84,14 @@ def cleaned_value(value: Any, depth: int = 0) -> tuple[Any, int]:
     if depth == _DEEPEST and isinstance(value, dict | list):
         return "…", 0
     if isinstance(value, dict):
-        pairs = [(cleaned(str(key)), cleaned_value(each, depth + 1)) for key, each in value.items()]
-        count = sum(key[1] + each[1] for key, each in pairs)
-        return {key[0]: each[0] for key, each in pairs}, count
+        pairs = [
+            (cleaned(str(key)), cleaned_value(nested, depth + 1)) for key, nested in value.items()
+        ]
+        count = sum(key[1] + pair[1] for key, pair in pairs)
+        return {key[0]: pair[0] for key, pair in pairs}, count
     if isinstance(value, list | tuple):
-        parts = [cleaned_value(each, depth + 1) for each in value]
-        return [each[0] for each in parts], sum(each[1] for each in parts)
+        parts = [cleaned_value(nested, depth + 1) for nested in value]
+        return [part[0] for part in parts], sum(part[1] for part in parts)
     if value is None or isinstance(value, int):
         return value, 0
     if isinstance(value, float) and math.isfinite(value):
@@ -107,11 +109,11 @@ def moment(*values: object) -> int | None:
         if isinstance(value, str) and value.isdecimal() and 8 < len(value) < 25:
             value = int(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            found = _epoch(value)
+            ms = _epoch(value)
         else:
-            found = clock.parse_iso(text(value))
-        if found is not None and 0 < found < YEAR_10000:
-            return found
+            ms = clock.parse_iso(text(value))
+        if ms is not None and 0 < ms < YEAR_10000:
+            return ms
     return None
 
 
@@ -171,16 +173,16 @@ def tag(word: str) -> str | None:
 
         visible = "".join(character if character.isprintable() else " " for character in word)
         composed = unicodedata.normalize("NFC", visible.strip())
-        found = _UNFIT_IN_TAG.sub("-", composed)[:200].strip("-:*")
-        if found.lower().startswith("tier:"):
-            found = found.replace(":", "-", 1)
-        return found or None
+        cleaned_tag = _UNFIT_IN_TAG.sub("-", composed)[:200].strip("-:*")
+        if cleaned_tag.lower().startswith("tier:"):
+            cleaned_tag = cleaned_tag.replace(":", "-", 1)
+        return cleaned_tag or None
 
 
 def tags(*words: str) -> tuple[str, ...]:
     """The tags made from words, without duplicates and without `name:` that has no value."""
-    found = (tag(word) for word in words if not word.rstrip().endswith(":"))
-    return tuple(dict.fromkeys(word for word in found if word))
+    named = (tag(word) for word in words if not word.rstrip().endswith(":"))
+    return tuple(dict.fromkeys(word for word in named if word))
 
 
 def listed(value: object) -> list[Any]:
@@ -188,20 +190,20 @@ def listed(value: object) -> list[Any]:
     written = text(value).strip()
     if not written:
         return []
-    found = json_value(written)
-    if isinstance(found, list):
-        return found
-    return [written] if found is None else [found]
+    parsed = json_value(written)
+    if isinstance(parsed, list):
+        return parsed
+    return [written] if parsed is None else [parsed]
 
 
 def words(value: object) -> list[str]:
     """Parse a JSON list of texts; other values stay JSON."""
-    found = (
-        each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
-        for each in listed(value)
-        if each is not None
+    texts = (
+        entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False)
+        for entry in listed(value)
+        if entry is not None
     )
-    return [word.strip() for word in found if word.strip()]
+    return [word.strip() for word in texts if word.strip()]
 
 
 def json_value(written: str | bytes) -> Any:
@@ -222,8 +224,8 @@ def node_type(word: str) -> tuple[str, dict[str, str]]:
     plain = word.strip().lower().replace("_", "-").replace(" ", "-")
     if plain in model.NODE_TYPES:
         return plain, {}
-    found = _NEAREST.get(plain, "observation")
-    return found, {"original_type": word.strip()} if word.strip() else {}
+    nearest = _NEAREST.get(plain, "observation")
+    return nearest, {"original_type": word.strip()} if word.strip() else {}
 
 
 _NEAREST = {

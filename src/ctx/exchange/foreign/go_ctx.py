@@ -1,7 +1,8 @@
 """Reads the `store.db` of the Go program of the same name, which has the same path as ours.
 
-Its tables are those from which ours grew: ids are ULIDs and stay; types, tags, edges and views
-mean the same. Its metadata is a JSON text. Versions differ in columns, which are read by name.
+Our tables are based on its tables: ids are ULIDs and are kept, and types, tags, edges and views
+have the same meaning. Its metadata is a JSON text. Versions differ in columns, which are read by
+name.
 """
 
 import sqlite3
@@ -45,12 +46,12 @@ def is_go_store(path: str) -> bool:
 
 
 def has_tables(connection: Connection) -> bool:
-    found = foreign_database.columns(connection)
+    tables = foreign_database.columns(connection)
     return (
         pragma(connection, "application_id") == 0
-        and set(_NODES) <= set(found.get("nodes", ()))
-        and {"from_id", "to_id", "type"} <= set(found.get("edges", ()))
-        and {"node_id", "tag"} <= set(found.get("tags", ()))
+        and set(_NODES) <= set(tables.get("nodes", ()))
+        and {"from_id", "to_id", "type"} <= set(tables.get("edges", ()))
+        and {"node_id", "tag"} <= set(tables.get("tags", ()))
     )
 
 
@@ -151,8 +152,8 @@ def _metadata(written: object) -> dict[str, Any]:
     text = foreign_items.text(written).strip()
     if text in ("", "{}", "null"):
         return {}
-    found = foreign_items.json_value(text)
-    return found if isinstance(found, dict) else {"original_metadata": text}
+    value = foreign_items.json_value(text)
+    return value if isinstance(value, dict) else {"original_metadata": text}
 
 
 def edge(row: Mapping[str, Any]) -> Edge | SkippedItem:
@@ -178,10 +179,10 @@ def edge(row: Mapping[str, Any]) -> Edge | SkippedItem:
 
 def views(rows: Iterable[Mapping[str, Any]]) -> Iterator[Item]:
     for row in rows:
-        found = view(row)
+        item = view(row)
         # The program's own default view is not imported; ours is equivalent.
-        if not (isinstance(found, View) and found.name == "default" and found.query in _DEFAULTS):
-            yield found
+        if not (isinstance(item, View) and item.name == "default" and item.query in _DEFAULTS):
+            yield item
 
 
 def view(row: Mapping[str, Any]) -> View | SkippedItem:

@@ -2,9 +2,9 @@
 
     {"content": "Deploys run on Fridays", "type": "fact", "tags": ["project:shop"]}
 
-Only `content` is needed. `type`, `tags`, `summary`, `metadata`, `created_at`, `updated_at` and
-`id` are read too; whatever else a line says is kept as metadata. A line without an id is known
-by what it says.
+Only `content` is required. `type`, `tags`, `summary`, `metadata`, `created_at`, `updated_at` and
+`id` are read too, and all other fields are kept as metadata. A line without an id is identified by
+its content.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,28 +59,28 @@ def _item(line: bytes, name: str) -> LocatedDraft | SkippedItem:
         written = line.decode("utf-8")
     except UnicodeDecodeError as error:
         return SkippedItem(name, f"it is not UTF-8 at its byte {error.start + 1:,}")
-    found = foreign_items.json_value(written)
-    if not isinstance(found, dict):
+    value = foreign_items.json_value(written)
+    if not isinstance(value, dict):
         long = len(line) == LONGEST_LINE
         return SkippedItem(name, "it is too long" if long else "it is not a JSON object")
-    content = found.get("content")
+    content = value.get("content")
     if not isinstance(content, str) or not content.strip():
         return SkippedItem(name, "it has no content")
-    return LocatedDraft(name, _draft(found, content))
+    return LocatedDraft(name, _draft(value, content))
 
 
-def _draft(found: Mapping[str, Any], content: str) -> Draft:
-    named = found.get("type")
+def _draft(fields: Mapping[str, Any], content: str) -> Draft:
+    named = fields.get("type")
     node_type, metadata = foreign_items.node_type(named if isinstance(named, str) else "fact")
-    created = foreign_items.moment(found.get("created_at"))
-    updated = foreign_items.moment(found.get("updated_at"), found.get("created_at"))
-    summary = foreign_items.text(found.get("summary")).strip() or None
-    if own := foreign_items.text(found.get("id")).strip():
+    created = foreign_items.moment(fields.get("created_at"))
+    updated = foreign_items.moment(fields.get("updated_at"), fields.get("created_at"))
+    summary = foreign_items.text(fields.get("summary")).strip() or None
+    if own := foreign_items.text(fields.get("id")).strip():
         node_id = foreign_items.kept_id(own, created, PROGRAM)
     else:
         node_id = foreign_items.derived_id(created, PROGRAM, node_type, content.strip(), summary)
-    given = found.get("metadata")
-    more = {name: value for name, value in found.items() if name not in _FIELDS | _TIMES}
+    extra = fields.get("metadata")
+    more = {name: value for name, value in fields.items() if name not in _FIELDS | _TIMES}
     return Draft(
         node_id,
         node_type,
@@ -88,12 +88,12 @@ def _draft(found: Mapping[str, Any], content: str) -> Draft:
         foreign_items.iso(created),
         foreign_items.iso(updated),
         summary=summary,
-        tags=foreign_items.tags(*_tags(found.get("tags"))),
-        metadata={**more, **(given if isinstance(given, dict) else {}), **metadata},
+        tags=foreign_items.tags(*_tags(fields.get("tags"))),
+        metadata={**more, **(extra if isinstance(extra, dict) else {}), **metadata},
     )
 
 
 def _tags(value: object) -> list[str]:
     if isinstance(value, str):
         return value.split(",")
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []

@@ -46,7 +46,7 @@ def parse(text: str) -> ParsedMarkdown:
                 start = number + 1
                 break
     body = "\n".join(lines[start:])
-    body = _WRITTEN_BY_PROGRAMS.sub(lambda found: "\n" * found[0].count("\n"), body)
+    body = _WRITTEN_BY_PROGRAMS.sub(lambda match: "\n" * match[0].count("\n"), body)
     return ParsedMarkdown(head, inner, body, start + 1)
 
 
@@ -55,27 +55,27 @@ def _head(lines: list[str]) -> tuple[dict[str, str], dict[str, str]]:
     levels: tuple[dict[str, str], dict[str, str]] = ({}, {})
     key, level, indent = "", 0, -1
     for line in lines:
-        found = _HEAD_LINE.match(line)
+        match = _HEAD_LINE.match(line)
         depth = len(line) - len(line.lstrip())
         if indent >= 0 and depth > indent and line.strip():
             levels[level][key] = f"{levels[level][key]} {line.strip()}".strip()
             continue
         indent = -1
-        if not found:
+        if not match:
             continue
-        key, level = found[2], int(depth > 0)
-        value = (found[3] or "").strip()
+        key, level = match[2], int(depth > 0)
+        value = (match[3] or "").strip()
         if value[:1] in (">", "|"):
             value, indent = "", depth
         levels[level].setdefault(key, value.strip("\"'"))
-    kept = ({k: v for k, v in each.items() if v} for each in levels)
+    kept = ({k: v for k, v in level.items() if v} for level in levels)
     return next(kept), next(kept)
 
 
 def sections(parsed: ParsedMarkdown) -> list[MarkdownSection]:
     """The text under each heading. Without headings, each block is a section."""
     above: list[tuple[int, str]] = []
-    found: list[MarkdownSection] = []
+    result: list[MarkdownSection] = []
     lines: list[str] = []
     started = parsed.first_line
 
@@ -84,7 +84,7 @@ def sections(parsed: ParsedMarkdown) -> list[MarkdownSection]:
         skipped = next((n for n, line in enumerate(lines) if line.strip()), 0)
         names = tuple(name for _, name in above)
         if body.strip():
-            found.append(
+            result.append(
                 MarkdownSection(names[-1] if names else "", names, started + skipped, body)
             )
         lines.clear()
@@ -96,18 +96,18 @@ def sections(parsed: ParsedMarkdown) -> list[MarkdownSection]:
             end()
             has_headings = True
             level = len(heading[1])
-            above = [each for each in above if each[0] < level]
+            above = [heading for heading in above if heading[0] < level]
             above.append((level, heading[2].strip()))
             started = number + 1
         else:
             lines.append(line)
     end()
-    return found if has_headings else _blocks(parsed)
+    return result if has_headings else _blocks(parsed)
 
 
 def _blocks(parsed: ParsedMarkdown) -> list[MarkdownSection]:
     """Blocks between blank lines; a line that ends in a colon joins the next block."""
-    found: list[MarkdownSection] = []
+    blocks: list[MarkdownSection] = []
     lines: list[str] = []
     started = parsed.first_line
     for number, line, is_code in _numbered(parsed):
@@ -116,11 +116,11 @@ def _blocks(parsed: ParsedMarkdown) -> list[MarkdownSection]:
             started = started if lines else number
             lines.append(line)
         elif lines:
-            found.append(MarkdownSection("", (), started, "\n".join(lines).rstrip()))
+            blocks.append(MarkdownSection("", (), started, "\n".join(lines).rstrip()))
             lines = []
     if "".join(lines).strip():
-        found.append(MarkdownSection("", (), started, "\n".join(lines).rstrip()))
-    return found
+        blocks.append(MarkdownSection("", (), started, "\n".join(lines).rstrip()))
+    return blocks
 
 
 def without_code(body: str) -> str:
@@ -133,11 +133,11 @@ def _numbered(parsed: ParsedMarkdown) -> Iterator[tuple[int, str, bool]]:
     """The lines with their numbers, and whether they are in a code block."""
     fence = ""
     for number, line in enumerate(parsed.body.split("\n"), start=parsed.first_line):
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if fence:
             yield number, line, True
-            if found and found[1].startswith(fence) and not line.strip(" `~\t"):
+            if match and match[1].startswith(fence) and not line.strip(" `~\t"):
                 fence = ""
         else:
-            fence = found[1] if found else ""
+            fence = match[1] if match else ""
             yield number, line, bool(fence)

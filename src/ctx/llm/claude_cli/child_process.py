@@ -25,7 +25,7 @@ class ProcessLimits(NamedTuple):
     """How long it may make no progress."""
     whole_s: float
     largest: int
-    """The most bytes it may print."""
+    """The maximum number of bytes it may print."""
 
 
 def find_program(name: str, variables: Mapping[str, str]) -> str | None:
@@ -147,7 +147,7 @@ class ChildProcess:
     def end(self) -> None:
         """End it and its group if it still runs: first SIGTERM, then SIGKILL."""
         with self._process:
-            # Until it is reaped, no other process can have its id.
+            # Until the process is waited for, no other process can have its id.
             if self._process.returncode is None:
                 self._signal_group(signal.SIGTERM)
                 self._drain()

@@ -1,18 +1,18 @@
-"""Claude Code's own program as a model, with the login that a person has there.
+"""Uses the Claude Code program as a model, with the user's login.
 
-It is an agent, and here it is to be nothing but a way to its model. So everything is off that makes
-it one: tools, hooks, servers, skills, the files with a person's instructions, thinking. What was
-asked is left nowhere: it works in a folder of its own that is gone afterwards, keeps no session
-where it can do without, and otherwise whatever it wrote under the session's id is removed.
+The program is an agent, but here it only gives access to its model. So all features of the agent
+are off: tools, hooks, servers, skills, instruction files and thinking. The question leaves no
+trace: the program runs in a temporary folder and stores no session if it supports that. Otherwise
+all files with the session's id are removed.
 
-It is a stranger's program, so what it can use is bounded from outside. It would go on by itself
-where an answer is cut off for its length, or refused; a budget that the first answer uses up
-prevents that. Clients that have no such budget answer a failure of the stream with a second request
-(`_Client.requests`); and before the first question they ask two of their agents to warm up, by a
-model's name that `CLAUDE_CODE_SUBAGENT_MODEL` gives and that no server knows.
+ctx does not control the program, so its usage is limited from outside. It would continue by itself
+if an answer is too long or refused; a budget that the first answer uses up prevents that. Clients
+without such a budget send a second request if the stream fails (`_Client.requests`). Before the
+first question they also warm up two of their agents; `CLAUDE_CODE_SUBAGENT_MODEL` is set to a model
+name that no server knows, so these requests fail.
 
-Settings that a client cannot read are passed over in silence, and then hooks run. So there are two
-of them, which every client knows, and `CTX_OFF` is set beside.
+A client silently ignores settings that it cannot read, and then hooks would run. So only two
+settings are used, which every client supports, and `CTX_OFF` is set as well.
 """
 
 import contextlib
@@ -153,17 +153,17 @@ class ClaudeCli:
 
     def probe(self) -> Capabilities:
         """Its version, and whether the user is logged in, as far as it reports that for free."""
-        found = _VERSION.search(self._info("--version"))
-        if found is None:
+        match = _VERSION.search(self._info("--version"))
+        if match is None:
             raise self._failure("does not say its version, so it may be another program")
-        version = tuple(int(number) for number in found[0].split("."))
+        version = tuple(int(number) for number in match[0].split("."))
         if version >= _TELLS_LOGIN:
             with contextlib.suppress(ValueError, RecursionError):
                 state = json.loads(self._info("auth", "status"))
                 if isinstance(state, dict) and state.get("loggedIn") is False:
                     raise self._failure("is not logged in", _LOG_IN)
         model = "" if self._model == "default" else self._model
-        return Capabilities(model, detail=f"Claude Code {found[0]}")
+        return Capabilities(model, detail=f"Claude Code {match[0]}")
 
     def close(self) -> None:
         """Close it. This also ends a request that another thread is waiting for."""
@@ -176,14 +176,14 @@ class ClaudeCli:
     def _attempt(
         self, client: _Client, request: Request, meter: Meter, on_token: OnToken
     ) -> Answer:
-        said = _prompt_text(request)
-        sent = json.dumps([_clean(request.system), said], ensure_ascii=False).encode()
+        prompt = _prompt_text(request)
+        sent = json.dumps([_clean(request.system), prompt], ensure_ascii=False).encode()
         most = client.requests * (len(sent) + OVERHEAD + request.max_tokens)
         with scratch_folder(self._folder, self._variables) as folder:
-            reservation = meter.reserve(most, estimate(request.system) + estimate(said))
+            reservation = meter.reserve(most, estimate(request.system) + estimate(prompt))
             collector = AnswerCollector(request.max_tokens, on_token)
             try:
-                with self._running_child(client, request, said, folder) as running:
+                with self._running_child(client, request, prompt, folder) as running:
                     answer = self._answer(client, running, collector)
             except AttemptFailed as failed:
                 if not failed.counts:
@@ -228,7 +228,7 @@ class ClaudeCli:
 
     @contextlib.contextmanager
     def _running_child(
-        self, client: _Client, request: Request, said: str, folder: str
+        self, client: _Client, request: Request, prompt: str, folder: str
     ) -> Iterator[child_process.ChildProcess]:
         settings = os.path.join(folder, "settings.json")
         words = [client.program, "--print", "--verbose", "--output-format", "stream-json"]
@@ -245,7 +245,7 @@ class ClaudeCli:
         limits = child_process.ProcessLimits(silence_s, silence_s * _SLOWEST, largest)
         try:
             disk.replace(settings, json.dumps(_SETTINGS).encode(), durable_name=False)
-            running = child_process.ChildProcess(words, variables, folder, said.encode(), limits)
+            running = child_process.ChildProcess(words, variables, folder, prompt.encode(), limits)
         except OSError as error:
             raise self._start_failure(error) from error
         self._running = running
@@ -272,10 +272,10 @@ class ClaudeCli:
         elif is_unknown:
             hint = "It may be too old: update Claude Code."
         # With several requests only the last status is known; an earlier one may have succeeded.
-        told = range(400, 500) if client.requests == 1 else (401, 403, 404)
+        final = range(400, 500) if client.requests == 1 else (401, 403, 404)
         not_carried_out = (
             *(reply.is_logged_out, reply.is_unreachable, is_unknown),
-            status in told and status != 408,
+            status in final and status != 408,
         )
         return AttemptFailed(
             self._failure(broken.what, hint),
@@ -357,16 +357,16 @@ def _diagnose(reply: Reply, running: child_process.ChildProcess) -> StreamError:
         return StreamError(f"refused: {reply.complaint}")
     if reply.has_ended:
         return StreamError("answered with nothing")
-    said = running.stderr_text.strip() or reply.noise
-    last = said.splitlines()[-1] if said else ""
+    output = running.stderr_text.strip() or reply.noise
+    last = output.splitlines()[-1] if output else ""
     how = f"ended without an answer (exit code {running.exit_code})"
     return StreamError(f"{how}: {last}".removesuffix(": "))
 
 
 def _prompt_text(request: Request) -> str:
     """The prompt as it is sent. A leading slash would be read as a command."""
-    said = _clean(request.prompt)
-    return f"Question:\n{said}" if said.lstrip().startswith("/") else said
+    prompt = _clean(request.prompt)
+    return f"Question:\n{prompt}" if prompt.lstrip().startswith("/") else prompt
 
 
 def _clean(text: str) -> str:

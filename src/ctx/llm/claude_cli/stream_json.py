@@ -130,7 +130,7 @@ class Reply:
             return None
         result = self._result or {}
         models = _object(result.get("modelUsage")).values()
-        sums = [sum(_count(each, word) for each in models) for word in _BY_MODEL]
+        sums = [sum(_count(model, word) for model in models) for word in _BY_MODEL]
         if not any(sums):
             sums = [_count(self._used, word) for word in _BY_MESSAGE]
         fresh, written, cached, output = sums
@@ -157,8 +157,8 @@ class Reply:
         status = (self._result or {}).get("api_error_status")
         if isinstance(status, int):
             return status
-        found = _STATUS.search(self.complaint)
-        return int(found[1]) if found else None
+        match = _STATUS.search(self.complaint)
+        return int(match[1]) if match else None
 
     @property
     def is_logged_out(self) -> bool:

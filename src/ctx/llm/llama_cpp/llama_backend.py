@@ -184,12 +184,13 @@ class LlamaCpp:
         )
 
     def _stamp(self, path: str) -> str:
-        """Another model may have the same path; the file's stamp shows it, on the same machine."""
+        """The size and time of a local model file. They show whether another model has the same
+        path."""
         try:
-            found = os.stat(path) if self._http.is_local else None
+            status = os.stat(path) if self._http.is_local else None
         except (OSError, ValueError):
-            found = None
-        return f"{found.st_size} {found.st_mtime_ns}" if found else ""
+            status = None
+        return f"{status.st_size} {status.st_mtime_ns}" if status else ""
 
     def _when_loaded(self, path: str) -> Any:
         """The server's answer once its model is loaded."""
@@ -240,19 +241,19 @@ class LlamaCpp:
         last: Mapping[str, Any],
         usage: Usage,
     ) -> Cache:
-        found = usage.cached_tokens
+        cached = usage.cached_tokens
         slot = last.get("id_slot")
-        read = slots.SlotUsage(found, usage.output_tokens)
+        read = slots.SlotUsage(cached, usage.output_tokens)
         is_ours = isinstance(slot, int) and usage.input_tokens == len(prompt.tokens)
         saved = is_ours and known.keep(int(slot or 0), prompt.boundaries, recalled, read)
         state: Literal["fresh", "kept", "restored"] = "restored" if recalled.is_restored else "kept"
-        if not found:
+        if not cached:
             state = "fresh"
-        prefix = slots.known_part(prompt.boundaries, found)
+        prefix = slots.known_part(prompt.boundaries, cached)
         return Cache(
             state,
             prefix,
-            found,
+            cached,
             _milliseconds(_object(last.get("timings")).get("prompt_ms")),
             saved,
         )

@@ -1,10 +1,10 @@
-"""A question as a llama.cpp server reads it: tokens, in the frame that the model's template gives.
+"""A prompt as tokens for a llama.cpp server, in the frame of the model's chat template.
 
-Text in which a stranger wrote `<|im_start|>system` would become a turn of the conversation, if it
-were sent as text. So only the frame is read with its marks, and the words in it are cut into tokens
-as what they are. Old servers, and models that declare their marks as ordinary words, find them all
-the same: then those that the frame has are cut in two. And a part of a prompt has the same tokens
-whatever follows it, so that what is the same in two prompts is the same for the server.
+If the prompt were sent as text, quoted text such as `<|im_start|>system` would become a turn of the
+conversation. So special tokens are parsed only in the frame, and everything else is tokenized as
+plain text. Old servers, and models that declare their special tokens as ordinary words, parse them
+anyway: then those that occur in the frame are split in two. A part of a prompt has the same tokens
+whatever follows it, so the server can reuse the common beginning of two prompts.
 """
 
 import os
@@ -85,8 +85,8 @@ class Prompts:
         text = self._apply_template(("system", system), ("user", user))
         if text.count(system) == text.count(user) == 1:
             before, _, rest = text.partition(system)
-            between, found, after = rest.partition(user)
-            if found:
+            between, separator, after = rest.partition(user)
+            if separator:
                 return _Frame(before, between, after)
         # The template has no system message, so the user message holds both.
         alone = self._frame(has_system=False)
@@ -101,7 +101,8 @@ class Prompts:
         return _Frame("", between, after)
 
     def _apply_template(self, *messages: tuple[str, str]) -> str:
-        """Empty if the server is too old or its template rejects these messages."""
+        """The framed text; empty if the server is too old or its template rejects these
+        messages."""
         body = {
             "messages": [{"role": role, "content": content} for role, content in messages],
             # Ask for the answer without thinking.
@@ -129,8 +130,8 @@ class Prompts:
         body = {"content": frame, "parse_special": True, "with_pieces": True, **self._model_fields}
         answer = self._http.post("/tokenize", body)
         listed = answer.get("tokens") if isinstance(answer, dict) else None
-        pieces = [each for each in listed if isinstance(each, dict)] if listed else ()
-        pairs = ((each.get("id"), each.get("piece")) for each in pieces)
+        pieces = [entry for entry in listed if isinstance(entry, dict)] if listed else ()
+        pairs = ((entry.get("id"), entry.get("piece")) for entry in pieces)
         return {
             number: piece
             for number, piece in pairs
@@ -143,15 +144,15 @@ class Prompts:
         tokens = self._tokens(text, **options)
         if self._known_marks is None:
             self._known_marks = self._turn_marks()
-        found = {self._known_marks[each] for each in tokens if each in self._known_marks}
-        return self._tokens(_split_marks(text, found), **options) if found else tokens
+        marks = {self._known_marks[token] for token in tokens if token in self._known_marks}
+        return self._tokens(_split_marks(text, marks), **options) if marks else tokens
 
     def _tokens(self, content: str | list[str], **options: bool) -> list[int]:
         """Tokens of a text, or of several texts that are tokenized separately."""
         answer = self._http.post("/tokenize", {"content": content, **options, **self._model_fields})
         tokens = answer.get("tokens") if isinstance(answer, dict) else None
         if not isinstance(tokens, list) or not all(
-            isinstance(each, int) and 0 <= each < 2**31 for each in tokens
+            isinstance(token, int) and 0 <= token < 2**31 for token in tokens
         ):
             raise ModelFailure(
                 f"The llama.cpp server at {self._http.display_url} sent"

@@ -1,12 +1,13 @@
-"""What a llama.cpp server has read before, so that it need not read it again.
+"""The prompt cache of a llama.cpp server, saved between calls on the server's disk.
 
-A server keeps the state of its model after a prompt in a slot, and one that was started with
-`--slot-save-path` writes that to its disk and reads it back. What lies there is known here by
-hashes, one at the end of each part of the prompt: the next prompt is compared part by part, and
-where enough of its beginning is known, the state is restored.
+A server keeps the state of its model after a prompt in a slot. A server that was started with
+`--slot-save-path` can save this state to its disk and restore it. ctx knows the saved states by
+hashes, one at the end of each part of a prompt: the next prompt is compared part by part, and if
+enough of its beginning is known, the state is restored.
 
-All of this only saves time. The server itself compares the tokens, so a file that holds another
-prompt than we believe makes an answer slower, not wrong; and what the server refuses is let be.
+All of this only saves time. The server itself compares the tokens, so a file with another prompt
+than expected makes an answer slower, but not wrong. Requests that the server refuses are not
+repeated.
 """
 
 import json
@@ -80,7 +81,8 @@ class SlotState(NamedTuple):
 
     @property
     def is_useless(self) -> bool:
-        """Other users of the slots may have caused the misses, so it is tried again later."""
+        """Whether restored states are useless. Other users of the slots may have caused the misses,
+        so it is tried again later."""
         return (
             self.misses >= _MOST_MISSES and abs(clock.now_ms() - self.missed_ms) < _RETRY_AFTER_MS
         )
@@ -164,7 +166,7 @@ class Slots:
             # Another client may have used the slot meanwhile.
             if tokens is None or not whole <= tokens <= whole + usage.answered:
                 return False
-        held = next((each.held for each in self._slots() if each.number == slot), ())
+        held = next((entry.held for entry in self._slots() if entry.number == slot), ())
         kept = kept._replace(used_ms=clock.now_ms(), held=held)
         return self._write(state._replace(saved=(kept, *others)[:_FILES]))
 
@@ -177,7 +179,7 @@ class Slots:
         # The last token of a prompt is always evaluated.
         if usage.cached >= recalled.known.tokens - 1:
             return state._replace(misses=0)
-        saved = tuple(each for each in state.saved if recalled.known not in each.boundaries)
+        saved = tuple(entry for entry in state.saved if recalled.known not in entry.boundaries)
         return state._replace(saved=saved, misses=state.misses + 1, missed_ms=clock.now_ms())
 
     def _file_for(
@@ -186,10 +188,10 @@ class Slots:
         """The file of a prompt that this one extends, else a free one, else the oldest."""
         if best is not None and best[1].tokens * 2 > best[0].boundaries[-1].tokens:
             return best[0].file
-        taken = {each.file for each in saved}
+        taken = {entry.file for entry in saved}
         names = (f"ctx-{self._key}-{number}.bin" for number in range(_FILES))
         free = next((name for name in names if name not in taken), None)
-        return free or min(saved, key=lambda each: each.used_ms).file
+        return free or min(saved, key=lambda entry: entry.used_ms).file
 
     def _act(self, slot: int, action: Literal["save", "restore"], file: str) -> int | None:
         """Save or restore a slot; the number of tokens, or None if the server refused."""
@@ -205,14 +207,14 @@ class Slots:
         return tokens if isinstance(tokens, int) and tokens > 0 and size != 0 else None
 
     def _slots(self) -> list["_Slot"]:
-        """Empty if the server does not list its slots."""
+        """The server's slots; empty if it does not list them."""
         query = "".join(f"?model={quote(name, safe='')}" for name in self._fields.values())
         try:
             answer = self._http.get(f"/slots{query}")
         except ModelFailure:
             return []
-        found = [_slot(each) for each in answer] if isinstance(answer, list) else []
-        return [slot for slot in found if slot is not None]
+        slots = [_slot(entry) for entry in answer] if isinstance(answer, list) else []
+        return [slot for slot in slots if slot is not None]
 
     def _state(self) -> SlotState:
         """The stored state, if it is valid and for this model."""
@@ -223,7 +225,7 @@ class Slots:
         return state if state.model == self._model else SlotState(self._model)
 
     def _write(self, state: SlotState) -> bool:
-        saved = [[each.file, each.boundaries, each.used_ms, each.held] for each in state.saved]
+        saved = [[entry.file, entry.boundaries, entry.used_ms, entry.held] for entry in state.saved]
         whole = [
             _VERSION,
             self._http.display_url,
@@ -244,18 +246,18 @@ class Slots:
 
 def forget(folder: str) -> list[SlotFile]:
     """Forget all saved states; returns the files on the servers' disks."""
-    found = []
+    files = []
     for path in sorted(glob(os.path.join(escape(folder), "slots-*.json"))):
         try:
             state = json.loads(disk.read_plain(path, _LARGEST_STATE))
-            found += [
-                SlotFile(event_stream.shorten(str(state[1])), each.file)
-                for each in _read(state).saved
+            files += [
+                SlotFile(event_stream.shorten(str(state[1])), entry.file)
+                for entry in _read(state).saved
             ]
         except _DAMAGED:
             pass
         disk.discard(path)
-    return found
+    return files
 
 
 class _Slot(NamedTuple):
@@ -266,35 +268,35 @@ class _Slot(NamedTuple):
 
 def boundaries(parts: Sequence[Sequence[int]]) -> tuple[Boundary, ...]:
     """The boundaries of a prompt whose parts are given as tokens."""
-    found: list[Boundary] = []
+    result: list[Boundary] = []
     digest, tokens = "", 0
     for part in parts:
         digest = _digest(digest.encode() + struct.pack(f"<{len(part)}q", *part))
         tokens += len(part)
-        found.append(Boundary(digest, tokens))
-    return tuple(found)
+        result.append(Boundary(digest, tokens))
+    return tuple(result)
 
 
 def known_part(prompt: Sequence[Boundary], tokens: int) -> str:
     """The hash of the parts within the first tokens of a prompt."""
-    return next((each.digest for each in reversed(prompt) if each.tokens <= tokens), "")
+    return next((boundary.digest for boundary in reversed(prompt) if boundary.tokens <= tokens), "")
 
 
 def _best(
     saved: Sequence[SavedState], prompt: Sequence[Boundary]
 ) -> tuple[SavedState, Boundary] | None:
     """The saved state with the longest prefix of a prompt, and where that ends."""
-    found = []
-    for each in saved:
-        theirs = set(each.boundaries)
+    matches = []
+    for entry in saved:
+        theirs = set(entry.boundaries)
         known = next((one for one in reversed(prompt) if one in theirs), None)
         if known is not None and known.tokens >= _WORTH:
-            found.append((each, known))
-    return max(found, key=lambda pair: (pair[1].tokens, pair[0].used_ms), default=None)
+            matches.append((entry, known))
+    return max(matches, key=lambda pair: (pair[1].tokens, pair[0].used_ms), default=None)
 
 
 def _without(saved: Sequence[SavedState], file: str) -> tuple[SavedState, ...]:
-    return tuple(each for each in saved if each.file != file)
+    return tuple(entry for entry in saved if entry.file != file)
 
 
 def _slot(info: Any) -> _Slot | None:
@@ -312,13 +314,13 @@ def _read(value: Any) -> SlotState:
     version, _, model, saved, misses, missed_ms = value
     if version != _VERSION:
         raise ValueError("It was written by another ctx.")
-    found = []
+    states = []
     for file, ends, used_ms, held in saved[:_FILES]:
         if not _NAME.fullmatch(file) or not ends:
             raise ValueError("That is no file of ours.")
         marks = tuple(Boundary(str(digest), int(tokens)) for digest, tokens in ends)
-        found.append(SavedState(file, marks, int(used_ms), tuple(map(int, held))))
-    return SlotState(str(model), tuple(found), int(misses), int(missed_ms))
+        states.append(SavedState(file, marks, int(used_ms), tuple(map(int, held))))
+    return SlotState(str(model), tuple(states), int(misses), int(missed_ms))
 
 
 def _digest(data: bytes) -> str:

@@ -12,10 +12,10 @@
     node_candidates
                 the few hundred nodes that may answer a question
 
-A query is of one of two kinds, and its words decide which.
+There are two kinds of queries. The words decide which kind a query is.
 
-**Only filters**, joined by `AND`, `OR`, `NOT` and parentheses: the nodes for which it is true,
-the newest first. Every mistake is an error that shows the place and the nearest right word.
+**Only filters**, joined by `AND`, `OR`, `NOT` and parentheses: the matching nodes, the newest
+first. Every mistake is an error that shows the position and the most similar valid word.
 
     type:fact                  a type of node
     tag:project:shop           a tag; `tag:task:*` is every tag that begins so
@@ -31,9 +31,9 @@ the newest first. Every mistake is an error that shows the place and the nearest
                                `path:src/*.py` matches as the shell does, but `*` takes `/` too
     id:01M7                    by the beginning of an id; four characters are enough
 
-**Any other word** makes it a question in a person's language, often pasted: words that look
-like `AND`, `(` or `TypeError:` are just words. Filters count if they are right, and all of them
-must hold. The answer is ranked. Nothing is an error.
+**Any other word** makes it a question in natural language, often pasted: `AND`, `(` or `TypeError:`
+are ordinary words in it. Valid filters apply, and all of them must match. The answer is ranked.
+Nothing is an error.
 
 The scope, not the query, decides what is visible: superseded nodes, other projects and other tasks
 are left out unless the query names them.

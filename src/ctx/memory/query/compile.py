@@ -1,18 +1,18 @@
 """Compiles a query, a scope and the time to one SQL statement.
 
-SQLite chooses a plan by guessing, or by statistics that may be missing or old. The statements fix
-the plan instead, so that it is the same for every store:
+SQLite chooses a query plan by heuristics, or by statistics that may be missing or outdated. The
+statements fix the plan instead, so that it is the same for every store:
 
-1. The *candidates*: ids in descending order, out of indexes alone. A tag and a type are read in
-   this order; `UNION`, `INTERSECT` and `EXCEPT` merge such streams without storing anything, so
-   that the first id comes at once. A filter that finds few nodes is read and sorted, and needs
-   no company. Where no filter can do either, all nodes are candidates.
+1. The *candidates*: ids in descending order, read from indexes only. Tags and types are read in
+   this order. `UNION`, `INTERSECT` and `EXCEPT` merge such streams without storing anything, so
+   the first id is available at once. A filter that matches few nodes is read and sorted, and is
+   not merged with others. If no filter can do either, all nodes are candidates.
 2. The *conditions*: everything else, looked up for each candidate.
 
-The candidates are a subquery with `LIMIT -1`. That keeps SQLite from dropping the subquery's
-order, which is then the order of the whole statement; an order of its own would make the whole
-sort everything again. A statement ends in the same way, so that it may be a subquery too. A
-unary plus before a column keeps SQLite from using an index for it.
+The candidates are a subquery with `LIMIT -1`. That keeps SQLite from dropping the subquery's order,
+which becomes the order of the whole statement. An `ORDER BY` of the statement itself would sort
+everything again. A statement also ends in `LIMIT -1`, so that it can be a subquery. A unary plus
+before a column keeps SQLite from using an index for it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,8 +46,8 @@ _SUPERSEDED = HasFilter("superseded")
 _TRUE = And(())
 _FALSE = Or(())
 
-# What finds the fewest nodes, as far as can be told without looking. What is `_SORTED` comes in
-# the order of ids; what comes after it is used only where there is nothing else.
+# Filters by the number of nodes that they usually match, fewest first. From `_SORTED` on, they
+# return ids in order. Those after it are used only if there is nothing else.
 _SORTED = 5
 _ORDER: Mapping[type, int] = {
     IdFilter: 0,
@@ -59,7 +59,7 @@ _ORDER: Mapping[type, int] = {
     TypeFilter: 5,
 }
 _NARROW_TIME, _MANY = 3, 6
-# Namespaces of which nearly every node has a tag.
+# Namespaces in which nearly every node has a tag.
 _EVERYWHERE = (PROJECT, "tier:", "session:", "kind:")
 # With more streams than this, sorting once is faster than merging each with all before it.
 _MOST_MERGED = 8
@@ -73,10 +73,10 @@ class Scope(NamedTuple):
     include_superseded: bool = False
     """Whether superseded nodes are visible. With `has:superseded` they always are."""
     project: str | None = None
-    """Without the nodes of other projects. A node is of all the projects that it is tagged with;
-    one without such a tag is everyone's."""
+    """Hide the nodes of other projects. A node belongs to all projects that it is tagged with, and
+    a node without such a tag to every project."""
     task: str | None = None
-    """Without the working nodes of other tasks."""
+    """Hide the working nodes of other tasks."""
 
 
 class SqlStatement(NamedTuple):
@@ -121,8 +121,8 @@ def compile_query(
 ) -> SqlStatement:
     """The ids of the matching nodes, newest first; for a text, ids and ranks, best first.
 
-    Without being told which, all words of a text are wanted. Nodes of the same rank come in no
-    order: to compare their ids, SQLite would have to read all of them.
+    By default, a node must have all words of the text. Nodes of the same rank are not ordered: to
+    compare their ids, SQLite would have to read all of them.
     """
     if query.mode == "text":
         return _ranked(query, scope, now_ms, words or words_of(query))
@@ -132,8 +132,8 @@ def compile_query(
 def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> SqlStatement | None:
     """The matching nodes of one tier, for a query of filters; None if no node can match.
 
-    Whoever reads one tier after the other knows which nodes had a stronger one already. Without
-    a tier it is about the nodes in none of the three that a view is made of.
+    A caller that reads the tiers in order can skip nodes that had a stronger tier. `None` stands
+    for the nodes with none of the three tiers that a view uses.
     """
     known: dict[str, bool] = {}
     within: list[Expression] = []
@@ -166,7 +166,7 @@ def compile_count(
     if query.mode == "text":
         matches = _matches(words or words_of(query))
         if isinstance(simple, Not) and _is_superseded(simple.part):
-            # Few are, so that it is faster to count those and take them off.
+            # Few nodes are superseded, so it is faster to count them and subtract the number.
             sql = f"SELECT count(*) FROM nodes_fts WHERE {matches.sql}"
             few = "SELECT rowid FROM nodes INDEXED BY idx_nodes_replaced"
             hidden = f"{sql} AND rowid IN ({few} WHERE superseded_by IS NOT NULL)"
@@ -174,17 +174,17 @@ def compile_count(
         where = joined([matches, condition(simple, now_ms)], " AND ")
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
         return SqlStatement(f"SELECT count(*) FROM {source} WHERE {where.sql}", where.parameters)
-    found = _filter_statement(simple, now_ms, counted=True)
-    return SqlStatement(f"SELECT count(*) FROM ({found.sql})", found.parameters)
+    statement = _filter_statement(simple, now_ms, counted=True)
+    return SqlStatement(f"SELECT count(*) FROM ({statement.sql})", statement.parameters)
 
 
 def compile_among(query: Query, scope: Scope, now_ms: int, node_ids: Sequence[str]) -> SqlStatement:
     """Which of these nodes are visible and match the filters; the words are ignored."""
-    seen = condition(_simplified(_visible(query, scope)), now_ms)
+    visible = condition(_simplified(_visible(query, scope)), now_ms)
     places = ", ".join("?" * len(node_ids))
     return SqlStatement(
-        f"SELECT n.id FROM nodes AS n WHERE n.id IN ({places}) AND {seen.sql}",
-        (*node_ids, *seen.parameters),
+        f"SELECT n.id FROM nodes AS n WHERE n.id IN ({places}) AND {visible.sql}",
+        (*node_ids, *visible.parameters),
     )
 
 
@@ -225,9 +225,10 @@ def _is_superseded(expression: Expression) -> bool:
 def _simplified(
     expression: Expression, known: Mapping[str, bool] = {}, negated: bool = False
 ) -> Expression:
-    """The same with `NOT` before filters alone, nothing nested in its own kind, and no constants.
+    """An equivalent expression with `NOT` only before filters, without nested parts of the same
+    kind, and without constants.
 
-    `known` says which tags a node has and which it has not.
+    `known` are tags that a node has or does not have.
     """
     match expression:
         case Not(part):
@@ -237,16 +238,16 @@ def _simplified(
         case And(parts) | Or(parts):
             is_and = isinstance(expression, And) != negated
             kind: type[And] | type[Or] = And if is_and else Or
-            found: list[Expression] = []
+            simplified: list[Expression] = []
             for part in parts:
                 simple = _simplified(part, known, negated)
                 if isinstance(simple, kind):
-                    found += simple.parts
+                    simplified += simple.parts
                 elif isinstance(simple, And | Or) and not simple.parts:
                     return simple
                 else:
-                    found.append(simple)
-            return found[0] if len(found) == 1 else kind(tuple(found))
+                    simplified.append(simple)
+            return simplified[0] if len(simplified) == 1 else kind(tuple(simplified))
         case _:
             return Not(expression) if negated else expression
 
@@ -266,8 +267,8 @@ def _filter_statement(
     ordered = SqlFragment(f"{candidates.sql} ORDER BY 1 DESC LIMIT -1", candidates.parameters)
     if not rest:
         return SqlStatement(*ordered)
-    found = _filtered(ordered, rest, now_ms)
-    return SqlStatement(f"{found.sql} LIMIT -1", found.parameters)
+    statement = _filtered(ordered, rest, now_ms)
+    return SqlStatement(f"{statement.sql} LIMIT -1", statement.parameters)
 
 
 def _filtered(candidates: SqlFragment, rest: Sequence[Expression], now_ms: int) -> SqlFragment:
@@ -283,15 +284,15 @@ def _filtered(candidates: SqlFragment, rest: Sequence[Expression], now_ms: int) 
 def _candidates(
     parts: Sequence[Expression], now_ms: int
 ) -> tuple[SqlFragment | None, list[Expression]]:
-    """The candidates for a conjunction, and the parts that are still to be checked."""
+    """The candidates for a conjunction, and the parts that remain to be checked."""
     sizes = [_size(part, now_ms) for part in parts]
     if any(isinstance(part, TagFilter) and not part.tag.startswith(_EVERYWHERE) for part in parts):
-        # What was made lately may be everything; what has such a tag hardly ever is.
+        # A recent period may contain all nodes; a specific tag hardly ever does.
         sizes = [None if size == _NARROW_TIME else size for size in sizes]
     smallest = min((size for size in sizes if size is not None), default=None)
     if smallest is None:
         return None, list(parts)
-    # A choice of streams can only be merged with others from the first place.
+    # An `OR` of streams can only be merged with others if it comes first.
     first = min(
         (place for place, size in enumerate(sizes) if size == smallest),
         key=lambda place: not isinstance(parts[place], Or),
@@ -348,11 +349,11 @@ def _ids(expression: Expression, now_ms: int) -> SqlFragment:
     """A list of ids for an expression that has a size."""
     match expression:
         case Or(parts):
-            found = [_ids(part, now_ms) for part in parts]
-            if len(found) <= _MOST_MERGED:
-                return joined(found, " UNION ")
+            lists = [_ids(part, now_ms) for part in parts]
+            if len(lists) <= _MOST_MERGED:
+                return joined(lists, " UNION ")
             every = joined(
-                (SqlFragment(f"SELECT id FROM ({piece.sql})", piece.parameters) for piece in found),
+                (SqlFragment(f"SELECT id FROM ({piece.sql})", piece.parameters) for piece in lists),
                 " UNION ALL ",
             )
             return SqlFragment(f"SELECT DISTINCT id FROM ({every.sql})", every.parameters)
@@ -365,15 +366,16 @@ def _ids(expression: Expression, now_ms: int) -> SqlFragment:
             rest = parts[:first] + parts[first + 1 :]
             return _filtered(_ids(parts[first], now_ms), rest, now_ms)
         case Not():
-            raise AssertionError("what is not there has no list")
+            raise AssertionError("`NOT` has no list of ids")
         case _:
             return conditions.ids(expression, now_ms)
 
 
 def _ranked(query: Query, scope: Scope, now_ms: int, words: SearchWords) -> SqlStatement:
-    """Ids and ranks. The filters come before the ranking; the scope is looked up after it.
+    """Ids and ranks. Filters apply before the ranking, the scope after it.
 
-    So what is not read costs nothing: most questions want the first few of many thousands.
+    So the scope is checked only for nodes that are read: most callers want the first few of many
+    thousands.
     """
     matches = _matches(words)
     source = "nodes_fts"
@@ -387,13 +389,13 @@ def _ranked(query: Query, scope: Scope, now_ms: int, words: SearchWords) -> SqlS
     if query.tree is not None:
         source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
         matches = joined([matches, condition(_simplified(query.tree), now_ms)], " AND ")
-    seen = condition(_simplified(And(tuple(_limits(query, scope)))), now_ms)
+    visible = condition(_simplified(And(tuple(_limits(query, scope)))), now_ms)
     return SqlStatement(
         "SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,"
         f" bm25(nodes_fts, 0.0, 1.0) AS rank FROM {source} WHERE {matches.sql}"
         " ORDER BY 2 LIMIT -1) AS f CROSS JOIN nodes AS n ON n.rowid = f.rowid"
-        f" WHERE {seen.sql} LIMIT -1",
-        matches.parameters + seen.parameters,
+        f" WHERE {visible.sql} LIMIT -1",
+        matches.parameters + visible.parameters,
     )
 
 
@@ -405,6 +407,6 @@ def _matches(words: SearchWords) -> SqlFragment:
 def _phrase(term: str) -> str:
     from ctx import terms
 
-    # A character of a script without spaces is indexed together with the one behind it.
+    # A character of a script without spaces is indexed together with the next one.
     is_lone = len(term) == 1 and not term.isascii() and terms.extract(f"{term}a") == [term, "a"]
     return f'"{term}"*' if is_lone else f'"{term}"'

@@ -20,7 +20,7 @@ from ctx.memory.query.filters import (
 from ctx.memory.query.query_parser import And, Expression, Not, Or
 from ctx.memory.query.time_filters import TimeFilter
 
-# Behind every character that an id or a tag may have.
+# Characters that sort after all characters of an id or a tag.
 _AFTER_IDS, _AFTER_TEXT = "~", "\U0010ffff"
 _FEW_TAGS = 4
 _HAS = {
@@ -41,18 +41,18 @@ class SqlFragment(NamedTuple):
 
 
 def joined(pieces: Iterable[SqlFragment], separator: str) -> SqlFragment:
-    found = list(pieces)
+    fragments = list(pieces)
     return SqlFragment(
-        separator.join(piece.sql for piece in found),
-        tuple(value for piece in found for value in piece.parameters),
+        separator.join(piece.sql for piece in fragments),
+        tuple(value for piece in fragments for value in piece.parameters),
     )
 
 
 def condition(expression: Expression, now_ms: int, row: str = "n") -> SqlFragment:
-    """Whether the expression is true for the node with the id `n.id`. It is never null.
+    """Whether the expression is true for the node with the id `n.id`. The result is never null.
 
-    The columns of the node are those of `row`. Where this is not `n` itself, what only needs the
-    id is found out before the row is read.
+    `row` has the columns of the node. If it is not `n` itself, conditions on the id alone are
+    checked before the row is read.
     """
     match expression:
         case And(()):
@@ -76,8 +76,8 @@ def condition(expression: Expression, now_ms: int, row: str = "n") -> SqlFragmen
             return _filter_condition(expression, now_ms, row)
 
 
-def _filter_condition(given: Filter, now_ms: int, row: str) -> SqlFragment:
-    match given:
+def _filter_condition(filter_: Filter, now_ms: int, row: str) -> SqlFragment:
+    match filter_:
         case TagFilter(tag):
             return _has_tag((tag,))
         case TagPrefixFilter(prefix):
@@ -88,7 +88,7 @@ def _filter_condition(given: Filter, now_ms: int, row: str) -> SqlFragment:
         case TypeFilter(name):
             return SqlFragment(f"+{row}.type = ?", (name,))
         case TimeFilter():
-            return _between(f"+{row}.{given.column}", given, now_ms)
+            return _between(f"+{row}.{filter_.column}", filter_, now_ms)
         case TokensFilter(comparison, number):
             return SqlFragment(f"+{row}.token_estimate {comparison} ?", (number,))
         case HasFilter(what):
@@ -96,21 +96,21 @@ def _filter_condition(given: Filter, now_ms: int, row: str) -> SqlFragment:
         case IdFilter(prefix):
             return SqlFragment("(+n.id >= ? AND +n.id < ?)", (prefix, prefix + _AFTER_IDS))
         case OtherNameFilter(namespace, name):
-            # Null if the node has no tag in the namespace. The bounds are written out, so that
-            # a partial index may serve.
+            # Null if the node has no tag in the namespace. The bounds are literals, so that a
+            # partial index can be used.
             return SqlFragment(
                 "(SELECT min(tag <> ?) FROM tags WHERE node_id = n.id"
                 f" AND tag >= '{namespace}' AND tag < '{namespace[:-1]};') IS 1",
                 (namespace + name,),
             )
         case LinkedFrom() | LinkedTo() | SessionFilter() | PathFilter():
-            found = ids(given, now_ms)
-            return SqlFragment(f"+n.id IN ({found.sql})", found.parameters)
+            fragment = ids(filter_, now_ms)
+            return SqlFragment(f"+n.id IN ({fragment.sql})", fragment.parameters)
 
 
 def _has_tag(tags: tuple[str, ...]) -> SqlFragment:
     places = ", ".join("?" * len(tags))
-    # One of a few is looked up. Many are compared with what the node has.
+    # A few tags are looked up. Many tags are compared with the tags of the node.
     column, index = ("tag", " INDEXED BY idx_tags_tag") if len(tags) <= _FEW_TAGS else ("+tag", "")
     return SqlFragment(
         f"EXISTS (SELECT 1 FROM tags{index} WHERE node_id = n.id AND {column} IN ({places}))", tags
@@ -121,8 +121,8 @@ def _between(column: str, time: TimeFilter, now_ms: int) -> SqlFragment:
     start, end = time.bounds(now_ms)
     bounds = [SqlFragment(f"{column} >= ?", (start,))] if start is not None else []
     bounds += [SqlFragment(f"{column} < ?", (end,))] if end is not None else []
-    found = joined(bounds, " AND ")
-    return SqlFragment(f"({found.sql})", found.parameters)
+    fragment = joined(bounds, " AND ")
+    return SqlFragment(f"({fragment.sql})", fragment.parameters)
 
 
 def reads_row(expression: Expression) -> bool:
@@ -138,12 +138,12 @@ def reads_row(expression: Expression) -> bool:
             return isinstance(expression, TypeFilter | TimeFilter | TokensFilter)
 
 
-def ids(given: Filter, now_ms: int) -> SqlFragment:
-    """The ids of the nodes that a filter finds, each once. Tags and types give them in order.
+def ids(filter_: Filter, now_ms: int) -> SqlFragment:
+    """The distinct ids of the nodes that match a filter. For tags and types, they are in order.
 
-    The indexes are named, because SQLite might take one that has the order and not the filter.
+    The indexes are named, because SQLite might choose one for the order instead of the filter.
     """
-    match given:
+    match filter_:
         case TagFilter(tag):
             return SqlFragment(
                 "SELECT node_id AS id FROM tags INDEXED BY idx_tags_tag WHERE tag = ?", (tag,)
@@ -160,7 +160,7 @@ def ids(given: Filter, now_ms: int) -> SqlFragment:
             )
         case TimeFilter(column):
             index = "idx_nodes_created" if column == "created_at" else "idx_nodes_updated"
-            bounds = _between(column, given, now_ms)
+            bounds = _between(column, filter_, now_ms)
             return SqlFragment(
                 f"SELECT id FROM nodes INDEXED BY {index} WHERE {bounds.sql}", bounds.parameters
             )
@@ -186,8 +186,8 @@ def ids(given: Filter, now_ms: int) -> SqlFragment:
                 (prefix, prefix + _AFTER_IDS),
             )
         case SessionFilter(name):
-            # Records are also about edges and about nodes that are gone. The empty session is
-            # left out in words for an index that leaves it out.
+            # Records can also be about edges and deleted nodes. The condition on the empty session
+            # lets SQLite use a partial index that excludes it.
             return SqlFragment(
                 "SELECT id FROM (SELECT node_id AS id FROM tags WHERE tag = ? UNION"
                 " SELECT subject FROM records"
@@ -198,7 +198,7 @@ def ids(given: Filter, now_ms: int) -> SqlFragment:
         case PathFilter(pattern):
             return _at_path(pattern)
         case _:
-            raise AssertionError(f"{given} is looked up for each node")
+            raise AssertionError(f"{filter_} is looked up for each node")
 
 
 def _at_path(pattern: str) -> SqlFragment:
@@ -206,15 +206,15 @@ def _at_path(pattern: str) -> SqlFragment:
     path = "json_extract(metadata, '$.path')"
     wanted = pattern.removeprefix("./").rstrip("/") if pattern != "." else "*"
     fixed = min((wanted.find(sign) for sign in "*?[" if sign in wanted), default=len(wanted))
-    # The first two comparisons are for an index, if there is one.
+    # The first two comparisons allow the use of an index, if there is one.
     bounds = (wanted[:fixed], wanted[:fixed] + _AFTER_TEXT)
     if fixed == len(wanted):
         matches = SqlFragment(f"({path} = ? OR {path} >= ?)", (wanted, f"{wanted}/"))
-        bounds = (wanted, f"{wanted}0")  # The character behind the slash.
+        bounds = (wanted, f"{wanted}0")  # The character after the slash.
     else:
-        # Folders between may be none at all. A name may have brackets that are no pattern.
+        # `**` also matches no folder at all. A name may contain brackets that are not a pattern.
         patterns = {wanted, wanted.replace("**/", "").replace("**", "*")}
-        globs = [SqlFragment(f"{path} GLOB ?", (each,)) for each in sorted(patterns)]
+        globs = [SqlFragment(f"{path} GLOB ?", (glob,)) for glob in sorted(patterns)]
         matches = joined([SqlFragment(f"{path} = ?", (wanted,)), *globs], " OR ")
     return SqlFragment(
         "SELECT id FROM (WITH found AS MATERIALIZED (SELECT id FROM nodes"

@@ -45,18 +45,21 @@ def matching(
     limit: int | None = None,
     beginnings: bool = False,
 ) -> Matches:
-    """The newest first; where there are words, the best first and the newest among equals.
+    """The matching nodes, newest first; for words, the best first, and the newest first among
+    equals.
 
-    With `beginnings`, words that begin like those of a question are better than nothing.
+    With `beginnings`, words are matched by prefix if nothing else matches.
     """
     if query.mode == "filters":
         statement = compile_query(query, scope, now_ms)
-        found = (map(itemgetter(0), _run(each, statement)) for each in connections)
-        merged = (node_id for node_id, _ in groupby(merge(*found, reverse=True)))
+        rows = (map(itemgetter(0), _run(connection, statement)) for connection in connections)
+        merged = (node_id for node_id, _ in groupby(merge(*rows, reverse=True)))
         return Matches(islice(merged, limit), partial=False)
     for words in _attempts(connections, query, scope, limit, beginnings=beginnings):
         statement = compile_query(query, scope, now_ms, words)
-        ranked = merge(*(_ranked(each, statement) for each in connections), key=itemgetter(0))
+        ranked = merge(
+            *(_ranked(connection, statement) for connection in connections), key=itemgetter(0)
+        )
         first = next(ranked, None)
         if first is not None:
             best = islice(_once(map(itemgetter(1), chain([first], ranked))), limit)
@@ -72,11 +75,11 @@ def _attempts(
     *,
     beginnings: bool = False,
 ) -> Iterator[SearchWords]:
-    """What to look for, until something is found: all words, the rarer ones, any of them.
+    """What to search for until something matches: all words, the rarer ones, any of them.
 
-    To rank a node takes time, and a word that a tenth of all nodes have says little about any
-    of them. So where a few are wanted, and nothing else narrows what has only such words, the
-    newest of it are ranked.
+    Ranking takes time, and a word that a tenth of all nodes contain says little about any of them.
+    So if only a few results are wanted and there are only such words, only the newest matches are
+    ranked.
     """
     every = words_of(query)
     is_wide = query.tree is None and scope.project is None and scope.task is None
@@ -106,15 +109,17 @@ def _run(connection: Connection, statement: SqlStatement) -> sqlite3.Cursor:
 
 def _ranked(connection: Connection, statement: SqlStatement) -> Iterator[tuple[float, NodeId]]:
     for score, equals in groupby(_run(connection, statement), key=itemgetter(1)):
-        yield from ((score, each) for each in sorted(map(itemgetter(0), equals), reverse=True))
+        yield from (
+            (score, node_id) for node_id in sorted(map(itemgetter(0), equals), reverse=True)
+        )
 
 
 def _once(node_ids: Iterable[NodeId]) -> Iterator[NodeId]:
     """Each node once: several stores may have the same anchor."""
-    seen: set[NodeId] = set()
+    yielded: set[NodeId] = set()
     for node_id in node_ids:
-        if node_id not in seen:
-            seen.add(node_id)
+        if node_id not in yielded:
+            yielded.add(node_id)
             yield node_id
 
 
@@ -130,8 +135,8 @@ def count(
     if query.mode == "filters":
         return _count(connections, compile_count(query, scope, now_ms))
     for words in _attempts(connections, query, scope, beginnings=beginnings):
-        if found := _count(connections, compile_count(query, scope, now_ms, words)):
-            return found
+        if total := _count(connections, compile_count(query, scope, now_ms, words)):
+            return total
     return 0
 
 
@@ -153,22 +158,23 @@ def left_out_by_scope(
 def in_tiers(
     connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
 ) -> Iterator[tuple[str | None, NodeId]]:
-    """Each match with its tier: pinned, working, reference, then the rest; as `matching` inside.
+    """Each match with its tier: pinned, working, reference, then the rest. Within a tier, the order
+    is that of `matching`.
 
-    Where there are filters alone, a tier is looked for when the one before it was read.
+    With filters only, each tier is queried when the previous one has been read.
     """
     if query.mode == "text":
         yield from _ranked_in_tiers(connections, query, scope, now_ms)
         return
-    # A node may have several tiers: the strongest counts. In the weakest are the most by far.
-    seen: set[NodeId] = set()
+    # A node may have several tiers; the strongest counts. Most nodes are in the weakest one.
+    yielded: set[NodeId] = set()
     for tier in TIERS:
         statement = compile_tier(query, scope, now_ms, tier)
         if statement is not None:
             for (node_id,) in _merged(connections, statement):
-                if node_id not in seen:
+                if node_id not in yielded:
                     if tier != TIERS[-1]:
-                        seen.add(node_id)
+                        yielded.add(node_id)
                     yield tier, node_id
     rest = compile_tier(query, scope, now_ms, None)
     if rest is not None:
@@ -182,9 +188,9 @@ def _merged(
     """The rows of all connections, merged newest first."""
     if len(connections) == 1:
         return _run(connections[0], statement)
-    found = (_run(connection, statement) for connection in connections)
-    merged = merge(*found, key=itemgetter(0), reverse=True)
-    # Of what is in several, the first counts.
+    rows = (_run(connection, statement) for connection in connections)
+    merged = merge(*rows, key=itemgetter(0), reverse=True)
+    # If a node is in several stores, the first one counts.
     return (next(same) for _, same in groupby(merged, key=itemgetter(0)))
 
 
@@ -194,15 +200,15 @@ def _ranked_in_tiers(
     rows: list[tuple[NodeId, float, str | None]] = []
     for words in _attempts(connections, query, scope):
         statement = with_tiers(compile_query(query, scope, now_ms, words))
-        if rows := [row for each in connections for row in _run(each, statement)]:
+        if rows := [row for connection in connections for row in _run(connection, statement)]:
             break
     rows.sort(reverse=True)
     rows.sort(key=itemgetter(1))
     strongest = {node_id: _tier(tags) for node_id, _, tags in reversed(rows)}
-    found = [(strongest[node_id], node_id) for node_id in _once(row[0] for row in rows)]
+    matches = [(strongest[node_id], node_id) for node_id in _once(row[0] for row in rows)]
     for tier in TIERS:
-        yield from (match for match in found if match[0] == tier)
-    yield from (match for match in found if match[0] not in TIERS)
+        yield from (match for match in matches if match[0] == tier)
+    yield from (match for match in matches if match[0] not in TIERS)
 
 
 def with_tiers(statement: SqlStatement) -> SqlStatement:
@@ -220,5 +226,5 @@ def _tier(tags: str | None) -> str | None:
 
 
 def _count(connections: Sequence[Connection], statement: SqlStatement) -> int:
-    found: int = sum(_run(each, statement).fetchone()[0] for each in connections)
-    return found
+    total: int = sum(_run(connection, statement).fetchone()[0] for connection in connections)
+    return total

@@ -98,7 +98,7 @@ def read(text: str, token: Token) -> Filter:
     try:
         return _READERS[token.name](_checked(token))
     except UsageError as error:
-        # An empty value has no place of its own.
+        # An empty value has no position of its own, so the error marks the whole filter.
         start = token.value_start if token.value else token.start
         raise invalid(text, start, token.end, error.message, error.hint) from None
 

@@ -35,7 +35,7 @@ class NodeText(NamedTuple):
     terms: str
     """Its words from `ctx.terms`, separated by spaces."""
     session: str
-    """The tag of the session that it came from; empty where it has none."""
+    """The tag of its session; empty if it has none."""
     created_at: str
     is_superseded: bool
 
@@ -47,19 +47,20 @@ class NodeVocabulary:
         self._connections = connections
         self.nodes = 0
         for connection in connections:
-            # What lies in `temp` belongs to this connection alone: nothing is written.
+            # The tables in `temp` belong to this connection: nothing is written to the file.
             connection.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS temp.node_words"
                 " USING fts5vocab(main, nodes_fts, col)"
             )
-            # The store's own count of what it indexed: to count the nodes takes longer.
+            # The number of indexed nodes that the text index stores. Counting the nodes takes
+            # longer.
             self.nodes += connection.execute("SELECT count(*) FROM nodes_fts_docsize").fetchone()[0]
 
     def count(self, term: str) -> int:
         """How many nodes have a word; a prefix counts as rare."""
         sql = "SELECT doc FROM temp.node_words WHERE term = ? AND col = 'terms'"
-        found = (connection.execute(sql, (term,)).fetchone() for connection in self._connections)
-        return sum(row[0] for row in found if row)
+        rows = (connection.execute(sql, (term,)).fetchone() for connection in self._connections)
+        return sum(row[0] for row in rows if row)
 
     def alike(self, term: str) -> list[str]:
         """The words at one typing error from an unknown word.
@@ -72,11 +73,13 @@ class NodeVocabulary:
             "SELECT term FROM temp.node_words WHERE term >= ? AND term < ? AND col = 'terms'"
             " LIMIT ?"
         )
-        # To look through the words of a large store takes time.
+        # Scanning the words of a large store takes time.
         beginning = term[: 2 if self.nodes < _MANY_NODES else 3]
         bounds = (beginning, f"{beginning}~", _MOST_ALIKE)
-        found = {row[0] for each in self._connections for row in each.execute(sql, bounds)}
-        return sorted(word for word in found if _is_slip(term, word))
+        words = {
+            row[0] for connection in self._connections for row in connection.execute(sql, bounds)
+        }
+        return sorted(word for word in words if _is_slip(term, word))
 
 
 def _is_slip(typed: str, meant: str) -> bool:
@@ -110,11 +113,11 @@ def best_by_terms(
     newest = MOST_MATCHES if is_wide else None
     words = SearchWords(tuple((term,) for term in terms), any_of_them=True, newest=newest)
     statement = compile_query(query, scope, now_ms, words)
-    found: dict[NodeId, None] = {}
+    node_ids: dict[NodeId, None] = {}
     for connection in connections:
         rows = connection.execute(statement.sql, statement.parameters)
-        found.update((row[0], None) for row in islice(rows, limit))
-    return list(found)
+        node_ids.update((row[0], None) for row in islice(rows, limit))
+    return list(node_ids)
 
 
 def newest(
@@ -122,11 +125,11 @@ def newest(
 ) -> list[NodeId]:
     """The newest nodes that match the filters of a question, whatever their words."""
     statement = compile_query(query._replace(mode="filters"), scope, now_ms)
-    found: dict[NodeId, None] = {}
+    newest_ids: dict[NodeId, None] = {}
     for connection in connections:
         rows = connection.execute(statement.sql, statement.parameters)
-        found.update((row[0], None) for row in islice(rows, limit))
-    return list(found)
+        newest_ids.update((row[0], None) for row in islice(rows, limit))
+    return list(newest_ids)
 
 
 def visible_nodes(
@@ -137,18 +140,18 @@ def visible_nodes(
     node_ids: Collection[NodeId],
 ) -> set[NodeId]:
     """Which of these nodes match the filters of a question and are in its scope."""
-    found: set[NodeId] = set()
+    visible: set[NodeId] = set()
     for part in _parts(node_ids):
         statement = compile_among(query, scope, now_ms, part)
         for connection in connections:
             rows = connection.execute(statement.sql, statement.parameters)
-            found.update(row[0] for row in rows)
-    return found
+            visible.update(row[0] for row in rows)
+    return visible
 
 
 def texts(connections: Sequence[Connection], node_ids: Collection[NodeId]) -> Iterator[NodeText]:
     """The texts of the nodes, each once, unordered."""
-    seen: set[NodeId] = set()
+    yielded: set[NodeId] = set()
     for connection in connections:
         for part in _parts(node_ids):
             places = ", ".join("?" * len(part))
@@ -159,8 +162,8 @@ def texts(connections: Sequence[Connection], node_ids: Collection[NodeId]) -> It
                 part,
             )
             for text in map(NodeText._make, rows):
-                if text.id not in seen:
-                    seen.add(text.id)
+                if text.id not in yielded:
+                    yielded.add(text.id)
                     yield text
 
 
@@ -168,29 +171,29 @@ def contents(
     connections: Sequence[Connection], node_ids: Collection[NodeId], length: int
 ) -> dict[NodeId, str]:
     """The beginnings of the nodes as they were written, up to some characters."""
-    found: dict[NodeId, str] = {}
+    by_node: dict[NodeId, str] = {}
     for connection in connections:
         for part in _parts(node_ids):
             places = ", ".join("?" * len(part))
             sql = f"SELECT id, substr(content, 1, ?) FROM nodes WHERE id IN ({places})"
-            found.update(connection.execute(sql, (length, *part)))
-    return found
+            by_node.update(connection.execute(sql, (length, *part)))
+    return by_node
 
 
 def session_neighbours(
     connections: Sequence[Connection], sessions: Mapping[NodeId, str], reach: int
 ) -> dict[NodeId, list[tuple[NodeId, int]]]:
     """The neighbours of each node in its session, with their distance."""
-    found: dict[NodeId, list[tuple[NodeId, int]]] = {}
+    by_node: dict[NodeId, list[tuple[NodeId, int]]] = {}
     before = "SELECT node_id FROM tags WHERE tag = ? AND node_id < ? ORDER BY node_id DESC LIMIT ?"
     after = "SELECT node_id FROM tags WHERE tag = ? AND node_id > ? ORDER BY node_id LIMIT ?"
     for node_id, session in sessions.items():
-        near = found.setdefault(node_id, [])
+        near = by_node.setdefault(node_id, [])
         for connection in connections:
             for sql in (before, after):
                 rows = connection.execute(sql, (session, node_id, reach))
                 near += [(row[0], steps) for steps, row in enumerate(rows, start=1)]
-    return found
+    return by_node
 
 
 def _parts(node_ids: Iterable[NodeId]) -> Iterator[list[NodeId]]:

@@ -24,7 +24,7 @@ from ctx.memory.query.compile import Scope, SqlStatement, compile_query, compile
 from ctx.memory.query.query_parser import And, Expression, Not, Or, Query, parse
 from ctx.memory.query.time_filters import TimeFilter
 
-# No tag has this character in it.
+# A character that no tag contains.
 _LATER = "\0"
 _SCOPES = {"": Scope(project=_LATER), "task": Scope(project=_LATER, task=_LATER)}
 # A time that no query uses: it distinguishes ages, which are counted back from it, from dates.

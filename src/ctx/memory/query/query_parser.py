@@ -1,7 +1,7 @@
 """Parses tokens to a tree of filters, or to words with filters that must match.
 
-The parser keeps its own stacks instead of calling itself: parentheses may be nested as deeply as
-someone likes. What takes turns in truth is bounded, because the stack of SQLite's parser is.
+The parser uses explicit stacks instead of recursion, so parentheses can be nested to any depth. The
+depth of alternating operators is limited, because the stack of SQLite's parser is.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -58,38 +58,45 @@ class _Operand(NamedTuple):
 
 
 def parse(text: str) -> Query:
-    found = tokens(text)
-    if not found:
+    query_tokens = tokens(text)
+    if not query_tokens:
         raise QueryInvalid(
             "The query is empty.",
             hint="Write words to search for, or filters such as `type:fact AND tag:tier:pinned`.",
         )
-    if any(token.kind == "word" for token in found):
-        return _question(text, found)
-    return Query(text, "filters", _tree(text, found), "", _names_project(found), _names_task(found))
+    if any(token.kind == "word" for token in query_tokens):
+        return _question(text, query_tokens)
+    return Query(
+        text,
+        "filters",
+        _tree(text, query_tokens),
+        "",
+        _names_project(query_tokens),
+        _names_task(query_tokens),
+    )
 
 
 def parse_words(words: str, beside: Sequence[str] = ()) -> Query:
     """A search for these words, taken literally, with filters that must match."""
-    found = [(text, token) for text in beside for token in tokens(text)]
-    parts = tuple(filters.read(text, token) for text, token in found)
-    beside_them = [token for _, token in found]
+    query_tokens = [(text, token) for text in beside for token in tokens(text)]
+    parts = tuple(filters.read(text, token) for text, token in query_tokens)
+    beside_them = [token for _, token in query_tokens]
     names = _names_project(beside_them), _names_task(beside_them)
     text = " ".join([*beside, words])
     return Query(text, "text", And(parts) if parts else None, words, *names)
 
 
-def _question(text: str, found: Sequence[Token]) -> Query:
-    """Text in which only the filters that stand alone and are right count as such.
+def _question(text: str, query_tokens: Sequence[Token]) -> Query:
+    """A text in which only valid filters that stand alone count as filters.
 
-    `NOT`, `OR` and parentheses hold among filters that stand together: `NOT type:fact pin` is
-    about what is no fact. Everywhere else they are words like any other.
+    `NOT`, `OR` and parentheses are operators only between filters that stand together: `NOT
+    type:fact pin` excludes facts. Everywhere else they are ordinary words.
     """
     parts: list[Expression] = []
     counted: list[Token] = []
     words = ""
     end = 0
-    for run in _runs(text, found):
+    for run in _runs(text, query_tokens):
         if len(counted) + len(run) > MOST_FILTERS:
             break
         expression = _expression(text, run)
@@ -103,10 +110,11 @@ def _question(text: str, found: Sequence[Token]) -> Query:
     return Query(text, "text", tree, words + text[end:], *names)
 
 
-def _runs(text: str, found: Sequence[Token]) -> Iterator[list[Token]]:
-    """Filters with the operators between and around them; where those make no sense, alone."""
+def _runs(text: str, query_tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Filters with the operators between and around them. If the operators are invalid, each filter
+    alone."""
     run: list[Token] = []
-    for token in (*found, Token("word", len(text), len(text))):
+    for token in (*query_tokens, Token("word", len(text), len(text))):
         # `f(path:str)` is code, and `and` and `or` are words of every text.
         is_glued = (
             token.start > 0
@@ -124,10 +132,10 @@ def _runs(text: str, found: Sequence[Token]) -> Iterator[list[Token]]:
             run.pop(0)
         while run and run[-1].kind not in ("filter", ")"):
             run.pop()
-        filters_alone = [each for each in run if each.kind == "filter"]
+        filters_alone = [token for token in run if token.kind == "filter"]
         if filters_alone:
             whole = len(filters_alone) < len(run) and _expression(text, run) is not None
-            yield from [run] if whole else [[each] for each in filters_alone]
+            yield from [run] if whole else [[token] for token in filters_alone]
         run = []
 
 
@@ -138,27 +146,27 @@ def _expression(text: str, run: Sequence[Token]) -> Expression | None:
         return None
 
 
-def _names_project(found: Iterable[Token]) -> bool:
+def _names_project(query_tokens: Iterable[Token]) -> bool:
     return any(
         token.name == "project" or (token.name == "tag" and token.value.startswith(PROJECT))
-        for token in found
+        for token in query_tokens
     )
 
 
-def _names_task(found: Iterable[Token]) -> bool:
-    return any(token.name == "tag" and token.value.startswith(TASK) for token in found)
+def _names_task(query_tokens: Iterable[Token]) -> bool:
+    return any(token.name == "tag" and token.value.startswith(TASK) for token in query_tokens)
 
 
-def _tree(text: str, found: Sequence[Token]) -> Expression:
+def _tree(text: str, query_tokens: Sequence[Token]) -> Expression:
     """The tree of a query without words: `NOT` binds before `AND`, and `AND` before `OR`."""
     operands: list[_Operand] = []
     operators: list[Token] = []
     count = 0
     previous: Token | None = None
-    for token in found:
+    for token in query_tokens:
         is_whole = previous is not None and previous.kind in ("filter", ")")
         if is_whole and token.kind in ("filter", "not", "("):
-            # What stands side by side must both hold.
+            # Adjacent filters must both match.
             _join(text, operands, operators, "and")
             operators.append(token._replace(kind="and"))
         elif not is_whole and token.kind in ("and", "or", ")"):

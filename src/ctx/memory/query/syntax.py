@@ -43,15 +43,15 @@ class Token(NamedTuple):
 
 def tokens(text: str) -> list[Token]:
     """The tokens of a text, in order."""
-    found: list[Token] = []
+    result: list[Token] = []
     start = 0
     while start < len(text):
         if text[start].isspace():
             start += 1
             continue
-        found.append(_token(text, start))
-        start = found[-1].end
-    return found
+        result.append(_token(text, start))
+        start = result[-1].end
+    return result
 
 
 def _token(text: str, start: int) -> Token:
@@ -78,7 +78,7 @@ def _filter(text: str, start: int, end: int) -> Token | None:
     if not name.isascii() or not name[:1].isalpha() or not name.replace("-", "_").isidentifier():
         return None
     begin = colon + 1
-    # `TypeError:`, `http://…`, `C:\\…`; a value that a known filter lacks is a mistake, though.
+    # `TypeError:`, `http://…`, `C:\\…`. But a known filter without a value is a mistake.
     unlikely = ":" if name in FILTERS else ":/\\"
     if text[begin:end].startswith(tuple(unlikely)) or (begin == end and name not in FILTERS):
         return None
@@ -113,7 +113,7 @@ def invalid(text: str, start: int, end: int, sentence: str, hint: str | None) ->
 
 
 def on_one_line(text: str) -> str:
-    """The text with one visible character for each of its own."""
+    """The text on one line, with one visible character for each character."""
     if text.isprintable():
         return text
     return "".join(
