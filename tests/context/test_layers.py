@@ -235,7 +235,7 @@ def test_a_session_that_goes_on(ctx: Ctx, repo: Path, surroundings: Path) -> Non
     with client.memory() as memory:
         step(memory.user, "mine", "write", path="src/auth.py")
         session(memory.user, "mine", 0, completed="What I did")
-    client.hook("pre-compact", conversation.said("PreCompact"))
+    client.hook("pre-compact", conversation.payload("PreCompact"))
     with client.memory() as memory:
         memory.user.connection.execute("DELETE FROM events WHERE status = 'step'")
     compacted = context_of(conversation.start("compact"))
@@ -329,7 +329,7 @@ def test_a_project_whose_name_is_spelled_otherwise(
     client = Client(surroundings / ".ctx", folder)
     assert "Mine." in context_of(client.talk().start())
     assert "Mine." in ctx("compose").out
-    client.hook("pre-compact", client.talk().said("PreCompact"))
+    client.hook("pre-compact", client.talk().payload("PreCompact"))
     assert "## Where you were\n\n- [fact:" in context_of(client.talk().start("compact"))
 
 

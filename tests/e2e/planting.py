@@ -43,7 +43,7 @@ class Planted(NamedTuple):
         name = {"post-tool-use": "PostToolUse", "post-tool-use-failure": "PostToolUseFailure"}[word]
         told = {"tool_name": tool, "tool_input": given, "tool_use_id": f"toolu_{next(_NUMBERS)}"}
         told["error" if "failure" in word else "tool_response"] = answer
-        self.talk.client.hook(word, self.talk.said(name, **told))
+        self.talk.client.hook(word, self.talk.payload(name, **told))
 
     def file(self, name: str, text: str) -> Path:
         path = self.project / name
@@ -215,7 +215,7 @@ WAYS: dict[str, Way] = {
     "answer": _said,
     "transcript": _in_transcript,
     "before compaction": lambda at, text: at.talk.client.hook(
-        "pre-compact", at.talk.said("PreCompact", trigger="manual", custom_instructions=text)
+        "pre-compact", at.talk.payload("PreCompact", trigger="manual", custom_instructions=text)
     ),
     "note": lambda at, text: at.run("add", "note", text),
     "node": lambda at, text: at.run("add", "--user", "--type=fact", "--meta", f"why={text}", text),

@@ -95,12 +95,12 @@ def recalled(ran: Ran) -> list[str]:
 def talk(hooks: Hooks, conversation: Conversation) -> list[list[str]]:
     """A few turns, each with several prompts at once; what each of these was given."""
     given: list[list[str]] = []
-    prompt = line(conversation.said("UserPromptSubmit", prompt="Go on."))
+    prompt = line(conversation.payload("UserPromptSubmit", prompt="Go on."))
     for turn in range(TURNS):
         name = f"{conversation.session}-{turn}"
         conversation.prompt()
         conversation.reply(f'{remember(name)} <ctx:recall query="{name}"/>')
-        assert hooks.run("stop", line(conversation.stop_said())).code == 0
+        assert hooks.run("stop", line(conversation.stop_payload())).code == 0
         with ThreadPoolExecutor(PROMPTS) as prompts:
             ran = prompts.map(lambda _: hooks.run("prompt-submit", prompt), range(PROMPTS))
             given += map(recalled, ran)
@@ -117,7 +117,7 @@ def test_sessions_that_talk_at_once(client: Client, hooks: Hooks, ctx: Ctx) -> N
         for conversation in conversations
     ]
     for conversation, own, found in zip(conversations, expected, given, strict=True):
-        prompt = line(conversation.said("UserPromptSubmit", prompt="Go on."))
+        prompt = line(conversation.payload("UserPromptSubmit", prompt="Go on."))
         names = [name for names in found for name in names]
         # What was not done in time is given with a later prompt, on a busy machine not the next.
         for _ in range(LATER_PROMPTS):
@@ -135,7 +135,7 @@ def test_one_result_is_given_to_one_of_many(client: Client, hooks: Hooks, ctx: C
     conversation = client.talk()
     conversation.answer('<ctx:recall query="anything"/>')
     client.apply()
-    prompt = line(conversation.said("UserPromptSubmit", prompt="Go on."))
+    prompt = line(conversation.payload("UserPromptSubmit", prompt="Go on."))
     with ThreadPoolExecutor(APPLIERS) as prompts:
         ran = prompts.map(lambda _: hooks.run("prompt-submit", prompt), range(2 * APPLIERS))
         given = list(map(recalled, ran))

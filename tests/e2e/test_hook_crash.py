@@ -221,7 +221,7 @@ def busy(client: Client, ctx: Ctx) -> Saved:
     )
     other.answer(f'{remember("Five.")} <ctx:expand node="{summary}"/>')
     conversation.reply('<ctx:recall query="type:fact"/> <ctx:status/> <ctx:nonsense/>')
-    client.hook("post-tool-use", conversation.said("PostToolUse", tool_name="Bash"))
+    client.hook("post-tool-use", conversation.payload("PostToolUse", tool_name="Bash"))
     conversation.stop()
     conversation.stop()
     return saved(client)
@@ -289,7 +289,7 @@ def test_a_stop_that_is_killed_anywhere_loses_nothing(client: Client, killer: Ki
     for number in range(2):
         conversation.prompt()
         conversation.reply(remember(f"Turn {number}."))
-        turns.append((conversation.path.read_bytes(), conversation.stop_said()))
+        turns.append((conversation.path.read_bytes(), conversation.stop_payload()))
     (first_written, first), (second_written, second) = turns
     conversation.path.write_bytes(first_written)
     base = saved(client)
@@ -314,7 +314,7 @@ def test_a_prompt_that_is_killed_anywhere_gives_nothing_twice(
     conversation = client.talk()
     conversation.answer('<ctx:recall query="type:fact"/>')
     client.apply()
-    said = conversation.said("UserPromptSubmit", prompt="Go on.")
+    said = conversation.payload("UserPromptSubmit", prompt="Go on.")
     base = saved(client)
     names = killer.steps(client, "prompt-submit", said)
     taken = names.index("DELETE")
@@ -353,7 +353,7 @@ def test_when_the_power_fails_the_place_that_was_seen_is_not_ahead(
     """What is durable first is the event: in the other order a command could be lost."""
     disk = Disk(power_loss=True)
     with disk.installed():
-        hooked(client, "stop", conversation.stop_said())
+        hooked(client, "stop", conversation.stop_payload())
     log = [entry.replace(client.home, "") for entry in disk.log]
     (event,) = (name for name in spool.waiting(client.home) if spool.has_commands(name))
     put = log.index(f"replace /spool/{event}")
@@ -365,7 +365,7 @@ def test_when_the_power_fails_the_place_that_was_seen_is_not_ahead(
 def test_a_power_loss_at_any_step_of_a_stop(client: Client, conversation: Conversation) -> None:
     base = saved(client)
     before = int(live.read(client.home, f"{SESSION}.stop"))
-    first = conversation.stop_said()
+    first = conversation.stop_payload()
     step = 0
     while True:
         disk = Disk(step, power_loss=True)

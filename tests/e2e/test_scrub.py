@@ -242,7 +242,7 @@ def test_hooks_that_go_on_meanwhile(at: Planted) -> None:
         number = 0
         while not is_over.is_set() and number < 60:
             number += 1
-            said = at.talk.said("UserPromptSubmit", prompt=f"{number} {WORD}")
+            said = at.talk.payload("UserPromptSubmit", prompt=f"{number} {WORD}")
             event_id = spool.new_id(1_768_906_800_000 + number)
             spool.put(at.talk.client.home, event_id, "prompt-submit", json.dumps(said).encode())
 

@@ -334,7 +334,7 @@ def _relate(walk: Walk, task_id: str) -> None:
 
 def _test_until_it_passes(walk: Walk, piped: Callable[[str], None]) -> None:
     # 8. Run tests: they fail.
-    piped(cargo.tested(walk.root) if cargo.is_here() else FAILED)
+    piped(cargo.cargo_test_output(walk.root) if cargo.is_here() else FAILED)
     failed = walk.json("add", "command", "--stdin", "--name", "cargo test")
     assert (failed["exit_code"], failed["outcome"]) == (None, "failed")
     assert "could not find `retry`" in failed["node"]["content"]
@@ -357,7 +357,7 @@ def _test_until_it_passes(walk: Walk, piped: Callable[[str], None]) -> None:
     }
 
     # 10. They pass.
-    piped(cargo.tested(walk.root) if cargo.is_here() else PASSED)
+    piped(cargo.cargo_test_output(walk.root) if cargo.is_here() else PASSED)
     passed = walk.json("add", "command", "--stdin", "--name", "cargo test")
     assert (passed["outcome"], passed["tests"]["passed"]) == ("passed", 1)
 

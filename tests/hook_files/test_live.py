@@ -73,7 +73,7 @@ def test_a_session_without_a_process_says_something_with_every_event(
     path = live.path_of(client.home, SESSION)
 
     def use_tool() -> None:
-        client.hook("post-tool-use", conversation.said("PostToolUse"))
+        client.hook("post-tool-use", conversation.payload("PostToolUse"))
 
     for event in (use_tool, conversation.submit, conversation.stop):
         os.utime(path, (NOW_S, NOW_S))

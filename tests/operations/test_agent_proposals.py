@@ -128,7 +128,7 @@ def test_what_the_client_says_of_an_error_is_not_carried_out(
     model = "<synthetic>" if not mark.get("isApiErrorMessage") else "claude"
     message = {"id": "m9", "model": model, "content": [{"type": "text", "text": PIN}]}
     if is_late:
-        said = conversation.stop_said(last_assistant_message=PIN)
+        said = conversation.stop_payload(last_assistant_message=PIN)
         conversation.client.hook("stop", said)
         conversation.entry("assistant", message=message, **mark)
     else:
@@ -339,7 +339,7 @@ def test_nobody_else_may(
 
 def test_without_a_transcript_nothing_is_pinned(conversation: Conversation, ctx: Ctx) -> None:
     ctx("config", "set", "--user", "agents.may_pin", "true")
-    said = conversation.stop_said(last_assistant_message=remember("By itself."))
+    said = conversation.stop_payload(last_assistant_message=remember("By itself."))
     del said["transcript_path"]
     conversation.client.hook("stop", said)
     conversation.client.apply()

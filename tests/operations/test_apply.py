@@ -88,7 +88,7 @@ def test_the_commands_of_an_answer(client: Client, conversation: Conversation) -
     conversation.reply(f"I looked.\n\n{remember('One.')}", f"{remember('Two.')} <ctx:nonsense/>")
     conversation.reply("Now I know more.", message_id="msg_last")
     conversation.reply(remember("Three."))
-    event_id = leave(client, conversation.stop_said(), "stop.-")
+    event_id = leave(client, conversation.stop_payload(), "stop.-")
     assert client.apply() == apply.NOTHING._replace(
         stops=(StopCommands(event_id, SESSION, 3, 1, 0, 0, ""),)
     )
@@ -304,7 +304,7 @@ class Writing:
         conversation.last = texts[-1]
         self._told = {}
         if "unheard" not in what:
-            self._told = conversation.stop_said()
+            self._told = conversation.stop_payload()
             conversation.client.hook("stop", self._told)
 
     def _write(self) -> None:
@@ -461,7 +461,7 @@ def test_a_transcript_that_is_not_there(client: Client, conversation: Conversati
     assert client.apply().stops[0].problem == ""
     assert known(client) == ["Only told.", "Only told too."]
     # Only where nothing is told either is there a problem.
-    leave(client, conversation.stop_said(last_assistant_message=None), "stop.-")
+    leave(client, conversation.stop_payload(last_assistant_message=None), "stop.-")
     problem = f"There is no transcript {conversation.path}."
     assert client.apply().stops[0].problem == problem
 
@@ -578,7 +578,7 @@ def test_what_makes_no_sense_is_refused_and_does_not_stop_the_rest(
     for number, (kind, data) in enumerate(kinds.items()):
         spool.put(client.home, f"{number:013d}-1-a", kind, data)
     conversation.answer(remember("Good."))
-    leave(client, conversation.said("PostToolUse", tool_name="Bash"), "post-tool-use")
+    leave(client, conversation.payload("PostToolUse", tool_name="Bash"), "post-tool-use")
     applied = client.apply()
     assert applied.refused == tuple(
         RefusedEvent(f"{number:013d}-1-a", kind.partition(".")[0], expected[kind])
@@ -609,7 +609,7 @@ def test_what_was_given_up_is_not_kept_for_ever(client: Client) -> None:
 def test_what_waits_of_a_session_that_is_deleted_stays_away(
     client: Client, conversation: Conversation
 ) -> None:
-    leave(client, conversation.said("UserPromptSubmit", prompt="Before"), "prompt-submit")
+    leave(client, conversation.payload("UserPromptSubmit", prompt="Before"), "prompt-submit")
     deleted_sessions.add(client.home, conversation.session, clock.now_ms())
     client.apply()
     with client.memory() as memory:
@@ -631,7 +631,7 @@ def test_what_cannot_be_read_does_not_stop_the_rest(
     (folder / names[2]).symlink_to(tmp_path / "gone")
     os.mkfifo(folder / names[3])
     conversation.answer(remember("Good."))
-    leave(client, conversation.said("PostToolUse", tool_name="Bash"), "post-tool-use")
+    leave(client, conversation.payload("PostToolUse", tool_name="Bash"), "post-tool-use")
     applied = client.apply()
     assert sorted(each.event for each in applied.refused) == sorted(map(spool.id_of, names))
     assert {each.reason.partition(":")[0] for each in applied.refused} == {"It cannot be read"}
@@ -646,7 +646,7 @@ def test_one_that_ends_every_process_is_put_aside(
     client: Client, conversation: Conversation
 ) -> None:
     """What was tried three times is not tried again, and can be seen."""
-    event_id = leave(client, conversation.said("PostToolUse"), "post-tool-use")
+    event_id = leave(client, conversation.payload("PostToolUse"), "post-tool-use")
     for _ in range(3):
         assert spool.attempt(client.home, spool.waiting(client.home)[0])
     applied = client.apply()
@@ -675,7 +675,7 @@ def test_a_store_that_takes_nothing_costs_nothing(
     conversation.reply(remember("x" * 200_000))
     conversation.stop()
     conversation.client.hook(
-        "post-tool-use", conversation.said("PostToolUse", tool_response=["y" * 15_000] * 20)
+        "post-tool-use", conversation.payload("PostToolUse", tool_response=["y" * 15_000] * 20)
     )
     before = spool.waiting(client.home)
     assert len(before) == 2
@@ -737,7 +737,7 @@ def test_one_looks_after_the_spool_at_a_time(
 def test_events_are_kept_in_order_and_once(client: Client, conversation: Conversation) -> None:
     conversation.start()
     conversation.submit("Do it.")
-    said = conversation.said("PostToolUse", tool_name="Bash", tool_use_id="toolu_1")
+    said = conversation.payload("PostToolUse", tool_name="Bash", tool_use_id="toolu_1")
     client.hook("post-tool-use", said)
     conversation.prompt()
     conversation.reply(remember("Done."))
@@ -768,7 +768,7 @@ def test_commands_that_come_while_events_are_taken_in(
     client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever wants them done waits for the lock of the one that takes in events."""
-    said = json.dumps(conversation.said("PostToolUse", tool_name="Bash")).encode()
+    said = json.dumps(conversation.payload("PostToolUse", tool_name="Bash")).encode()
     for number in range(1_000):
         spool.put(client.home, spool.new_id(number), "post-tool-use", said)
     left: list[int] = []
@@ -838,7 +838,7 @@ def test_contexts_of_the_places_that_something_happened_in(
     assert ready(client, tmp_path) is None
     conversation.answer(remember("Something new."))
     client.talk("elsewhere").client.hook(
-        "session-start", {**client.talk("elsewhere").said("SessionStart"), "cwd": str(tmp_path)}
+        "session-start", {**client.talk("elsewhere").payload("SessionStart"), "cwd": str(tmp_path)}
     )
     client.apply()
     assert ready(client, tmp_path) is not None

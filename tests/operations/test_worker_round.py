@@ -55,7 +55,7 @@ def round_of(client: Client, tending: WorkerRounds) -> tuple[str, ...]:
 
 
 def used(conversation: Conversation, tool: str, use: str, **told: Any) -> None:
-    said = conversation.said(
+    said = conversation.payload(
         "PostToolUse", tool_name=tool, tool_use_id=use, **{"tool_response": {}, **told}
     )
     conversation.client.hook("post-tool-use", said)

@@ -64,7 +64,7 @@ def named(server_url: str, ctx: Ctx, **more: str) -> None:
 
 
 def used(talk: Conversation, tool: str, use: str, given: Any, response: Any) -> None:
-    said = talk.said("PostToolUse", tool_name=tool, tool_use_id=use, tool_input=given)
+    said = talk.payload("PostToolUse", tool_name=tool, tool_use_id=use, tool_input=given)
     talk.client.hook("post-tool-use", {**said, "tool_response": response})
 
 

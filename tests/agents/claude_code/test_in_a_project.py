@@ -177,7 +177,7 @@ def test_the_state_before_compaction_has_what_the_project_holds(client: Client, 
     conversation = client.talk()
     conversation.start()
     done(conversation, '<ctx:remember type="open-question">Who calls it?</ctx:remember>')
-    client.hook("pre-compact", conversation.said("PreCompact", trigger="manual"))
+    client.hook("pre-compact", conversation.payload("PreCompact", trigger="manual"))
     given = context_of(conversation.start("compact"))
     assert given.index("## Where you were") < given.index("Who calls it?") < given.index("Ours.")
 
@@ -481,7 +481,7 @@ def test_a_store_that_is_named_is_used_alone(
     from ctx.agents.runtime import hook
     from ctx.agents.runtime.hook import Hook
 
-    said = client.talk().said("SessionStart", source="startup")
+    said = client.talk().payload("SessionStart", source="startup")
     environment = {"CTX_HOME": client.home, "CTX_DB": other, "CTX_WORKER_AUTOSTART": "0"}
     answer = hook.answer(
         Hook("session-start", [], environment, ClaudeHooks()), lambda: json.dumps(said).encode()
