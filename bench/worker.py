@@ -41,7 +41,7 @@ CTX = str(Path(sys.executable).with_name("ctx"))
 
 
 @contextmanager
-def fresh(**environment: str) -> Iterator[tuple[Workers, Path]]:
+def built_from_scratch(**environment: str) -> Iterator[tuple[Workers, Path]]:
     """A user with a repository and an empty memory."""
     with tempfile.TemporaryDirectory() as space:
         folder = Path(space, "shop")
@@ -60,7 +60,7 @@ def payload(folder: Path, name: str, **fields: object) -> bytes:
 
 
 def idle() -> Figure:
-    with fresh() as (workers, folder):
+    with built_from_scratch() as (workers, folder):
         began = time.monotonic()
         workers.start()
         started = time.monotonic() - began
@@ -72,7 +72,7 @@ def idle() -> Figure:
 
 
 def drained() -> Figure:
-    with fresh() as (workers, folder):
+    with built_from_scratch() as (workers, folder):
         workers.start().kill()
         for number in range(DRAINED):
             fields = payload(
@@ -102,7 +102,7 @@ def _taken(connection: sqlite3.Connection) -> int:
 
 
 def searchable() -> Figure:
-    with fresh() as (workers, folder):
+    with built_from_scratch() as (workers, folder):
         workers.start()
         hook(workers, "session-start", payload(folder, "SessionStart", source="startup"))
         took = [_seconds_until_found(workers, folder, f"wxyz{number}") for number in range(TURNS)]
@@ -135,7 +135,7 @@ def hook(workers: Workers, word: str, fields: bytes) -> None:
 
 
 def nothing_lost(events: int) -> Figure:
-    with fresh() as (workers, folder):
+    with built_from_scratch() as (workers, folder):
         done = storm(workers, folder, events, HOOKS, SEED)
         found = kept(workers)
     each = events // PROCESSES

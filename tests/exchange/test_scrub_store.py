@@ -1,4 +1,4 @@
-"""A word goes out of every table, and the tables stay what the records say."""
+"""A word is removed from every table, and the tables still follow from the records."""
 
 import json
 import random
@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> str:
 
 
 def columns() -> Iterator[tuple[str, str]]:
-    """Every column of text that the store has."""
+    """Every text column of the store."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for migration in migrations.MIGRATIONS:
             migration(connection)
@@ -62,8 +62,8 @@ IN_JSON = {"body", "metadata", "items", "data"}
 
 
 @pytest.mark.parametrize(("table", "column"), list(columns()))
-def test_every_column_of_text(path: str, table: str, column: str) -> None:
-    """Whoever adds one has to say what becomes of it."""
+def test_every_text_column_is_scrubbed(path: str, table: str, column: str) -> None:
+    """A new column needs a rule for scrubbing."""
     with closing(user_store.open_for_writing(path)) as connection:
         with changing(Graph(connection), "add", WHO) as change:
             change.add_node("fact", "One.")
@@ -100,7 +100,7 @@ def _some(kind: str, name: str) -> object:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_tables_are_what_the_records_say(path: str, seed: int) -> None:
+def test_the_scrubbed_tables_follow_from_the_records(path: str, seed: int) -> None:
     chance = random.Random(seed)
     kinds = "update delete restore tag link outside supersede view undo".split()
     with closing(user_store.open_for_writing(path)) as connection:
@@ -131,7 +131,9 @@ def test_the_tables_are_what_the_records_say(path: str, seed: int) -> None:
         assert not scrub_store.scrub(connection, WORD)
 
 
-def test_while_somebody_reads_the_log_stays(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_is_not_wiped_while_the_store_is_read(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scrub_store, "_PATIENCE_S", 0.2)
     with closing(user_store.open_for_writing(path)) as connection:
         with changing(Graph(connection), "add", WHO) as change:

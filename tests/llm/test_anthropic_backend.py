@@ -11,7 +11,7 @@ from ctx.llm.anthropic_backend import Anthropic
 from ctx.llm.http_client import RequestRefused
 from ctx.llm.protocol import Answer, Backend, Capabilities, Request, Usage, ignore
 from ctx.llm.retry import RetryPolicy
-from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
+from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
 from tests.llm import serving
 from tests.llm.serving import Asked, Body, Cut, Says, Server, Status
 
@@ -40,7 +40,7 @@ class TestAnthropic(BackendContract):
         backend.close()
 
     @pytest.fixture
-    def times_asked(self, server: Server) -> TimesAsked:
+    def request_count(self, server: Server) -> RequestCount:
         return lambda: len(server.questions)
 
 

@@ -16,7 +16,7 @@ from ctx.llm.claude_cli.claude_backend import OVERHEAD, ClaudeCli
 from ctx.llm.protocol import Answer, Backend, Capabilities, Usage, ignore
 from ctx.llm.retry import RetryPolicy
 from tests.conftest import Ctx
-from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
+from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
 
 PATIENCE = RetryPolicy(silence_s=10.0, retries=0, pause_s=0.01)
 IMPATIENT = PATIENCE._replace(silence_s=0.4)
@@ -105,7 +105,7 @@ class Fake:
         return ClaudeCli("claude", model, str(self.folder / "own"), self.variables, patience)
 
     @property
-    def times_asked(self) -> int:
+    def request_count(self) -> int:
         return len(self.asked.read_text().split()) if self.asked.exists() else 0
 
     def seen(self, what: str) -> str:
@@ -122,7 +122,7 @@ def fake(tmp_path: Path) -> Iterator[Fake]:
     # Everybody whom it starts holds the other end of this pipe.
     held = os.open(fake.pipe, os.O_RDONLY | os.O_NONBLOCK)
     yield fake
-    if fake.times_asked:
+    if fake.request_count:
         assert select.select([held], [], [], 10)[0], "somebody is left of what it started"
         assert os.listdir(fake.folder / "own") == []
     os.close(held)
@@ -137,8 +137,8 @@ class TestClaudeCli(BackendContract):
         backend.close()
 
     @pytest.fixture
-    def times_asked(self, fake: Fake) -> TimesAsked:
-        return lambda: fake.times_asked
+    def request_count(self, fake: Fake) -> RequestCount:
+        return lambda: fake.request_count
 
 
 def test_an_answer(fake: Fake) -> None:
@@ -170,7 +170,7 @@ def test_it_is_asked_from_the_command_line(
     assert "## Task\n\nWhy?\n" in fake.seen("said")
     assert os.listdir(surroundings / ".ctx" / "llm" / "claude") == []
     refused = ctx("llm", "--query", "Why?", "--backend=claude_cli", "--server=http://127.0.0.1:1")
-    assert ("has no address" in refused.err, fake.times_asked) == (True, 1)
+    assert ("has no address" in refused.err, fake.request_count) == (True, 1)
 
 
 def test_how_it_is_called(fake: Fake) -> None:
@@ -485,7 +485,7 @@ def test_a_program_where_one_happens_to_be_is_not_run(
         backend = ClaudeCli(command, "default", str(fake.folder / "own"), fake.variables, PATIENCE)
         with pytest.raises(ModelFailure, match="There is no program"):
             backend.probe()
-    assert fake.times_asked == 0
+    assert fake.request_count == 0
 
 
 def test_a_program_that_cannot_be_started(fake: Fake) -> None:
@@ -499,7 +499,7 @@ def test_another_program_is_not_asked(fake: Fake) -> None:
     with pytest.raises(ModelFailure, match="does not know --output-format") as raised:
         fake.backend().ask(QUESTION, Metered(), ignore)
     assert "Update Claude Code" in (raised.value.hint or "")
-    assert fake.times_asked == 0
+    assert fake.request_count == 0
 
 
 def test_a_look(fake: Fake) -> None:

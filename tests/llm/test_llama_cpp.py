@@ -14,7 +14,7 @@ from ctx.llm.llama_cpp.llama_backend import LlamaCpp
 from ctx.llm.prices import Prices
 from ctx.llm.protocol import Answer, Backend, Cache, Capabilities, Request, Usage, ignore
 from ctx.llm.retry import RetryPolicy
-from tests.contract.llm_backends import BackendContract, TimesAsked
+from tests.contract.llm_backends import BackendContract, RequestCount
 from tests.llm import llama
 
 MODEL = "SmolLM2-135M-Instruct.Q4_1"
@@ -83,7 +83,7 @@ class TestLlamaCpp(BackendContract):
         backend.close()
 
     @pytest.fixture
-    def times_asked(self, llama_server: llama.Server) -> TimesAsked:
+    def request_count(self, llama_server: llama.Server) -> RequestCount:
         # The number of the last question in the only slot.
         return lambda: int(llama_server.get("/slots")[0].get("id_task", -1))
 

@@ -8,7 +8,7 @@ from ctx import tokens
 from ctx.errors import ModelFailure
 from ctx.llm.protocol import Answer, Capabilities, Request, Usage, ignore
 from ctx.llm.scripted_backend import Scripted
-from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
+from tests.contract.llm_backends import QUESTION, BackendContract, Metered, RequestCount
 
 
 class TestScripted(BackendContract):
@@ -17,7 +17,7 @@ class TestScripted(BackendContract):
         return Scripted(["Blue, as ever it was.", "It is blue.", "Blue."])
 
     @pytest.fixture
-    def times_asked(self, backend: Scripted) -> TimesAsked:
+    def request_count(self, backend: Scripted) -> RequestCount:
         return lambda: len(backend.requests)
 
 
