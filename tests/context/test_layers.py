@@ -275,7 +275,7 @@ def test_a_resumed_session_gets_no_news_about_itself(
 def test_the_context_depends_only_on_the_content_of_memory(steps: list[graphs.Step]) -> None:
     """The order of changes and the number of requests do not matter."""
     with graphs.graph() as graph:
-        graphs.live(graph, steps)
+        graphs.run_steps(graph, steps)
         with change_of(graph) as change:
             change.put_view("default", "type:fact OR type:task", None)
         made = layers.context([graph.connection], ANYWHERE)

@@ -15,7 +15,7 @@ from ctx.ids import NodeId, derived_ulid
 from ctx.memory import migrations, pending, user_store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
-from tests.memory.graphs import WHO, all_records, assert_sound, live, tables
+from tests.memory.graphs import WHO, all_records, assert_sound, run_steps, tables
 
 PAGE = 4096
 
@@ -40,7 +40,7 @@ def used_store() -> Iterator[Path]:
                 )
                 for _ in range(80)
             ]
-            live(graph, steps)
+            run_steps(graph, steps)
             with changing(graph, "add", WHO) as change:
                 before = change.add_node("fact", "The first of many.")
                 for number in range(300):

@@ -14,7 +14,7 @@ from ctx.memory import migrations, user_store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.redaction import needle
-from tests.memory.graphs import WHO, assert_sound, live
+from tests.memory.graphs import WHO, assert_sound, run_steps
 
 WORD = needle.word("acme-internal")
 TEXT = "about ACME internal"
@@ -110,7 +110,7 @@ def test_the_scrubbed_tables_follow_from_the_records(path: str, seed: int) -> No
             (chance.choice(kinds), chance.randrange(6), chance.randrange(6), chance.randrange(4))
             for _ in range(60)
         ]
-        live(graph, steps)
+        run_steps(graph, steps)
         with changing(graph, "add", WHO) as change:
             for number in range(8):
                 node = change.add_node(

@@ -1,4 +1,4 @@
-"""A document, section by section."""
+"""Sections of a document."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +33,7 @@ Then it gives up.
 at once"""
 
 
-def test_sections() -> None:
+def test_a_document_is_split_into_sections() -> None:
     assert list(sections(DOCUMENT)) == [
         Section("The shop", "Before all of it.", 1, 1),
         Section("The shop", "What it sells.", 3, 9),
@@ -52,7 +52,7 @@ def test_sections() -> None:
 
 
 @given(st.text(alphabet="# `~a\n\r<!->", max_size=200))
-def test_lines_are_those_of_the_text(text: str) -> None:
+def test_the_lines_of_sections_are_in_order_and_inside_the_text(text: str) -> None:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     last = 0
     for section in sections(text):
