@@ -26,7 +26,7 @@ from ctx.synthesis.by_model import model_answers
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
 from tests.synthesis import session_scripts
-from tests.synthesis.test_session_writer import FIX, count, had, nodes, opened
+from tests.synthesis.test_session_writer import FIX, add_steps, count, nodes, open_writable
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 SAID = "say: The lock was taken after the check, so two threads refreshed the token.\n"
@@ -58,7 +58,7 @@ SUMMED_UP = json.dumps(
 
 @pytest.fixture
 def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         yield memory
 
 
@@ -103,7 +103,7 @@ def titles(memory: Memory) -> list[str]:
 
 
 def test_a_session_is_told_in_the_models_words(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     before = synthesise(memory, "s1", is_over=False)
     end(memory)
     asks = asking(memory, ledger, FIXED, SUMMED_UP)
@@ -140,13 +140,13 @@ def test_what_is_due(memory: Memory) -> None:
         found = model_questions.due(memory.user.connection, session, voice)
         return [(each.kind, len(each.steps)) for each in found]
 
-    had(memory, FIX)
+    add_steps(memory, FIX)
     assert due() == []
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     assert due() == [("steps", 6)]
     end(memory)
     assert due() == [("steps", 6), ("summary", 1)]
-    had(memory, "read: a.py\nread: b.py\nread: c.py\nread: d.py\n", "s2")
+    add_steps(memory, "read: a.py\nread: b.py\nread: c.py\nread: d.py\n", "s2")
     end(memory, "s2")
     session = session_state.get(memory.user.connection, "s2")
     # Nobody has asked for anything.
@@ -154,12 +154,12 @@ def test_what_is_due(memory: Memory) -> None:
 
 
 def test_a_session_that_goes_on_is_summed_up_again(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     end(memory)
     now(memory, asking(memory, ledger, NOTHING, SUMMED_UP))
     assert titles(memory)[-1] == "Tokens that were refreshed twice"
     more = "prompt: Also keep the queue in SQLite\nwrite: src/queue.py +9 -0\nsay: Done.\n"
-    had(memory, FIX + SAID + more)
+    add_steps(memory, FIX + SAID + more)
     synthesise(memory, "s1", is_over=True)
     assert titles(memory)[-1] != "Tokens that were refreshed twice"
     later = SUMMED_UP.replace("Tokens that were refreshed twice", "Tokens, and a queue")
@@ -171,7 +171,7 @@ def test_a_session_that_goes_on_is_summed_up_again(memory: Memory, ledger: Ledge
 
 
 def test_an_answer_is_mended_once(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     end(memory)
     quoted = FIXED.replace('"', "'")
     asks = asking(memory, ledger, quoted, f"```json\n{FIXED}\n```", SUMMED_UP)
@@ -186,7 +186,7 @@ def test_an_answer_is_mended_once(memory: Memory, ledger: Ledger) -> None:
 def test_where_there_is_nothing_to_mend_nobody_has_to_make_it_up(
     memory: Memory, ledger: Ledger, first: str
 ) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     end(memory)
     empty = json.dumps({"title": "Tokens", "learned": []})
     asks = asking(memory, ledger, first, empty)
@@ -197,7 +197,7 @@ def test_where_there_is_nothing_to_mend_nobody_has_to_make_it_up(
 def test_an_answer_is_not_paid_for_again_where_mending_it_fails(
     memory: Memory, ledger: Ledger
 ) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     [asked] = now(memory, asking(memory, ledger, "{", ModelFailure("Nobody answers."))).asked
     assert "no JSON object" in asked.problem
     assert now(memory, asking(memory, ledger)).asked == ()
@@ -206,7 +206,7 @@ def test_an_answer_is_not_paid_for_again_where_mending_it_fails(
 def test_an_answer_that_cannot_be_mended_leaves_all_as_it_was(
     memory: Memory, ledger: Ledger
 ) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     end(memory)
     synthesise(memory, "s1", is_over=True)
     before = nodes(memory)
@@ -233,7 +233,7 @@ def test_an_answer_that_cannot_be_mended_leaves_all_as_it_was(
 def test_answers_that_end_otherwise(
     memory: Memory, ledger: Ledger, first: Answer, problem: str
 ) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     asks = asking(memory, ledger, first, first)
     [asked] = now(memory, asks).asked
     assert problem in asked.problem
@@ -250,7 +250,7 @@ def test_answers_that_end_otherwise(
 def test_a_server_in_trouble_leaves_no_mark(
     memory: Memory, ledger: Ledger, failure: ModelFailure | Answer
 ) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     end(memory)
     with pytest.raises(ModelFailure):
         now(memory, asking(memory, ledger, failure))
@@ -266,7 +266,7 @@ def test_a_server_in_trouble_leaves_no_mark(
 
 
 def test_asking_again_replaces_what_was_told(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     end(memory)
     refactored = observed("refactor", "The lock is taken in one place only", 4)
     now(memory, asking(memory, ledger, told(refactored), SUMMED_UP))
@@ -296,7 +296,7 @@ def made(number: int) -> str:
 
 def test_asking_again_that_fails_takes_nothing_away(memory: Memory, ledger: Ledger) -> None:
     """What was told before stays until there is something in its place."""
-    had(memory, MANY)
+    add_steps(memory, MANY)
     end(memory)
     room = {"session_token_cap": 1_000_000, "daily_token_cap": 10_000_000}
     now(memory, asking(memory, ledger, made(1), made(2), made(3), SUMMED_UP, **room))
@@ -322,7 +322,7 @@ def test_asking_again_that_fails_takes_nothing_away(memory: Memory, ledger: Ledg
 
 def test_the_sessions_cap_is_no_cap_of_the_day(memory: Memory, ledger: Ledger) -> None:
     """Also where less is left of the day than of the session."""
-    had(memory, MANY)
+    add_steps(memory, MANY)
     end(memory)
     asks = asking(
         memory, ledger, NOTHING, SUMMED_UP, session_token_cap=27_000, daily_token_cap=26_500
@@ -333,7 +333,7 @@ def test_the_sessions_cap_is_no_cap_of_the_day(memory: Memory, ledger: Ledger) -
 
 
 def test_what_is_scrubbed_meanwhile_does_not_come_back(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     connection = memory.user.connection
     session = session_state.get(connection, "s1")
     scrub = model_questions.last_scrub(connection)
@@ -348,7 +348,7 @@ def test_what_is_scrubbed_meanwhile_does_not_come_back(memory: Memory, ledger: L
 
 
 def test_what_a_person_changed_or_deleted_stays(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     end(memory)
     written = synthesise(memory, "s1", is_over=True)
     fix, _, summary = written.new
@@ -367,7 +367,7 @@ def test_what_a_person_deleted_stays_away_when_the_model_is_asked_again(
     waits = observed("discovery", "Retries wait for a second before they try again", 2)
     socket = observed("discovery", "The client keeps its socket open between the tries", 2)
     counted = observed("discovery", "Timeouts are counted in milliseconds here", 2)
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     end(memory)
     now(memory, asking(memory, ledger, told(waits, socket, counted), SUMMED_UP))
     by_title = {title: node_id for node_id, title in _ids(memory)}
@@ -388,7 +388,7 @@ def _ids(memory: Memory) -> list[tuple[NodeId, str]]:
 
 
 def test_a_session_that_was_deleted_meanwhile(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     session = session_state.get(memory.user.connection, "s1")
     voice = model_questions.voice(config(memory))
     question = model_questions.due(memory.user.connection, session, voice)[0]
@@ -399,14 +399,14 @@ def test_a_session_that_was_deleted_meanwhile(memory: Memory, ledger: Ledger) ->
 
 
 def test_a_session_that_is_deleted_takes_its_answers_along(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     now(memory, asking(memory, ledger, FIXED))
     sessions.delete(memory, "s1", dry_run=False)
     assert kept(memory) == []
 
 
 def test_answers_go_with_the_last_step(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     now(memory, asking(memory, ledger, FIXED))
     model_questions.forget(memory.user.connection)
     assert len(kept(memory)) == 1
@@ -420,7 +420,7 @@ def test_answers_go_with_the_last_step(memory: Memory, ledger: Ledger) -> None:
 
 def test_nothing_is_sent_that_redaction_has_not_passed(memory: Memory, ledger: Ledger) -> None:
     """Not even what somebody has put into the store behind its back, and not what comes back."""
-    had(memory, FIX + f"say: The token is {SECRET}, which is in the environment.\n")
+    add_steps(memory, FIX + f"say: The token is {SECRET}, which is in the environment.\n")
     end(memory)
     said = observed("discovery", f"The token of the service is {SECRET} everywhere", 6)
     asks = asking(memory, ledger, told(said), SUMMED_UP.replace("The lock", f"{SECRET} The lock"))
@@ -435,7 +435,7 @@ def test_nothing_is_sent_that_redaction_has_not_passed(memory: Memory, ledger: L
 
 
 def test_a_plan_asks_nobody_and_is_an_upper_bound(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     end(memory)
     asks = asking(memory, ledger, "{No.", FIXED, "{No.", SUMMED_UP)
     plan = plan_synthesis(memory, "s1", asks, model_questions.voice(config(memory)), again=False)
@@ -452,7 +452,7 @@ def test_a_plan_asks_nobody_and_is_an_upper_bound(memory: Memory, ledger: Ledger
 
 
 def test_a_model_with_a_small_context(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + "read: src/auth.py\n" * 200 + SAID)
+    add_steps(memory, FIX + "read: src/auth.py\n" * 200 + SAID)
     asks = asking(memory, ledger)
     small = Small()
     asks.backend = small
@@ -480,7 +480,7 @@ class Small(Scripted):
 
 
 def test_the_days_cap(memory: Memory, ledger: Ledger) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     asks = asking(memory, ledger, FIXED, daily_token_cap=1_000)
     with pytest.raises(BudgetExceeded):
         now(memory, asks)
@@ -489,7 +489,7 @@ def test_the_days_cap(memory: Memory, ledger: Ledger) -> None:
 
 
 def test_a_long_session_leaves_room_for_its_summary(memory: Memory, ledger: Ledger) -> None:
-    had(memory, MANY)
+    add_steps(memory, MANY)
     end(memory)
     voice = model_questions.voice(config(memory))
     plan = plan_synthesis(memory, "s1", asking(memory, ledger), voice, again=False)
@@ -505,7 +505,7 @@ def test_a_long_session_leaves_room_for_its_summary(memory: Memory, ledger: Ledg
 
 
 def test_what_is_new_is_told_without_a_model_first(memory: Memory) -> None:
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     connection = memory.user.connection
     with transaction(connection):
         connection.execute("UPDATE sessions SET last_at = ?", (clock.iso(clock.now_ms()),))
@@ -524,7 +524,7 @@ def test_what_is_new_is_told_without_a_model_first(memory: Memory) -> None:
 
 def test_a_session_is_asked_about_when_its_events_come_late(memory: Memory) -> None:
     """The worker looks between two parts of a round: the events are in the store, and no steps."""
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     connection = memory.user.connection
     synthesise(memory, "s1", is_over=False)
     done = session_state.get(connection, "s1")
@@ -552,7 +552,7 @@ def test_the_last_problem(memory: Memory, ledger: Ledger) -> None:
     assert problem is not None
     assert (problem.session, problem.data["code"]) == ("s1", "E031")
     assert SECRET not in str(problem)
-    had(memory, FIX + SAID)
+    add_steps(memory, FIX + SAID)
     now(memory, asking(memory, ledger, FIXED))
     with transaction(connection):
         connection.execute("UPDATE event_log SET at = '2026-01-20T10:00:00Z'")

@@ -18,20 +18,20 @@ from ctx.synthesis import excerpt_table, session_commands, session_writer
 from ctx.workspace import Memory
 from tests.conftest import Ctx
 from tests.synthesis import session_scripts
-from tests.synthesis.test_session_writer import DECIDED, FIX, count, had, opened
+from tests.synthesis.test_session_writer import DECIDED, FIX, add_steps, count, open_writable
 
 OLD = "The queue is slow"
 
 
 @pytest.fixture
 def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         yield memory
 
 
 def old_session(memory: Memory, session: str = "s1", script: str = FIX + DECIDED) -> NodeId:
     """A session that an older version synthesised: one observation that nothing supports now."""
-    had(memory, script, session)
+    add_steps(memory, script, session)
     with transaction(memory.user.connection):
         memory.user.connection.execute(
             "UPDATE sessions SET status = 'completed' WHERE id = ?", (session,)
@@ -229,7 +229,7 @@ def test_what_git_shares_is_not_rewritten(
 ) -> None:
     ctx("init")
     ctx("trust", "--yes")
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         assert memory.project_memory is not None
         old_session(memory)
         share(surroundings, value)

@@ -12,7 +12,7 @@ from ctx.operations.trace import TraceResult, trace
 from ctx.synthesis.session_writer import synthesise
 from ctx.workspace import Memory
 from tests.conftest import Ctx
-from tests.synthesis.test_session_writer import had, opened
+from tests.synthesis.test_session_writer import add_steps, open_writable
 
 SAID = "Never commit to main, because the release job runs from it."
 TALK = f"""
@@ -24,7 +24,7 @@ say: OK, I leave main alone.
 
 @pytest.fixture
 def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
-    with opened(surroundings, repo) as memory:
+    with open_writable(surroundings, repo) as memory:
         yield memory
 
 
@@ -40,7 +40,7 @@ def traced(memory: Memory, content: str) -> TraceResult:
 
 def learned(memory: Memory) -> None:
     for session in ("s1", "s2"):
-        had(memory, TALK, session)
+        add_steps(memory, TALK, session)
         synthesise(memory, session, is_over=True)
     assert learnings.learn(memory, memory.project).new == 1
 
@@ -73,7 +73,7 @@ def test_steps_that_are_gone(memory: Memory) -> None:
 def test_a_learning_about_commands_leads_to_the_sessions(memory: Memory) -> None:
     for number in range(3):
         script = f"prompt: Do part {number} of it.\nrun: make test\n  passed\nsay: Done.\n"
-        had(memory, script, f"s{number}")
+        add_steps(memory, script, f"s{number}")
         synthesise(memory, f"s{number}", is_over=True)
     learnings.learn(memory, memory.project)
     found = traced(memory, "Tests are run with")
