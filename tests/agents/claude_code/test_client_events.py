@@ -1,4 +1,4 @@
-"""Which names of events a client minds, by its version."""
+"""Event names that a client does not accept, by version."""
 
 import pytest
 
@@ -18,14 +18,14 @@ LATER = (
 
 
 @pytest.mark.parametrize(("version", "known"), [("2.0.47", OF_2_0_47), ("2.1.15", OF_2_1_15)])
-def test_what_older_clients_know(version: str, known: list[str]) -> None:
-    """As the clients themselves list them."""
+def test_older_clients_accept_only_their_own_events(version: str, known: list[str]) -> None:
+    """The lists come from the clients themselves."""
     names = [*OF_2_1_15, *LATER, "Foo", "stop", ""]
     assert [name for name in names if not client_events.spoils_hooks(name, version)] == known
 
 
 @pytest.mark.parametrize("version", ["2.1.101", "2.1.110", "2.1.325", "3.0.0-beta.1"])
-def test_newer_clients_pass_over_what_they_do_not_know(version: str) -> None:
+def test_newer_clients_ignore_unknown_events(version: str) -> None:
     assert not any(client_events.spoils_hooks(name, version) for name in [*LATER, "Foo", ""])
 
 
@@ -33,13 +33,13 @@ def test_newer_clients_pass_over_what_they_do_not_know(version: str) -> None:
     ("event", "before", "since"),
     [("TeammateIdle", "2.1.32", "2.1.33"), ("PermissionDenied", "2.1.88", "2.1.89")],
 )
-def test_an_event_since_it_is_there(event: str, before: str, since: str) -> None:
+def test_an_event_is_accepted_since_its_version(event: str, before: str, since: str) -> None:
     assert client_events.spoils_hooks(event, before)
     assert not client_events.spoils_hooks(event, since)
 
 
 @pytest.mark.parametrize("version", ["1.0.80", "2.0.47", "2.1.5", "2.1.15", "2.1.90", "2.1.325"])
-def test_what_we_register_is_known(version: str) -> None:
+def test_registered_events_are_accepted_by_every_version(version: str) -> None:
     entries = registration.user_entries([version], interpreter="python3", budget=2_000)
     assert not [event for event in entries if client_events.spoils_hooks(event, version)]
     shared = registration.project_entries()
