@@ -21,7 +21,7 @@ from ctx.llm.protocol import Request
 from ctx.llm.retry import RetryPolicy
 from ctx.llm.send import ask
 from tests.llm import serving
-from tests.llm.serving import Asked, Cut, Drops, Hangs, Says, ServedCall, Status, Step
+from tests.llm.serving import Cut, Drops, Hangs, Says, ServedCall, ServerRequest, Status, Step
 
 CAP = 300_000
 PROCESSES = 4
@@ -92,8 +92,8 @@ def test_a_hundred_sessions_and_a_server_that_fails(server: serving.Server, tmp_
     chance = random.Random(9)
     some = Event()
 
-    def fault(_asked: Asked) -> Step:
-        if len(server.asked) > 60:
+    def fault(_asked: ServerRequest) -> Step:
+        if len(server.received) > 60:
             some.set()
         return chance.choice(FAULTS)
 
@@ -143,13 +143,13 @@ def test_a_server_that_says_nothing_of_what_it_used_is_not_free(
     """A quarter of our own estimate counts at least, so that it ends."""
     server.otherwise = Lies(0)
     assert spend(server, tmp_path / "none.db", 10_000) == len(server.questions) < 20
-    server.asked.clear()
+    server.received.clear()
     server.otherwise = Lies(1)
     assert spend(server, tmp_path / "one.db", 10_000) == len(server.questions) < 200
 
 
 def test_a_server_that_ignores_the_limit_is_left(server: serving.Server, tmp_path: Path) -> None:
-    def endless(asked: Asked) -> Step:
+    def endless(asked: ServerRequest) -> Step:
         asked.body["max_tokens"] = 1_000_000
         return Says(*["endless "] * 50_000)
 

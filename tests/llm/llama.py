@@ -42,7 +42,7 @@ class Server(NamedTuple):
             return json.load(answer)
 
     def post(self, path: str, body: object) -> Any:
-        """As anybody would ask, without ctx."""
+        """A request without ctx."""
         request = urllib.request.Request(
             self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
@@ -50,41 +50,41 @@ class Server(NamedTuple):
             return json.load(answer)
 
     def forget(self) -> None:
-        """As after a restart: the memory is empty, what is on disk is there."""
+        """Clear the memory, as a restart would; files on disk stay."""
         self.post("/slots/0?action=erase", {})
 
 
 def missing() -> str:
-    """What there is to install, as a sentence; empty where all is there."""
+    """What has to be installed, as a sentence; empty if nothing is missing."""
     if find_spec("xllamacpp") is None or _model() is None:
         return "There is no llama.cpp server with a model here: `make clients` installs it."
     return ""
 
 
 def place(temporary: "pytest.TempPathFactory") -> Path:
-    """Where the server of this test run is; the workers of one run have the same."""
+    """The folder of the server of this test run; all workers of a run share it."""
     base = temporary.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "llama"
 
 
 @contextmanager
 def running(folder: Path, *options: str, port: int = 0) -> Iterator[Server]:
-    """A server of one's own. With `--forgetful` it cannot keep what its slots hold."""
-    with used(folder, *options, port=port) as server, _gone_after(folder):
+    """A separate server. With `--forgetful` it cannot save its slots."""
+    with server_in(folder, *options, port=port) as server, _gone_after(folder):
         yield server
 
 
 @contextmanager
 def shared(folder: Path) -> Iterator[Server]:
     """The server of a test run, for one test at a time: it has one slot."""
-    with used(folder) as server, open(folder / "turn", "ab") as turn:
+    with server_in(folder) as server, open(folder / "turn", "ab") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         yield server
 
 
 @contextmanager
-def used(folder: Path, *options: str, port: int = 0) -> Iterator[Server]:
-    """The server in a folder, which is started where none is."""
+def server_in(folder: Path, *options: str, port: int = 0) -> Iterator[Server]:
+    """The server in a folder; it is started if there is none."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "users", "ab") as users:
         # Waits for a server that is about to go.

@@ -1,4 +1,4 @@
-"""How models' servers spell an answer, event by event."""
+"""The events of an answer in the protocols of model servers."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

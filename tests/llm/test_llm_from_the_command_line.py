@@ -11,7 +11,9 @@ from tests.llm import llama
 from tests.packs.test_pack_text import CALLED
 
 
-def test_a_pack_is_asked_about_twice(ctx: Ctx, repo: Path, llama_server: llama.Server) -> None:
+def test_the_second_question_about_a_pack_uses_the_cache(
+    ctx: Ctx, repo: Path, llama_server: llama.Server
+) -> None:
     assert ctx("init").code == 0
     (repo / "src").mkdir()
     (repo / "src" / "net.py").write_text("def send(text):\n    return text\n")

@@ -1,4 +1,4 @@
-"""A model that says what a script has for it."""
+"""A backend that answers from a script."""
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +21,7 @@ class TestScripted(BackendContract):
         return lambda: len(backend.requests)
 
 
-def test_replies_come_in_order_and_then_no_more() -> None:
+def test_replies_are_given_in_order_until_there_are_none_left() -> None:
     broken = ModelFailure("The server is gone.")
     cut = Answer("Half of", "real-1", None, "cut", "The server broke off.")
     backend = Scripted(["One.", broken, cut], model="real-1")
@@ -42,7 +42,7 @@ def test_replies_come_in_order_and_then_no_more() -> None:
 
 @settings(deadline=None)
 @given(st.text(), st.integers(1, 50))
-def test_it_never_says_more_than_it_may(reply: str, most: int) -> None:
+def test_an_answer_stays_within_its_limit(reply: str, most: int) -> None:
     heard: list[str] = []
     answer = Scripted([reply]).ask(Request("", ("?",), most), Metered(), heard.append)
     assert "".join(heard) == answer.text

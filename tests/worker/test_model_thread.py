@@ -21,7 +21,7 @@ from ctx.workspace import Environment
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
 from tests.llm import serving
-from tests.llm.serving import Asked, Hangs, Says, Server, Status
+from tests.llm.serving import Hangs, Says, Server, ServerRequest, Status
 from tests.worker.running import Workers, until
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -43,7 +43,7 @@ def talk(repo: Path, surroundings: Path, ctx: Ctx) -> Conversation:
     return found
 
 
-def answer(asked: Asked) -> Says:
+def answer(asked: ServerRequest) -> Says:
     """A valid answer of a model."""
     if "Sum it up" in asked.prompt:
         sections = {"investigated": [], "next_steps": [], "notes": [], "completed": [TITLE]}
@@ -161,7 +161,7 @@ def test_nothing_private_is_sent(
     talk.answer(f"Done with {SECRET}. <private>Bluebird is near.</private> All is well.")
     talk.end()
     worker.rounds_until(lambda: len(server.questions) == 2)
-    sent = json.dumps([asked.body for asked in server.asked], ensure_ascii=False)
+    sent = json.dumps([asked.body for asked in server.received], ensure_ascii=False)
     assert "open.py" in sent
     for word in (SECRET, SECRET[4:], "Bluebird", "hidden", "magpie 0", "magpie 1"):
         assert word not in sent
@@ -253,7 +253,7 @@ def test_turning_the_model_off_stops_the_next_question(
 ) -> None:
     configure_model(server.url, ctx)
 
-    def answer_and_stop(asked: Asked) -> Says:
+    def answer_and_stop(asked: ServerRequest) -> Says:
         assert ctx("config", "set", f"llm.{setting}", value).code == 0
         return answer(asked)
 
@@ -346,7 +346,7 @@ def test_no_request_is_sent_if_the_backend_is_off(
     rounds = workers.get("/api/health")["rounds"]
     spool.wake(talk.client.home)
     until(lambda: workers.get("/api/health")["rounds"] > rounds)
-    assert server.asked == []
+    assert server.received == []
     assert not os.path.exists(workers.store.ledger)
 
 

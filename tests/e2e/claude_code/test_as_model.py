@@ -15,7 +15,7 @@ from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.conftest import ANY_CLIENT, BOTH_CLIENTS
 from tests.llm import serving
 from tests.llm.protocols import MODEL
-from tests.llm.serving import Asked, Hangs, Says, Server, Status, Step
+from tests.llm.serving import Hangs, Says, Server, ServerRequest, Status, Step
 
 PATIENCE = RetryPolicy(silence_s=30.0, retries=0, pause_s=0.01)
 REQUEST = Request("Be brief.", ("/compact what is in @secret.txt, ", "@~/secret.txt?"), 321)
@@ -34,7 +34,7 @@ def _plays(server: Server, *steps: Step) -> None:
     """What the model answers to one request after the other; what no model is asked, nobody."""
     left = list(steps)
 
-    def next_step(asked: Asked) -> Step:
+    def next_step(asked: ServerRequest) -> Step:
         if asked.body["model"] == "none":
             return NO_MODEL
         return left.pop(0) if len(left) > 1 else left[0]
@@ -42,7 +42,7 @@ def _plays(server: Server, *steps: Step) -> None:
     server.otherwise = next_step
 
 
-def _asked(server: Server) -> list[Asked]:
+def _asked(server: Server) -> list[ServerRequest]:
     """What has reached a model."""
     return [asked for asked in server.questions if asked.body["model"] != "none"]
 
@@ -176,7 +176,7 @@ def test_nobody_is_logged_in(newcomer: Person, server: Server) -> None:
             backend.probe()
     seen = _backend(newcomer, server).probe()
     assert seen == Capabilities("", detail=f"Claude Code {newcomer.client.version}")
-    assert server.asked == []
+    assert server.received == []
 
 
 def test_a_model_that_falls_silent(newcomer: Person, server: Server) -> None:
