@@ -1,4 +1,4 @@
-"""From a learning to the sentence that was said."""
+"""From a learning to the statements that it is based on."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +45,7 @@ def learned(memory: Memory) -> None:
     assert learnings.learn(memory, memory.project).new == 1
 
 
-def test_a_learning_leads_to_the_sentence(memory: Memory) -> None:
+def test_a_learning_is_traced_to_its_statements(memory: Memory) -> None:
     learned(memory)
     found = traced(memory, "Never commit to main")
     assert [each.type for each in found.nodes] == ["pattern", "observation"]
@@ -61,7 +61,7 @@ def test_a_learning_leads_to_the_sentence(memory: Memory) -> None:
     assert after == before, "learning again writes nothing"
 
 
-def test_steps_that_are_gone(memory: Memory) -> None:
+def test_removed_steps_are_counted(memory: Memory) -> None:
     learned(memory)
     with memory.transaction("test", USER):
         memory.user.connection.execute("DELETE FROM events WHERE session = 's1'")
@@ -70,7 +70,7 @@ def test_steps_that_are_gone(memory: Memory) -> None:
     assert found.forgotten == 1
 
 
-def test_a_learning_about_commands_leads_to_the_sessions(memory: Memory) -> None:
+def test_a_learning_about_commands_is_traced_to_its_sessions(memory: Memory) -> None:
     for number in range(3):
         script = f"prompt: Do part {number} of it.\nrun: make test\n  passed\nsay: Done.\n"
         add_steps(memory, script, f"s{number}")
@@ -80,7 +80,7 @@ def test_a_learning_about_commands_leads_to_the_sessions(memory: Memory) -> None
     assert [each.type for each in found.nodes] == ["pattern", "summary", "summary", "summary"]
 
 
-def test_by_command(memory: Memory, ctx: Ctx) -> None:
+def test_the_command_prints_the_trace(memory: Memory, ctx: Ctx) -> None:
     learned(memory)
     (learning,) = ctx("learnings", "list", "--format=json").json["learnings"]
     ran = ctx("trace", learning["node"]["id"])
