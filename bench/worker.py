@@ -29,7 +29,7 @@ from bench.timing import Figure
 from ctx import clock
 from ctx.hook_files import spool
 from tests.agents.claude_code.running import command
-from tests.e2e.nothing_lost import PROCESSES, kept, remembered, storm, written
+from tests.e2e.nothing_lost import PROCESSES, expected_uses, remembered, stored_results, storm
 from tests.worker.running import Workers, until
 
 EVENTS = 20_000
@@ -137,9 +137,9 @@ def hook(workers: Workers, word: str, fields: bytes) -> None:
 def nothing_lost(events: int) -> Figure:
     with built_from_scratch() as (workers, folder):
         done = storm(workers, folder, events, HOOKS, SEED)
-        found = kept(workers)
+        found = stored_results(workers)
     each = events // PROCESSES
-    wanted = set().union(*(written(number, each) for number in range(PROCESSES)))
+    wanted = set().union(*(expected_uses(number, each) for number in range(PROCESSES)))
     facts = set().union(*(remembered(number, each) for number in range(PROCESSES)))
     once = len(found.written & wanted) - len(found.twice)
     is_whole = found.remembered == sorted(facts) and found.items == len(wanted)

@@ -17,12 +17,12 @@ FACT, END = "<ctx:remember type=fact>", "</ctx:remember>"
 REMEMBER = '<ctx:remember type="fact" tags="tier:reference">What to remember.</ctx:remember>'
 RECALL = '<ctx:recall query="how do we deploy"/>'
 
-Said = tuple[str, Mapping[str, str], str]
+ParsedCommand = tuple[str, Mapping[str, str], str]
 
-STATUS: Said = ("status", {}, "")
+STATUS: ParsedCommand = ("status", {}, "")
 
 
-def parsed_commands(text: str) -> list[Said]:
+def parsed_commands(text: str) -> list[ParsedCommand]:
     """The name, attributes and content of each command in a text without mistakes."""
     found = parse(text)
     assert [each.position for each in found] == list(range(len(found)))
@@ -31,7 +31,7 @@ def parsed_commands(text: str) -> list[Said]:
     return [(each.name, each.attributes, each.content) for each in commands]
 
 
-def fact(content: str, **attributes: str) -> Said:
+def fact(content: str, **attributes: str) -> ParsedCommand:
     return ("remember", {"type": "fact", **attributes}, content)
 
 
@@ -99,7 +99,7 @@ def fact(content: str, **attributes: str) -> Said:
         ),
     ],
 )
-def test_every_command_is_parsed(text: str, expected: Said) -> None:
+def test_every_command_is_parsed(text: str, expected: ParsedCommand) -> None:
     assert parsed_commands(text) == [expected]
     assert parsed_commands(f"Some prose.\n\n{text}\n\nMore prose.") == [expected]
 
@@ -169,7 +169,7 @@ def test_every_command_is_parsed(text: str, expected: Said) -> None:
         ('<ctx:recall query="one\n\ntwo"/>', ("recall", {"query": "one\n\ntwo"}, "")),
     ],
 )
-def test_unambiguous_variants_are_parsed(text: str, expected: Said) -> None:
+def test_unambiguous_variants_are_parsed(text: str, expected: ParsedCommand) -> None:
     assert parsed_commands(text) == [expected]
 
 

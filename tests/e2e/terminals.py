@@ -17,7 +17,7 @@ def on_a_terminal(
     limit_s: float = 60,
     prepare: Callable[[], None] | None = None,
 ) -> str:
-    """What a person sees of a command. `prepare` is called in its process."""
+    """The output of a command on a terminal. `prepare` is called in its process."""
     master, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "ctx", *words],
