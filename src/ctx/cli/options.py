@@ -76,12 +76,12 @@ class Parser(argparse.ArgumentParser):
         self.color = False
 
     def error(self, message: str) -> NoReturn:
-        found = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        if found:
-            known = [word.strip(" '") for word in found[2].split(",")]
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if choice:
+            known = [word.strip(" '") for word in choice[2].split(",")]
             raise UsageError(
-                f"{found[1]!r} is not one of: {', '.join(known)}.",
-                hint=nearest(found[1], known, self.prog),
+                f"{choice[1]!r} is not one of: {', '.join(known)}.",
+                hint=nearest(choice[1], known, self.prog),
             )
         raise UsageError(
             f"{message[:1].upper()}{message[1:]}.", hint=f"`{self.prog} --help` shows examples."
@@ -320,5 +320,5 @@ def nearest(word: str, known: Iterable[str], program: str = "ctx") -> str:
     """`Did you mean …?` if there is a similar word, else which help to read."""
     import difflib
 
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f"Did you mean `{found[0]}`?" if found else f"`{program} --help` lists them."
+    matches = difflib.get_close_matches(word, list(known), n=1)
+    return f"Did you mean `{matches[0]}`?" if matches else f"`{program} --help` lists them."

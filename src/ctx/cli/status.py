@@ -21,4 +21,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(_options: argparse.Namespace, settings: Settings, output: Output) -> None:
     new = not os.path.exists(settings.database)
     with opening.reading(settings, output) as memory:
-        output.show(status(memory, new=new), lambda found: [Verbatim(as_text(found))])
+        output.show(status(memory, new=new), lambda result: [Verbatim(as_text(result))])
