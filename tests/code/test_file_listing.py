@@ -176,7 +176,7 @@ def test_without_git_the_output_folders_of_tools_are_excluded(folder: Path) -> N
     ]
 
 
-def test_very_deep_or_unreadable_folders_are_excluded(folder: Path) -> None:
+def test_very_deep_folders_are_listed_and_a_missing_one_is_an_error(folder: Path) -> None:
     deep = "/".join(["d"] * 400)
     os.makedirs(folder / deep)
     write(folder, {f"{deep}/a.py": "", "a.py": ""})

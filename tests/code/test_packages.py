@@ -338,7 +338,7 @@ def test_members_are_matched_by_globs(folder: str, globs: list[str], is_listed: 
     assert matches(folder, globs) is is_listed
 
 
-def test_deeply_nested_exports_are_read(tmp_path: Path) -> None:
+def test_the_number_of_exports_is_limited(tmp_path: Path) -> None:
     many = {f"./{number}": f"./{number}.js" for number in range(5000)}
     text = json.dumps({"name": "a", "exports": many})
     [package] = npm.read(str(tmp_path), write_files(tmp_path, {"package.json": text})).packages

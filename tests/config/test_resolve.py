@@ -266,6 +266,6 @@ def test_invalid_flags_are_refused(files: Files) -> None:
     assert raised.value.hint == "Did you mean `gc.keep_days`?"
 
 
-def test_without_a_project_the_user_file_applies(files: Files) -> None:
+def test_without_a_project_its_file_is_not_read(files: Files) -> None:
     files.project.write_text("[storage]\ncompression_level = 9\n")
     assert load(str(files.user), None, {}, ()).integer("storage.compression_level") == 3

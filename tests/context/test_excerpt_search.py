@@ -100,7 +100,7 @@ def test_newer_sessions_and_passages_of_the_user_come_first(connection: Connecti
     assert texts(connection, "where does the exporter put its rows")[-1].startswith("Pasted")
 
 
-def test_a_long_prompt_is_searched_quickly(connection: Connection) -> None:
+def test_a_long_prompt_is_searched(connection: Connection) -> None:
     add_excerpt(connection, RULE)
     for number in range(600):
         add_excerpt(connection, f"word{number % 300} filler{number}", "s2")

@@ -135,7 +135,7 @@ def test_working_trees_have_separate_staging(project: Path, ctx: Ctx, tmp_path: 
     assert "l.txt" not in paths(project)
 
 
-def test_a_shallow_history_has_a_boundary(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+def test_a_missing_parent_is_a_boundary(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     remember(ctx, "one.txt", "1\n", "One")
     store = repository(project)
     (head,) = store.current()

@@ -143,7 +143,7 @@ def test_every_form_of_git_commit_includes_memory(
     assert (' M "sub dir/b.txt"' in changes) == alone
 
 
-def test_memory_without_code_is_not_committed(project: Path, ctx: Ctx) -> None:
+def test_memory_without_code_needs_a_second_git_commit(project: Path, ctx: Ctx) -> None:
     """git decides that there is nothing to commit before it runs the hook."""
     stage(ctx, project, "two\n")
     done = subprocess.run(["git", "commit", "-qm", "x"], capture_output=True, check=False)

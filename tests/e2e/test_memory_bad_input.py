@@ -121,7 +121,7 @@ def test_a_mistake_is_reported_and_changes_nothing(
     ],
     ids=lambda words: " ".join(words).replace(NOT_UTF8, "…"),
 )
-def test_arguments_that_are_not_utf8_are_refused(ctx: Ctx, node: str, words: list[str]) -> None:
+def test_arguments_that_are_not_utf8_change_nothing(ctx: Ctx, node: str, words: list[str]) -> None:
     before = everything(ctx)
     ran = ctx(*[node if word == "ID" else word for word in words])
     # What only looks finds nothing; what writes refuses.
@@ -177,7 +177,7 @@ def test_a_missing_folder_is_created(ctx: Ctx, folder: Path) -> None:
     assert (folder / "a" / "b" / "c.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_relative_path_in_the_environment_is_refused(
+def test_a_relative_path_in_the_environment_is_relative_to_the_folder(
     ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CTX_DB", "here.db")

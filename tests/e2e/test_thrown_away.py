@@ -281,7 +281,7 @@ def test_commits_of_a_deleted_branch_are_recovered(project: Path, ctx: Ctx) -> N
     assert states(ctx) == []
 
 
-def test_recovery_needs_git(
+def test_commands_work_without_git(
     project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     commit(ctx, "One.")
@@ -294,7 +294,7 @@ def test_recovery_needs_git(
     assert facts(ctx) == {"Base.", "One.", "Two."}
 
 
-def test_an_unreadable_entry_is_skipped(project: Path, ctx: Ctx) -> None:
+def test_a_commit_with_an_unreadable_entry_is_recovered(project: Path, ctx: Ctx) -> None:
     made = commit(ctx, "One.")
     entry = project / ".git/ctx/main/untracked" / made
     entry.write_text("{")

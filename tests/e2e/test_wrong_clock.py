@@ -272,7 +272,7 @@ def test_a_clock_that_leaps_ahead_removes_no_steps(clocked: Clocked) -> None:
     assert kept()[1] >= receipts
 
 
-def test_files_from_any_year_are_added(clocked: Clocked) -> None:
+def test_commands_work_with_files_from_any_year(clocked: Clocked) -> None:
     """Files can have any date that the file system supports."""
     require_no_failure(clocked.run(None, ["init"], ["add", "note", "A note about connect"]))
     paths = [path for path in clocked.folder.rglob("*") if ".git" not in path.parts]

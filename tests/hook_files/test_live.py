@@ -219,7 +219,7 @@ def test_a_name_is_claimed_once_within_its_time(tmp_path: Path) -> None:
     assert claim("one", now_ms + 2_000)
 
 
-def test_an_invalid_name_cannot_be_claimed(tmp_path: Path) -> None:
+def test_a_claim_without_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "live").write_text("A file at its place.")
     with pytest.raises(OSError, match=r"exists|directory"):
         live.claim(str(tmp_path), "one", int(NOW_S * 1000), 1_000)

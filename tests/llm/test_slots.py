@@ -349,7 +349,7 @@ def test_any_state_file_is_accepted(value: Any, slots_state: Slots, tmp_path: Pa
         assert slots_state.recall(QUESTION).known is None
 
 
-def test_a_read_only_folder_is_not_an_error(
+def test_a_file_in_place_of_the_folder_is_not_an_error(
     remote: SlotServer, slots_state: Slots, tmp_path: Path
 ) -> None:
     (tmp_path / "states").write_text("a file")

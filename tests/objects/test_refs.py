@@ -29,7 +29,7 @@ def test_a_ref_moves_only_from_its_expected_value(tmp_path: Path) -> None:
         store.move(name, B, C)
 
 
-def test_ref_names_are_checked(tmp_path: Path) -> None:
+def test_ref_names_are_listed(tmp_path: Path) -> None:
     store = Refs(str(tmp_path / "refs"))
     assert list(store.names()) == []
     for name in ("main", "work/b", "work/a"):

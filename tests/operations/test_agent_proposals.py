@@ -421,7 +421,7 @@ def test_a_proposal_about_a_deleted_node_can_be_accepted(
     assert "tier:pinned" in tags(ctx)["New."]
 
 
-def test_each_proposal_is_accepted_once(conversation: Conversation, ctx: Ctx) -> None:
+def test_each_proposal_is_made_once(conversation: Conversation, ctx: Ctx) -> None:
     assert outcome_of(conversation, remember("Once.")) == (1, 0, 1)
     for _ in range(3):
         conversation.stop()

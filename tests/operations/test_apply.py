@@ -129,7 +129,7 @@ def test_a_repeated_stop_runs_commands_once(
     assert context_of(conversation.submit()) == ""
 
 
-def test_a_stop_that_is_repeated_later_runs_nothing(
+def test_repeated_stops_in_several_turns_run_commands_once(
     client: Client, conversation: Conversation
 ) -> None:
     conversation.answer("Nothing.")

@@ -166,7 +166,7 @@ def test_concurrent_conversions_convert_once(tmp_path: Path) -> None:
     assert ours(path) == CONTENTS
 
 
-def test_store_commands_work_before_the_conversion(surroundings: Path, ctx: Ctx) -> None:
+def test_store_commands_refuse_a_store_of_the_go_program(surroundings: Path, ctx: Ctx) -> None:
     home = surroundings / ".ctx"
     home.mkdir(exist_ok=True)
     go_store(home / "store.db")

@@ -75,7 +75,7 @@ def test_only_plain_files_are_written(
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout"])
-def test_a_dash_writes_to_stdout(words: list[str], name: str, folder: Path) -> None:
+def test_the_output_can_be_stdout(words: list[str], name: str, folder: Path) -> None:
     command = [sys.executable, "-m", "ctx", *words, "-o", name]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
     assert done.returncode == 0

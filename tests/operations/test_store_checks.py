@@ -81,7 +81,7 @@ def test_a_damaged_store_is_a_problem(ctx: Ctx, home: Path, results_of: CheckRes
     assert seen.startswith(str(path))
 
 
-def test_an_empty_store_file_is_a_problem(ctx: Ctx, home: Path, folder: Path) -> None:
+def test_an_empty_store_file_is_reported(ctx: Ctx, home: Path, folder: Path) -> None:
     """On some file systems, a crash leaves an empty file."""
     ctx("add", "--type=fact", "One")
     made = store_backups.daily(str(home / "store.db"), 3)
@@ -228,7 +228,7 @@ def test_skipped_events_are_reported(ctx: Ctx, home: Path, folder: Path) -> None
     ]
 
 
-def test_a_long_pause_is_reported(ctx: Ctx, results_of: CheckResults) -> None:
+def test_a_pause_is_reported(ctx: Ctx, results_of: CheckResults) -> None:
     ctx("pause")
     ((state, seen),) = results_of("capture")[1:]
     assert state == "warning"
@@ -247,7 +247,9 @@ def test_hook_errors_of_the_last_day_are_reported(home: Path, results_of: CheckR
     ]
 
 
-def test_an_unreadable_folder_is_reported(home: Path, results_of: CheckResults) -> None:
+def test_a_folder_in_place_of_the_hook_log_is_reported(
+    home: Path, results_of: CheckResults
+) -> None:
     home.mkdir(mode=0o700)
     (home / "hook.log").mkdir()
     ((state, seen),) = results_of("hook errors")

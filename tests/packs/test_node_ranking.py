@@ -216,7 +216,7 @@ def test_before_and_after_an_event_are_understood(store: Store) -> None:
     assert "time" not in rounded_signals(store.rank("Who dropped tables before the migration?")[0])
 
 
-def test_ranking_works_without_dates(store: Store) -> None:
+def test_the_time_signal_can_be_left_out(store: Store) -> None:
     store.add("We went camping", at="2023-06-27T10:00:00Z")
     query = parse("What did we do on 27 June 2023?")
     found = node_ranking.rank(Graphs([store.graph]), query, Scope(), NOW_MS, 10, None, ("time",))
@@ -242,7 +242,7 @@ def test_several_stores_are_ranked_together(store: Store) -> None:
         assert {each.node.id for each in found} == {store.ids[0], other.ids[0]}
 
 
-def test_a_question_without_matches_finds_nothing(store: Store) -> None:
+def test_a_question_with_only_weak_matches_is_not_answered(store: Store) -> None:
     question = "Which vet treats the fever of the zebras that we ship to Nairobi?"
     connections = [store.graph.connection]
     store.add("Zebras are in the fixtures of the parser")

@@ -96,7 +96,9 @@ def test_a_rebuild_computes_all_vectors(
     assert len(keys(place)) == 3
 
 
-def test_search_works_without_vectors(folder: Path, surroundings: Path, ctx: Ctx, add: Add) -> None:
+def test_without_vectors_there_is_no_nearness(
+    folder: Path, surroundings: Path, ctx: Ctx, add: Add
+) -> None:
     ctx("delete", add("--type=fact", "Users log in"), "-y")
     with open_store(surroundings, folder) as memory:
         assert node_vectors.nearness(memory, QUESTION) is None

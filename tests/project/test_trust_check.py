@@ -118,7 +118,7 @@ def test_a_fork_is_another_repository(home: str, origin: Path, clone: Path, tmp_
     assert only_entry(home).remote == str(fork)
 
 
-def test_a_changed_remote_is_accepted_if_the_history_is_the_same(home: str, clone: Path) -> None:
+def test_a_changed_remote_is_not_trusted(home: str, clone: Path) -> None:
     was = only_entry(home).remote
     git("remote", "set-url", "origin", "https://evil.example/app.git", cwd=clone)
     # The marker is still there, so a hook goes on until somebody has asked git.

@@ -82,7 +82,7 @@ def test_a_file_in_place_of_the_wake_pipe_is_replaced_by_the_worker(tmp_path: Pa
     wake_pipe.close()
 
 
-def test_a_log_has_time_process_and_text(tmp_path: Path) -> None:
+def test_a_log_is_private_and_has_no_secrets(tmp_path: Path) -> None:
     path = str(tmp_path / "worker.log")
     assert worker_log.tail(path, 3) == []
     for number in range(5):
@@ -114,7 +114,7 @@ def test_a_log_that_cannot_be_written_is_ignored(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_concurrent_starts_start_one_worker(tmp_path: Path) -> None:
+def test_a_worker_is_started_once_within_some_seconds(tmp_path: Path) -> None:
     mark = str(tmp_path / spawn.MARK)
     assert spawn._claim_start(mark, clock.now_ms() / 1000)
     assert not spawn._claim_start(mark, clock.now_ms() / 1000 + 1)

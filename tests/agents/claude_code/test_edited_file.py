@@ -237,7 +237,7 @@ def test_a_file_that_is_not_text_is_left_alone(path: Path, backup: str) -> None:
         edited_file.change(str(path), added, backup)
 
 
-def test_a_read_only_folder_is_an_error(path: Path, backup: str) -> None:
+def test_a_file_in_place_of_the_folder_is_an_error(path: Path, backup: str) -> None:
     path.parent.write_text("a file")
     with pytest.raises(DiskFailure) as raised:
         edited_file.change(str(path), added, backup, by_hand="write it yourself")

@@ -89,7 +89,7 @@ def test_the_log_line_of_a_hook_is_reported() -> None:
     assert try_command(line, "stop", ENVIRONMENT) == "no room"
 
 
-def test_a_slow_hook_is_accepted(tmp_path: Path) -> None:
+def test_a_hook_is_tried_with_a_longer_time_limit(tmp_path: Path) -> None:
     """On a busy machine it takes longer than the limit of a hook."""
     line = f'{RAN}; echo "$CTX_PATIENCE" > {tmp_path}/patience'
     assert try_command(line, "stop", ENVIRONMENT) == ""

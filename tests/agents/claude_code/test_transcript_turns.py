@@ -281,7 +281,7 @@ def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
     assert last_turn(path, None, clock.monotonic()) == expected
 
 
-def test_a_file_that_became_shorter_is_read(tmp_path: Path) -> None:
+def test_a_file_that_became_shorter_is_reported(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", block("a", "One."))
     expected = Turn((), "The transcript is shorter than it was.")
     assert since(path, 10_000, None, SOON) == expected

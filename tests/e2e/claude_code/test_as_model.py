@@ -149,7 +149,7 @@ def _stops_early(person: Person, server: Server, stop: str) -> None:
 
 
 @ANY_CLIENT
-def test_a_busy_server_is_an_error(newcomer: Person, server: Server) -> None:
+def test_a_busy_server_is_retried(newcomer: Person, server: Server) -> None:
     busy = Status(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Full."}})
     refused_again = Status(429, {"type": "error", "error": {"type": "rate", "message": "Slow."}})
     _plays(server, busy, refused_again, Says("Here", "."))
