@@ -1,6 +1,6 @@
-"""What a hook loads. It runs at every step of an agent, and a module costs more than its work.
+"""The modules that a hook loads. It runs at every step of an agent, and importing is its main cost.
 
-The interpreter itself tells what it loads: each hook runs as it is registered, with one more
+The interpreter lists what it loads: each hook runs as it is registered, with one more
 option for that.
 """
 
@@ -48,14 +48,14 @@ ANSWERING = {
     "ctx.repository_names",
 }
 CONTEXT = {*ANSWERING, "ctx.agents.runtime.session_context"}
-TOLD = {"ctx.agents.runtime.notices"}
-"""What is loaded beside for what a person reads."""
+NOTICES = {"ctx.agents.runtime.notices"}
+"""Additional modules for messages to the user."""
 ASKING = {*ANSWERING, "ctx.agents.runtime.worker_request"}
-"""The worker is asked, also where there is none."""
+"""With a request to the worker, also if none runs."""
 WAITING = {"ctx.agents.runtime.pending_results"}
-"""What is loaded beside where something waits for a session."""
+"""Additional modules for pending results of a session."""
 STARTING = {"ctx.worker", "ctx.worker.spawn"}
-"""What is loaded beside where a process is started."""
+"""Additional modules to start a process."""
 COMPOSING = {
     *CONTEXT,
     "ctx.context.compose",
@@ -91,11 +91,11 @@ SEARCHING = {
     "ctx.terms",
     "ctx.tokens",
 }
-"""What is loaded for the first prompt of a session."""
+"""Modules for the first prompt of a session."""
 LINEAGE = {"ctx.agents.claude_code.session_lineage"}
-"""What is loaded beside for a session that continues another."""
+"""Additional modules for a session that continues another."""
 WHERE = {"ctx.context.compaction_state"}
-"""What is loaded beside for a conversation that is compacted."""
+"""Additional modules for a compacted conversation."""
 CONFIGURED = {
     *COMPOSING,
     "ctx.config",
@@ -119,9 +119,9 @@ IN_PROJECT = {
     "ctx.project.project_index_state",
     "ctx.project.trust_list",
 }
-"""What is loaded beside where there is a project's store."""
+"""Additional modules for a project store."""
 AUTHORS = {"ctx.project.authors"}
-"""What is loaded beside to name the authors of nodes in a project's store."""
+"""Additional modules for the authors of nodes in a project store."""
 
 # Of the standard library an answer takes these, with what they need themselves. Others cost as
 # much as a whole hook, or more: argparse, dataclasses, logging, pathlib, subprocess, tempfile, …
@@ -240,14 +240,14 @@ def test_a_prepared_context_loads_few_modules(hooks: Hooks) -> None:
     hooks.run("session-start", hooks.event("session-start"))
     hooks.settle()
     modules = loaded(hooks, "session-start", session_id="another")
-    assert ours(modules) == CONTEXT | TOLD
-    assert modules - CONTEXT - TOLD <= of_library(hooks, ANSWERING_LIBRARY)
+    assert ours(modules) == CONTEXT | NOTICES
+    assert modules - CONTEXT - NOTICES <= of_library(hooks, ANSWERING_LIBRARY)
 
 
 @pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact", "fork"])
 def test_composing_a_context_loads_the_composer(hooks: Hooks, source: str) -> None:
     modules = loaded(hooks, "session-start", source=source)
-    expected = COMPOSING | TOLD | (WHERE if source == "compact" else STARTING)
+    expected = COMPOSING | NOTICES | (WHERE if source == "compact" else STARTING)
     if source == "fork":
         expected |= LINEAGE
     assert ours(modules) == expected
@@ -263,19 +263,19 @@ def test_saving_the_state_before_compaction_loads_few_modules(hooks: Hooks) -> N
 def test_a_settings_file_loads_the_toml_parser(hooks: Hooks) -> None:
     (hooks.home / "config.toml").write_text("[context]\nbudget = 1000\n")
     modules = loaded(hooks, "session-start")
-    assert ours(modules) == CONFIGURED | STARTING | TOLD
-    assert modules - CONFIGURED - STARTING - TOLD <= of_library(hooks, CONFIGURED_LIBRARY)
+    assert ours(modules) == CONFIGURED | STARTING | NOTICES
+    assert modules - CONFIGURED - STARTING - NOTICES <= of_library(hooks, CONFIGURED_LIBRARY)
 
 
 def test_a_project_loads_the_project_modules(hooks: Hooks, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     assert ctx("add", "--type=fact", "--tag=tier:reference", "What is ours.").code == 0
-    composed = {*COMPOSING, *STARTING, *TOLD, *IN_PROJECT, *AUTHORS}
+    composed = {*COMPOSING, *STARTING, *NOTICES, *IN_PROJECT, *AUTHORS}
     modules = loaded(hooks, "session-start")
     assert ours(modules) == composed
     assert modules - composed <= of_library(hooks, f"{COMPOSING_LIBRARY}, {PROJECT_LIBRARY}")
     hooks.settle()
-    given = {*CONTEXT, *TOLD, *IN_PROJECT}
+    given = {*CONTEXT, *NOTICES, *IN_PROJECT}
     modules = loaded(hooks, "session-start", session_id="another")
     assert ours(modules) == given
     assert modules - given <= of_library(hooks, f"{ANSWERING_LIBRARY}, {PROJECT_LIBRARY}")

@@ -1,8 +1,8 @@
 """How modules import each other: never in a circle, and inside functions only where a list says so.
 
-An import stands at the top of its module. Inside a function it stands only where start-up needs it:
-what a command or a hook does not use, it does not load. `tests/lazy_imports.txt` names them all, a
-module and what it imports late. To write the list anew: `python -m tests.test_imports`.
+Imports are at the top of a module. They are inside a function only for a fast start: a command or a
+hook does not load what it does not use. `tests/lazy_imports.txt` lists them, each as a module and
+what it imports late. To renew the list: `python -m tests.test_imports`.
 """
 
 import ast

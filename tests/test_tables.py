@@ -12,8 +12,8 @@ from tests.test_hook_imports import (
     CONFIGURED,
     IN_PROJECT,
     LINEAGE,
+    NOTICES,
     STARTING,
-    TOLD,
     WAITING,
     WHERE,
 )
@@ -109,7 +109,7 @@ def test_statements_are_in_the_package_that_owns_the_table() -> None:
 
 def test_statements_of_hooks_are_in_one_module() -> None:
     loaded = (
-        CONFIGURED | LINEAGE | WHERE | IN_PROJECT | TOLD | ASKING | STARTING | WAITING | AUTHORS
+        CONFIGURED | LINEAGE | WHERE | IN_PROJECT | NOTICES | ASKING | STARTING | WAITING | AUTHORS
     )
     with_statements = {
         module

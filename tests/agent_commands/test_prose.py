@@ -1,6 +1,6 @@
 """Code and quotations: the parser agrees with another implementation of CommonMark.
 
-`<ctx:m0/>` is a link for it, and no command of ours, so that each one found is told by its name.
+For it, `<ctx:m0/>` is a link; for us, it is an unknown command, which is reported by its name.
 """
 
 import re

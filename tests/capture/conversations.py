@@ -1,7 +1,7 @@
 """Conversations as a client writes them to a transcript, and the hooks that it calls.
 
-The hooks run in this process, and where they would have an interpreter do what an agent asked for,
-they start one that does nothing: the request stays in the spool until a test runs it.
+The hooks run in this process. Where a hook would start a process that runs agent commands, it
+starts one that does nothing: the commands stay in the spool until a test runs them.
 """
 
 import json

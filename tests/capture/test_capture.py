@@ -1,6 +1,6 @@
 """From an event to a step, for every event of a client.
 
-`tests/golden/claude_code/steps.json` shows what becomes of each sample of a real client.
+`tests/golden/claude_code/steps.json` shows the step of each sample of a real client.
 `CTX_TEST_RENEW=1 pytest tests/capture/test_capture.py` writes it anew.
 """
 

@@ -19,7 +19,7 @@ from tests.memory import graphs
 
 AT = 1_768_906_800_123
 ID = f"{AT}-4242-9f3a1c77"
-SAID = {
+PAYLOAD = {
     "session_id": "5dd65eaa-e3b0-4b25-afae-79ee4238d2da",
     "cwd": "/work/app",
     "hook_event_name": "PostToolUse",
@@ -31,7 +31,7 @@ SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
 
 def payload_bytes(**changed: Any) -> bytes:
-    return json.dumps({**SAID, **changed}).encode()
+    return json.dumps({**PAYLOAD, **changed}).encode()
 
 
 def read(data: bytes, kind: str = "post-tool-use") -> Event:
@@ -55,10 +55,10 @@ def body(event: Event) -> Any:
 def test_every_column_is_filled() -> None:
     with graphs.graph() as graph:
         row = stored_row(graph.connection, read(payload_bytes()))
-        assert json.loads(row.pop("body")) == SAID
+        assert json.loads(row.pop("body")) == PAYLOAD
         assert row == {
             "id": ID,
-            "session": SAID["session_id"],
+            "session": PAYLOAD["session_id"],
             "event": "PostToolUse",
             "at": "2026-01-20T11:00:00Z",
             "folder": "/work/app",
@@ -82,7 +82,7 @@ def test_each_kind_is_read_under_the_name_of_its_event(word: str) -> None:
     name = spool.EVENTS[word]
     assert read(payload_bytes(hook_event_name=name), word).name == name
     # Older clients did not always say which event it is.
-    without = {key: value for key, value in SAID.items() if key != "hook_event_name"}
+    without = {key: value for key, value in PAYLOAD.items() if key != "hook_event_name"}
     assert read(json.dumps(without).encode(), word).name == name
     for other in {"PreToolUse", *spool.EVENTS.values()} - {name}:
         with pytest.raises(ContentRefused, match=f"a different event than {name}"):
@@ -155,7 +155,7 @@ def test_deep_nesting_is_cut() -> None:
 @pytest.mark.parametrize("name", ["cwd", "tool_name", "tool_use_id", "anything"])
 def test_a_lone_surrogate_is_replaced(name: str) -> None:
     """JSON can contain characters that the database cannot store."""
-    data = json.dumps({**SAID, name: "a\ud83d"}).encode()
+    data = json.dumps({**PAYLOAD, name: "a\ud83d"}).encode()
     found = body(read(data))
     assert found[name] == "a?"
 
@@ -183,9 +183,9 @@ JSON = st.recursive(
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(st.dictionaries(st.text(max_size=12), JSON, max_size=5))
 def test_any_payload_can_be_stored(more: dict[str, Any]) -> None:
-    event = read(json.dumps({**more, **SAID}).encode())
+    event = read(json.dumps({**more, **PAYLOAD}).encode())
     found = body(event)
-    assert {name: found[name] for name in SAID} == SAID
+    assert {name: found[name] for name in PAYLOAD} == PAYLOAD
 
 
 def test_nan_and_infinity_are_not_written() -> None:
@@ -212,7 +212,7 @@ def test_each_use_of_a_tool_is_one_event() -> None:
 
 @pytest.mark.parametrize("later_ms", [-2_900, 0, 2_900])
 def test_the_same_payload_within_seconds_is_one_event(later_ms: int) -> None:
-    without = {key: value for key, value in SAID.items() if key != "tool_use_id"}
+    without = {key: value for key, value in PAYLOAD.items() if key != "tool_use_id"}
     data = json.dumps({**without, "prompt": "Go on."}).encode()
     with graphs.graph() as graph:
         first = stored_row(graph.connection, read(data))
@@ -267,6 +267,6 @@ PLACES = st.recursive(
 @settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(st.dictionaries(st.text(max_size=12), PLACES, max_size=5))
 def test_a_secret_is_redacted_wherever_it_is(more: dict[str, Any]) -> None:
-    found = json.dumps(body(read(json.dumps({**more, **SAID}).encode())))
+    found = json.dumps(body(read(json.dumps({**more, **PAYLOAD}).encode())))
     assert SECRET not in found
     assert "hidden" not in found

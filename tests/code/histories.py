@@ -23,7 +23,7 @@ class Made(NamedTuple):
     message: str | bytes
     files: Mapping[str | bytes, str | None]
     parents: tuple[int, ...] | None = None
-    """Numbers of commits, from 1 on; the one before where nothing is said."""
+    """Numbers of commits, from 1 on; by default the previous one."""
     encoding: str = ""
     time: int = 0
     """Where it is not a minute after the one before."""

@@ -211,7 +211,7 @@ WEB: Versions = {
 }
 
 LEFT_OUT = (".gitattributes", "pkg.py")
-"""What is not there at first."""
+"""Files that do not exist at first."""
 
 steps = st.lists(
     st.tuples(
@@ -357,7 +357,7 @@ def child(root: Path, database: Path) -> subprocess.Popen[bytes]:
 
 
 EARLIER: set[int] = set()
-"""What other tests have started in this process, and nobody has waited for."""
+"""Processes of other tests that were not waited for."""
 
 
 @pytest.fixture(autouse=True)

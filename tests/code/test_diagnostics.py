@@ -1,9 +1,8 @@
 """Diagnostics that are read from the output of tools.
 
 The outputs in `tests/golden/diagnostics/` are those of the real tools, run on small sources with
-mistakes in them; only paths and process numbers were made the same everywhere. Beside each lies
-the whole of what is read out of it. `CTX_TEST_RENEW=1 pytest tests/code/test_diagnostics.py`
-writes these anew.
+mistakes in them; only paths and process numbers were normalised. Beside each is the complete parsed
+report. `CTX_TEST_RENEW=1 pytest tests/code/test_diagnostics.py` renews the reports.
 """
 
 import json

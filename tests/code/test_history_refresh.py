@@ -55,7 +55,7 @@ def long_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(folder, *commits)
 
 
-ASKED = ["f0", "f1", "g0"], "number"
+QUERY = ["f0", "f1", "g0"], "number"
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_an_interrupted_refresh_continues_where_it_stopped(long_repo: Path, tmp_
     read = history.refresh(tick=lambda done, total: seen.append((done, total)))
     assert read == HistorySize(100, 2600, complete=True)
     assert seen == [(0, 100), (100, 100)]
-    assert history.everything(*ASKED) == fresh.everything(*ASKED)
+    assert history.everything(*QUERY) == fresh.everything(*QUERY)
 
 
 def test_an_interrupted_refresh_does_not_count_as_up_to_date(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_of_two_concurrent_refreshes_the_later_one_continues(
 
     assert first.refresh(tick=meanwhile) == HistorySize(2500, 2600, complete=False)
     assert answers == [HistorySize(100, 2600, complete=True)]
-    assert first.everything(*ASKED) == fresh.everything(*ASKED)
+    assert first.everything(*QUERY) == fresh.everything(*QUERY)
     assert first.refresh() == HistorySize(0, 2600, complete=True)
 
 

@@ -1,8 +1,8 @@
 """What is parsed and resolved in a small project of each language.
 
-Each folder in `tests/golden/code/` is such a project. `<language>.json` has the whole of what is
-read out of each of its files, and `<language>.edges.json` what leads from where to where.
-`CTX_TEST_RENEW=1 pytest tests/code/test_languages.py` writes both anew.
+Each folder in `tests/golden/code/` is such a project. `<language>.json` has everything that is
+parsed in each of its files, and `<language>.edges.json` the edges between items.
+`CTX_TEST_RENEW=1 pytest tests/code/test_languages.py` renews both.
 """
 
 import json

@@ -9,7 +9,7 @@ from ctx.code import build
 from tests.code.built import built, built_from_scratch, place
 
 Files = dict[str, str | None]
-"""What is written; None: what is removed."""
+"""Files to write; None removes one."""
 
 CRATE = "[package]\nname = 'k'\nversion = '0.1.0'\n"
 TWO = "export class A { connect() {} }\nexport class B { connect() {} }\n"

@@ -256,7 +256,7 @@ def test_a_compacted_or_resumed_session_gets_its_state_and_news(
 def test_a_resumed_session_gets_no_news_about_itself(
     ctx: Ctx, repo: Path, surroundings: Path
 ) -> None:
-    """And it is not told that memory is empty."""
+    """The text that memory is empty is not repeated either."""
     assert ctx("status").code == 0
     client = Client(surroundings / ".ctx", repo)
     conversation = client.talk("mine")

@@ -13,7 +13,7 @@ BLANKS = Request("", ("", "Say something.", "", " \n"), 12)
 HALF_A_CHARACTER = Request("Be brief.", ("broken \ud800 surrogate",), 12)
 
 RequestCount = Callable[[], int | None]
-"""How many questions have reached the model; None where nobody counts them."""
+"""How many questions have reached the model; None if they are not counted."""
 
 
 class Reserved:

@@ -1,8 +1,8 @@
 """Branches of one project with separate work, and what must hold after merging them.
 
-A trial makes some branches from one base, lets random commands happen on each, and merges them in
-fresh clones that know no settings, in several orders. Whatever was done, git must merge it without
-a hand, and memory must be the same in the end, whichever way it went.
+A trial creates some branches from one base, runs random commands on each, and merges them in new
+clones without settings, in several orders. git must always merge them without conflicts, and the
+resulting memory must not depend on the order.
 """
 
 import contextlib
@@ -108,7 +108,7 @@ class Branch:
         self._name = name
         self._chance = chance
         self.added: dict[str, str] = {}
-        """What was added here, and what it says now."""
+        """The nodes that were added here, with their current content."""
         self.deleted: set[str] = set()
         listed = ctx(folder, "list", "--limit", "0")["nodes"]
         # What was there first is the most popular, so that branches meet.

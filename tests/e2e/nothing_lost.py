@@ -49,7 +49,7 @@ class StoredResults(NamedTuple):
     waiting: int
     failed: int
     left: dict[str, int]
-    """Events by status, other than steps and what was dropped."""
+    """Events by status, without steps and dropped events."""
 
 
 def expected_uses(number: int, count: int) -> set[str]:

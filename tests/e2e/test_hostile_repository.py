@@ -69,8 +69,8 @@ def test_the_list_contains_every_command() -> None:
 def test_the_traps_work(hostile: HostileRepository) -> None:
     """Plain git runs the traps, so that an empty folder of markers proves something.
 
-    Some of them end git before it comes to the others, now this one and now that: it is asked
-    until it has come to all.
+    Some of them end git before it reaches the others, in varying order, so git is run until all
+    of them have run.
     """
     expected = {
         *("core.fsmonitor.worktree", "filter.long.process", "gpg.openpgp"),

@@ -1,4 +1,4 @@
-"""A command is done or not done, wherever it is stopped; what was reported as done stays."""
+"""A command that is stopped anywhere is done or not done; reported changes are kept."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 """An untrusted store is not shown to agents: nothing of it is written to a pipe.
 
-A stranger's store has one word in every place where a text can be. Every command there is runs in
-it, and the word is in nothing that it prints. What a person sees on a terminal is another matter.
+The untrusted store contains one word wherever a text can be. Every command runs in it, and none
+prints the word. Output on a terminal is tested separately.
 """
 
 import json

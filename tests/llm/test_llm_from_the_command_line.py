@@ -1,5 +1,5 @@
-"""`ctx llm` against a real server with a real model: it answers, and the second time it need not
-read again what it has read."""
+"""`ctx llm` against a real server with a real model: it answers, and the second time it uses
+its cache."""
 
 import json
 from pathlib import Path

@@ -44,7 +44,7 @@ def test_a_history_can_be_replayed_in_any_order(steps: list[Step], chance: rando
 
 NODES = [Ulid(f"{'0' * 25}{number}") for number in range(1, 5)]
 STAMP = st.integers(1, 4).map(lambda ms: ms << clock.COUNTER_BITS)
-SAID: st.SearchStrategy[Any] = st.one_of(
+RECORD_FIELDS: st.SearchStrategy[Any] = st.one_of(
     st.tuples(
         st.just("node.put"),
         st.sampled_from(NODES),
@@ -100,7 +100,7 @@ SAID: st.SearchStrategy[Any] = st.one_of(
 
 @pytest.mark.slow
 @settings(max_examples=effort.times(80), deadline=None, derandomize=True)
-@given(st.lists(st.tuples(STAMP, SAID), max_size=25), st.randoms(use_true_random=False))
+@given(st.lists(st.tuples(STAMP, RECORD_FIELDS), max_size=25), st.randoms(use_true_random=False))
 def test_concurrent_records_of_several_machines_give_one_graph(
     drawn: list[tuple[int, tuple[str, str, str, str | None, dict[str, object]]]],
     chance: random.Random,

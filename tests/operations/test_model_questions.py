@@ -29,7 +29,7 @@ from tests.synthesis import session_scripts
 from tests.synthesis.test_session_writer import FIX, add_steps, count, nodes, open_writable
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-SAID = "say: The lock was taken after the check, so two threads refreshed the token.\n"
+EXPLANATION = "say: The lock was taken after the check, so two threads refreshed the token.\n"
 NOTHING = json.dumps({"observations": []})
 MENDED = "Tokens are refreshed once, as the lock comes first"
 
@@ -103,7 +103,7 @@ def titles(memory: Memory) -> list[str]:
 
 
 def test_a_session_gets_the_wording_of_the_model(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     before = synthesise(memory, "s1", is_over=False)
     end(memory)
     asks = asking(memory, ledger, FIXED, SUMMED_UP)
@@ -142,7 +142,7 @@ def test_due_questions_are_listed(memory: Memory) -> None:
 
     add_steps(memory, FIX)
     assert due() == []
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     assert due() == [("steps", 6)]
     end(memory)
     assert due() == [("steps", 6), ("summary", 1)]
@@ -154,12 +154,12 @@ def test_due_questions_are_listed(memory: Memory) -> None:
 
 
 def test_a_continued_session_gets_a_new_summary(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     now(memory, asking(memory, ledger, NOTHING, SUMMED_UP))
     assert titles(memory)[-1] == "Tokens that were refreshed twice"
     more = "prompt: Also keep the queue in SQLite\nwrite: src/queue.py +9 -0\nsay: Done.\n"
-    add_steps(memory, FIX + SAID + more)
+    add_steps(memory, FIX + EXPLANATION + more)
     synthesise(memory, "s1", is_over=True)
     assert titles(memory)[-1] != "Tokens that were refreshed twice"
     later = SUMMED_UP.replace("Tokens that were refreshed twice", "Tokens, and a queue")
@@ -171,7 +171,7 @@ def test_a_continued_session_gets_a_new_summary(memory: Memory, ledger: Ledger) 
 
 
 def test_an_invalid_answer_is_repaired_once(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     quoted = FIXED.replace('"', "'")
     asks = asking(memory, ledger, quoted, f"```json\n{FIXED}\n```", SUMMED_UP)
@@ -184,7 +184,7 @@ def test_an_invalid_answer_is_repaired_once(memory: Memory, ledger: Ledger) -> N
 
 @pytest.mark.parametrize("first", ["", "I fixed it!"])
 def test_an_answer_without_json_is_not_repaired(memory: Memory, ledger: Ledger, first: str) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     empty = json.dumps({"title": "Tokens", "learned": []})
     asks = asking(memory, ledger, first, empty)
@@ -193,14 +193,14 @@ def test_an_answer_without_json_is_not_repaired(memory: Memory, ledger: Ledger, 
 
 
 def test_a_failed_repair_is_not_asked_again(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     [asked] = now(memory, asking(memory, ledger, "{", ModelFailure("Nobody answers."))).asked
     assert "no JSON object" in asked.problem
     assert now(memory, asking(memory, ledger)).asked == ()
 
 
 def test_an_answer_that_cannot_be_repaired_changes_nothing(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     synthesise(memory, "s1", is_over=True)
     before = nodes(memory)
@@ -227,7 +227,7 @@ def test_an_answer_that_cannot_be_repaired_changes_nothing(memory: Memory, ledge
 def test_refused_and_truncated_answers_are_reported(
     memory: Memory, ledger: Ledger, first: Answer, problem: str
 ) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     asks = asking(memory, ledger, first, first)
     [asked] = now(memory, asks).asked
     assert problem in asked.problem
@@ -244,7 +244,7 @@ def test_refused_and_truncated_answers_are_reported(
 def test_a_server_error_stores_nothing(
     memory: Memory, ledger: Ledger, failure: ModelFailure | Answer
 ) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     with pytest.raises(ModelFailure):
         now(memory, asking(memory, ledger, failure))
@@ -260,7 +260,7 @@ def test_a_server_error_stores_nothing(
 
 
 def test_asking_again_replaces_the_answers(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     refactored = observation("refactor", "The lock is taken in one place only", 4)
     now(memory, asking(memory, ledger, observations_json(refactored), SUMMED_UP))
@@ -332,7 +332,7 @@ def test_the_session_cap_differs_from_the_daily_cap(memory: Memory, ledger: Ledg
 
 
 def test_an_answer_from_before_a_scrub_is_not_stored(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     connection = memory.user.connection
     session = session_state.get(connection, "s1")
     scrub = model_questions.last_scrub(connection)
@@ -347,7 +347,7 @@ def test_an_answer_from_before_a_scrub_is_not_stored(memory: Memory, ledger: Led
 
 
 def test_edits_and_deletions_by_a_person_are_kept(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     written = synthesise(memory, "s1", is_over=True)
     fix, _, summary = written.new
@@ -366,7 +366,7 @@ def test_deleted_observations_stay_deleted_after_asking_again(
     waits = observation("discovery", "Retries wait for a second before they try again", 2)
     socket = observation("discovery", "The client keeps its socket open between the tries", 2)
     counted = observation("discovery", "Timeouts are counted in milliseconds here", 2)
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     now(memory, asking(memory, ledger, observations_json(waits, socket, counted), SUMMED_UP))
     by_title = {title: node_id for node_id, title in _ids(memory)}
@@ -391,7 +391,7 @@ def _ids(memory: Memory) -> list[tuple[NodeId, str]]:
 
 
 def test_the_answer_for_a_deleted_session_is_dropped(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     session = session_state.get(memory.user.connection, "s1")
     voice = model_questions.voice(config(memory))
     question = model_questions.due(memory.user.connection, session, voice)[0]
@@ -402,14 +402,14 @@ def test_the_answer_for_a_deleted_session_is_dropped(memory: Memory, ledger: Led
 
 
 def test_answers_are_deleted_with_their_session(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     now(memory, asking(memory, ledger, FIXED))
     sessions.delete(memory, "s1", dry_run=False)
     assert stored_answers(memory) == []
 
 
 def test_answers_are_removed_with_the_last_step(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     now(memory, asking(memory, ledger, FIXED))
     model_questions.forget(memory.user.connection)
     assert len(stored_answers(memory)) == 1
@@ -440,7 +440,7 @@ def test_secrets_are_redacted_in_questions_and_answers(memory: Memory, ledger: L
 
 
 def test_a_plan_sends_nothing_and_is_an_upper_bound(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     end(memory)
     asks = asking(memory, ledger, "{No.", FIXED, "{No.", SUMMED_UP)
     plan = plan_synthesis(memory, "s1", asks, model_questions.voice(config(memory)), again=False)
@@ -457,7 +457,7 @@ def test_a_plan_sends_nothing_and_is_an_upper_bound(memory: Memory, ledger: Ledg
 
 
 def test_questions_fit_into_a_small_context(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + "read: src/auth.py\n" * 200 + SAID)
+    add_steps(memory, FIX + "read: src/auth.py\n" * 200 + EXPLANATION)
     asks = asking(memory, ledger)
     small = Small()
     asks.backend = small
@@ -485,7 +485,7 @@ class Small(Scripted):
 
 
 def test_the_daily_cap_is_enforced(memory: Memory, ledger: Ledger) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     asks = asking(memory, ledger, FIXED, daily_token_cap=1_000)
     with pytest.raises(BudgetExceeded):
         now(memory, asks)
@@ -510,7 +510,7 @@ def test_the_cap_leaves_tokens_for_the_summary(memory: Memory, ledger: Ledger) -
 
 
 def test_new_steps_are_synthesised_before_a_model_is_asked(memory: Memory) -> None:
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     connection = memory.user.connection
     with transaction(connection):
         connection.execute("UPDATE sessions SET last_at = ?", (clock.iso(clock.now_ms()),))
@@ -529,7 +529,7 @@ def test_new_steps_are_synthesised_before_a_model_is_asked(memory: Memory) -> No
 
 def test_a_session_with_late_events_is_asked_about(memory: Memory) -> None:
     """Between two parts of a round, the events are stored and have no steps yet."""
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     connection = memory.user.connection
     synthesise(memory, "s1", is_over=False)
     done = session_state.get(connection, "s1")
@@ -557,7 +557,7 @@ def test_the_last_problem_is_reported(memory: Memory, ledger: Ledger) -> None:
     assert problem is not None
     assert (problem.session, problem.data["code"]) == ("s1", "E031")
     assert SECRET not in str(problem)
-    add_steps(memory, FIX + SAID)
+    add_steps(memory, FIX + EXPLANATION)
     now(memory, asking(memory, ledger, FIXED))
     with transaction(connection):
         connection.execute("UPDATE event_log SET at = '2026-01-20T10:00:00Z'")

@@ -14,9 +14,9 @@ from ctx.workspace import Memory
 from tests.conftest import Ctx
 from tests.synthesis.test_session_writer import add_steps, open_writable
 
-SAID = "Never commit to main, because the release job runs from it."
+STATEMENT = "Never commit to main, because the release job runs from it."
 TALK = f"""
-prompt: Look at the failing job. {SAID} And be quick.
+prompt: Look at the failing job. {STATEMENT} And be quick.
 read: ci.yml
 say: OK, I leave main alone.
 """
@@ -51,8 +51,8 @@ def test_a_learning_is_traced_to_its_statements(memory: Memory) -> None:
     assert [each.type for each in found.nodes] == ["pattern", "observation"]
     assert found.nodes[0].source == "user"
     assert {(each.session, each.by, each.text) for each in found.evidence} == {
-        ("s1", "user", SAID),
-        ("s2", "user", SAID),
+        ("s1", "user", STATEMENT),
+        ("s2", "user", STATEMENT),
     }
     assert found.forgotten == 0
     before = memory.user.connection.execute("SELECT count(*) FROM records").fetchone()
@@ -85,7 +85,7 @@ def test_the_command_prints_the_trace(memory: Memory, ctx: Ctx) -> None:
     (learning,) = ctx("learnings", "list", "--format=json").json["learnings"]
     ran = ctx("trace", learning["node"]["id"])
     assert ran.code == 0
-    assert f"user         {SAID}" in ran.out
+    assert f"user         {STATEMENT}" in ran.out
     assert "DERIVED_FROM → " in ran.out
     said = ctx("trace", learning["node"]["id"], "--format=json").json["evidence"]
-    assert [each["text"] for each in said] == [SAID, SAID]
+    assert [each["text"] for each in said] == [STATEMENT, STATEMENT]

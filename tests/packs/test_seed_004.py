@@ -1,9 +1,9 @@
-"""What the fifth phase of claude-mem-lite asked of a context, with the changes of our design.
+"""The requirements of the fifth phase of claude-mem-lite, with the changes of our design.
 
-A context is made of layers in an order of priority, within a budget. Whatever fails, a session gets
-less, or nothing: never an error, never anything on its standard output but JSON. Where the two
-differ: nothing depends on the worker (both ways give the same text), ages are in days, an empty
-text has no tokens, and a memory that is empty says so.
+A context consists of layers in an order of priority, within a budget. If something fails, a session
+gets less or nothing, but never an error, and stdout is always JSON. Differences: nothing depends on
+the worker (both ways give the same text), ages are in days, an empty text has no tokens, and an
+empty memory is mentioned.
 """
 
 import json

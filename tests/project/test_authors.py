@@ -1,5 +1,7 @@
-"""The names of those who wrote what somebody else reads. That they stand where they should is
-tested where contexts are: `tests/agents/claude_code/test_in_a_project.py`."""
+"""Names of authors that are shown with their nodes.
+
+Their place in a context is tested in `tests/agents/claude_code/test_in_a_project.py`.
+"""
 
 import pytest
 from hypothesis import given

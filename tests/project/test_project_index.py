@@ -30,7 +30,7 @@ from ctx.project.project_index_state import Fingerprint
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.memory.graphs import TABLES, graph
-from tests.memory.test_replay import SAID, STAMP
+from tests.memory.test_replay import RECORD_FIELDS, STAMP
 
 Tables = dict[str, list[tuple[Any, ...]]]
 
@@ -57,7 +57,7 @@ class Drawn(NamedTuple):
 
 @st.composite
 def drawn(draw: st.DrawFn) -> Drawn:
-    told = draw(st.lists(st.tuples(STAMP, SAID), min_size=1, max_size=20))
+    told = draw(st.lists(st.tuples(STAMP, RECORD_FIELDS), min_size=1, max_size=20))
     # Somebody may use an id twice.
     last = len(told) - 1 if draw(st.booleans()) else max(0, len(told) - 3)
     said = [record(min(number, last), stamp, *each) for number, (stamp, each) in enumerate(told)]

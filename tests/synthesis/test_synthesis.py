@@ -1,8 +1,7 @@
 """The observations and the summary of a session.
 
 The sessions in `tests/golden/synthesis/` are written by hand, see `session_scripts`. Beside each
-lies all that is kept of it. `CTX_TEST_RENEW=1 pytest tests/synthesis/test_synthesis.py` writes
-these anew.
+is the expected result. `CTX_TEST_RENEW=1 pytest tests/synthesis/test_synthesis.py` renews it.
 """
 
 import os

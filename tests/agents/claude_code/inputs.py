@@ -1,6 +1,6 @@
 """Inputs of a hook: valid events, damaged events, and other data.
 
-Everything follows from a seed, so that what was found once is found again.
+Everything follows from a seed, so that failures can be reproduced.
 """
 
 import json

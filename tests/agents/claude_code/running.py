@@ -1,7 +1,7 @@
 """Hooks as the client runs them: the registered command line, an event on stdin, and a home.
 
-All processes of a `Hooks` hold the end of one pipe, and so do those that they leave behind. When
-nobody holds it any more, all of them are gone.
+All processes of a `Hooks` inherit one end of a pipe, including background processes. When the pipe
+is closed, all of them have ended.
 """
 
 import json
@@ -31,7 +31,7 @@ USUAL = {
     "session-end": "SessionEnd.other",
     "subagent-stop": "SubagentStop",
 }
-"""For each hook a sample of what it hears."""
+"""For each hook a sample payload."""
 WORDS = tuple(USUAL)
 
 # Far more than anything here takes: where it is reached, something hangs.

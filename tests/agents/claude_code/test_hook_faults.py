@@ -1,7 +1,7 @@
 """A hook works safely with any damage of the store, the disk or the client.
 
-It ends with 0 and in time, says nothing or one JSON object, keeps the event wherever an event can
-be kept, and leaves one line in its log where something was wrong.
+It ends with 0 and in time, prints nothing or one JSON object, stores the event if that is possible,
+and writes one line to its log if something was wrong.
 """
 
 import errno

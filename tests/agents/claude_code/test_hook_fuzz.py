@@ -1,7 +1,7 @@
 """A hook works safely with any input.
 
-It ends with 0, says nothing or one JSON object that the client understands, writes nothing but into
-its own home, and leaves a line in its log where something was wrong, and none where nothing was.
+It ends with 0, prints nothing or one JSON object that the client accepts, writes only into its own
+home, and writes a line to its log if and only if something was wrong.
 """
 
 import fcntl

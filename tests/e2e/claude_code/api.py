@@ -31,10 +31,10 @@ class Reply(NamedTuple):
     """The answer of the model to one request: texts, then tool calls."""
 
     texts: tuple[str, ...]
-    """Each is a block of its own. Most answers have one, which a test writes as a plain `str`."""
+    """Each is a separate block. Most answers have one, which a test writes as a plain `str`."""
     tools: tuple[Tool, ...] = ()
     input_tokens: int = 100
-    """How full the window is said to be. A client near its limit compacts."""
+    """The reported size of the context. A client near its limit compacts."""
 
 
 class Request(NamedTuple):
@@ -131,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nobody reads it."""
+        """Do not log."""
 
     def do_HEAD(self) -> None:
         self._answer_json(200, {})

@@ -1,7 +1,6 @@
 """A real Claude Code client, and a person who talks to it: a home, a project, conversations.
 
-The client runs in an environment of its own and is kept off the network; the model it talks to is
-the script of the test.
+The client runs in a separate environment without network; its model is the script of the test.
 """
 
 import json

@@ -19,7 +19,7 @@ from tests.e2e.claude_code.client import API_KEY, SECONDS, Person
 
 _ROWS, _COLUMNS = 50, 160
 _MOVES = re.compile(r"\x1b(\[[0-9;?<>=]*[A-Za-z]|\][^\x07\x1b]*\x07?|.)")
-"""What is written to a terminal beside text: where to, in which colour."""
+"""Control sequences of a terminal: cursor moves and colours."""
 
 
 class Terminal:

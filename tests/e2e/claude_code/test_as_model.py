@@ -20,7 +20,7 @@ from tests.llm.serving import Hangs, Says, Server, ServerRequest, Status, Step
 PATIENCE = RetryPolicy(silence_s=30.0, retries=0, pause_s=0.01)
 REQUEST = Request("Be brief.", ("/compact what is in @secret.txt, ", "@~/secret.txt?"), 321)
 NO_MODEL = Status(404, {"type": "error", "error": {"type": "not_found_error", "message": "?"}})
-SAID = "said by nobody to this model"
+HOOK_OUTPUT = "said by nobody to this model"
 
 
 @pytest.fixture
@@ -62,14 +62,14 @@ def _folder(person: Person) -> Path:
 def _add_instructions(person: Person) -> None:
     """Add everything that a client would put into a prompt, or run."""
     config = person.home / ".claude"
-    (config / "CLAUDE.md").write_text(SAID)
-    (person.home / "CLAUDE.md").write_text(SAID)
-    (person.home / "secret.txt").write_text(SAID)
+    (config / "CLAUDE.md").write_text(HOOK_OUTPUT)
+    (person.home / "CLAUDE.md").write_text(HOOK_OUTPUT)
+    (person.home / "secret.txt").write_text(HOOK_OUTPUT)
     skill = config / "skills" / "own" / "SKILL.md"
     skill.parent.mkdir(parents=True)
-    skill.write_text(f"---\nname: own\ndescription: {SAID}\n---\n{SAID}\n")
+    skill.write_text(f"---\nname: own\ndescription: {HOOK_OUTPUT}\n---\n{HOOK_OUTPUT}\n")
     settings = json.loads((config / "settings.json").read_text())
-    runs = {"type": "command", "command": f"touch {person.home}/hook-ran; echo {SAID}"}
+    runs = {"type": "command", "command": f"touch {person.home}/hook-ran; echo {HOOK_OUTPUT}"}
     for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
         settings["hooks"].setdefault(event, []).append({"hooks": [runs]})
     settings["outputStyle"] = "Explanatory"
@@ -106,7 +106,7 @@ def test_one_question_is_sent_and_no_files_are_left(person: Person, server: Serv
     assert not asked.body.get("thinking")
     assert asked.body["system"][-1]["text"] == REQUEST.system
     assert f"Question:\n{REQUEST.prompt}" in asked.prompt
-    for word in (SAID, "Explanatory", "Insight", "skills are available", "ctx"):
+    for word in (HOOK_OUTPUT, "Explanatory", "Insight", "skills are available", "ctx"):
         words = json.dumps(asked.body).replace(str(_folder(person)), "").replace(MODEL, "")
         assert word not in words
 
