@@ -54,7 +54,7 @@ def render(result: TraceResult) -> list[Block]:
     blocks: list[Block] = [Table(("node", "type", "content"), rows, ("id", "type", "text"))]
     if result.forgotten:
         steps = count(result.forgotten, "step")
-        blocks.append(Line(f"{steps} that it rests on {_are(result.forgotten)} not stored here."))
+        blocks.append(Line(f"{steps} behind it {_are(result.forgotten)} no longer stored."))
     if len(result.steps) == 1 and not result.evidence:
         forward = result.steps[0].outward
         blocks.append(Line("Not derived from anything." if forward else "Nothing depends on it."))

@@ -277,7 +277,7 @@ def _fill_from_backup(path: str, salvaged: salvage.SalvagedRows) -> list[Recover
         steps.append(RecoveryStep("newest backup", f"{backup.name}: {missing:,} records from it"))
         break
     else:
-        steps.append(RecoveryStep("newest backup", "no backup helps"))
+        steps.append(RecoveryStep("newest backup", "there is no readable backup"))
     waiting = len(spool.waiting(folder_of(path)))
     newer_records = f"{since:,} records are newer than it; " if since is not None else ""
     steps.append(
